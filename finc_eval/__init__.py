@@ -1,0 +1,52 @@
+"""finc-eval: which kinds of images does one generative model make more often than another?
+
+The public API, re-exported. Names load on first use, so that importing the package stays fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from finc_eval.cache import EmbeddingCache as EmbeddingCache
+    from finc_eval.cards import available_cards as available_cards
+    from finc_eval.cards import load_card as load_card
+    from finc_eval.comparison import compare as compare
+    from finc_eval.errors import FincEvalError as FincEvalError
+    from finc_eval.extract import extract as extract
+    from finc_eval.feature_maps import RandomFourierFeatures as RandomFourierFeatures
+    from finc_eval.files import load as load
+    from finc_eval.modes import Mode as Mode
+    from finc_eval.results import Comparison as Comparison
+    from finc_eval.samples import open_source as open_source
+    from finc_eval.sides import reference_feature_map as reference_feature_map
+    from finc_eval.signature import Signature as Signature
+    from finc_eval.sketch import Sketch as Sketch
+
+_HOME = {
+    "Comparison": "results",
+    "EmbeddingCache": "cache",
+    "FincEvalError": "errors",
+    "Mode": "modes",
+    "RandomFourierFeatures": "feature_maps",
+    "Signature": "signature",
+    "Sketch": "sketch",
+    "available_cards": "cards",
+    "compare": "comparison",
+    "extract": "extract",
+    "load": "files",
+    "load_card": "cards",
+    "open_source": "samples",
+    "reference_feature_map": "sides",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'finc_eval' has no attribute {name!r}")
+    return getattr(import_module(f"finc_eval.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

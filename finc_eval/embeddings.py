@@ -1,0 +1,191 @@
+"""One face for everything that holds embeddings: arrays, tensors and caches, read batch by batch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+
+from finc_eval.cache import EmbeddingCache
+from finc_eval.errors import FincEvalError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+BATCH_SIZE = 2048
+"""Rows per matrix product: large enough to run at full speed, small enough to bound the memory."""
+
+ARRAY_SPACE = "array-"
+"""Prefix of the space of embeddings whose extractor is unknown."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive embeddings of a set.
+
+    Attributes:
+        start: the index of the first row in its set.
+        ids: the sample ids, one a row.
+        rows: shape (b, d), float32, finite.
+    """
+
+    start: int
+    ids: list[str]
+    rows: torch.Tensor
+
+
+class Embeddings(Protocol):
+    """A set of n embeddings of dimension d that can be read in order, and by index."""
+
+    @property
+    def n(self) -> int:
+        """How many samples."""
+
+    @property
+    def dim(self) -> int:
+        """d, entries per embedding."""
+
+    @property
+    def name(self) -> str:
+        """What a message calls this set."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 that pins the embeddings."""
+
+    @property
+    def space(self) -> str:
+        """Which extractor made them: only embeddings of one space can be compared."""
+
+    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
+        """All samples in order."""
+
+    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
+        """The ids of the samples at these indices."""
+
+
+class ArrayEmbeddings:
+    """Embeddings held in an array or tensor of shape (n, d); the ids are the row numbers."""
+
+    def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
+        rows = array if isinstance(array, torch.Tensor) else _as_tensor(array, name)
+        if rows.ndim != 2 or 0 in rows.shape:
+            raise FincEvalError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
+        if not rows.dtype.is_floating_point:
+            raise FincEvalError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
+        self._rows = rows
+        self.name = name
+
+    @property
+    def n(self) -> int:
+        """How many rows."""
+        return self._rows.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """Entries per row."""
+        return self._rows.shape[1]
+
+    @property
+    def space(self) -> str:
+        """Arrays say nothing of their extractor: any two of one dimension are taken to agree."""
+        return f"{ARRAY_SPACE}{self.dim}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of shape and float32 values, read batch by batch."""
+        sha = hashlib.sha256(str(tuple(self._rows.shape)).encode())
+        for batch in self.batches():
+            sha.update(batch.rows.cpu().contiguous().numpy().tobytes())
+        return sha.hexdigest()
+
+    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
+        """All rows in order, checked to be finite."""
+        for start in range(0, self.n, size):
+            rows = self._rows[start : start + size].detach().float()
+            finite = rows.isfinite().all(1)
+            if not finite.all():
+                row = start + int((~finite).nonzero()[0])
+                raise FincEvalError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
+            yield Batch(start, [str(index) for index in range(start, start + len(rows))], rows)
+
+    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
+        """The row numbers."""
+        return tuple(str(index) for index in indices)
+
+
+class CachedEmbeddings:
+    """Embeddings read from an `EmbeddingCache`; the ids are those of its samples."""
+
+    def __init__(self, cache: EmbeddingCache) -> None:
+        self.cache = cache
+        self.n = cache.n
+        self.dim = cache.dim
+        self.name = str(cache.path)
+        self.digest = cache.digest
+        self.space = f"{cache.extractor}@{cache.card_digest[:8]}"
+
+    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
+        """All samples in order."""
+        start = 0
+        for rows in self.cache.batches(size):
+            yield Batch(start, self.cache.ids[start : start + len(rows)], torch.from_numpy(rows))
+            start += len(rows)
+
+    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
+        """The ids of the samples at these indices."""
+        return tuple(self.cache.ids[index] for index in indices)
+
+
+def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
+    """The embeddings in an array, tensor, cache or cache file, whatever the caller has.
+
+    Args:
+        source: array-like or tensor of shape (n, d), an `EmbeddingCache`, or the path of one.
+        name: what messages call an array.
+
+    Raises:
+        FincEvalError: when it is none of these, or holds no embeddings.
+    """
+    if isinstance(source, ArrayEmbeddings | CachedEmbeddings):
+        return source
+    if isinstance(source, str | Path):
+        return CachedEmbeddings(EmbeddingCache(source))
+    if isinstance(source, EmbeddingCache):
+        return CachedEmbeddings(source)
+    return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
+
+
+def check_same_space(mine: str, space: str, others: str, other_space: str) -> None:
+    """Raise FincEvalError unless two sets can be compared; bare arrays say nothing, and are believed.
+
+    Args:
+        mine, others: what to call the two sets.
+        space, other_space: their `Embeddings.space`.
+    """
+    if space != other_space and not any(s.startswith(ARRAY_SPACE) for s in (space, other_space)):
+        raise FincEvalError(
+            f"{mine} was embedded with {space}, {others} with {other_space}: extract one of them again, with the "
+            "same extractor"
+        )
+
+
+def sample_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
+    """A 64-bit BLAKE2b hash of each id: it assigns folds and draws samples whatever the order or batching."""
+    digests = b"".join(hashlib.blake2b(i.encode("utf-8", "surrogateescape"), digest_size=8).digest() for i in ids)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
+    try:
+        values = np.asarray(array)
+        return torch.from_numpy(values if values.flags.writeable else values.copy())
+    except (TypeError, ValueError) as error:
+        raise FincEvalError(
+            f"{name} must be an array of embeddings, a cache or a path of one, got {type(array).__name__}"
+        ) from error

@@ -1,0 +1,28 @@
+"""`load`: any file that finc-eval wrote, opened as what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from finc_eval.cache import EmbeddingCache
+from finc_eval.errors import FincEvalError
+from finc_eval.results import Comparison
+from finc_eval.sketch import Sketch
+from finc_eval.storage import kind_of
+
+
+def load(path: str | Path) -> Comparison | Sketch | EmbeddingCache:
+    """The comparison, sketch or embedding cache in this file.
+
+    Raises:
+        FincEvalError: when the file is missing, damaged, or not one of finc-eval's.
+    """
+    if not Path(path).exists():
+        raise FincEvalError(f"{path} does not exist")
+    match kind_of(path):
+        case "comparison":
+            return Comparison.load(path)
+        case "sketch":
+            return Sketch.load(path)
+        case _:
+            return EmbeddingCache(path)

@@ -1,0 +1,324 @@
+"""What a comparison says: its modes, the settings that made it, and its two files (HDF5 and a JSON twin)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+import torch
+
+from finc_eval.embeddings import as_embeddings, check_same_space
+from finc_eval.errors import FincEvalError
+from finc_eval.feature_maps import RandomFourierFeatures
+from finc_eval.kernels import KernelError
+from finc_eval.modes import Mode, Tail
+from finc_eval.signature import Signature
+from finc_eval.sketch import read_feature_map, write_feature_map
+from finc_eval.storage import existing_hdf5, new_hdf5, written_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class SetInfo:
+    """One side of a comparison.
+
+    Attributes:
+        name: what to call the set.
+        source: the folder, zip or npz of its samples; None when the embeddings came without one.
+        n: how many samples were compared.
+        digest: SHA-256 of the embeddings (of the parts, for a sketch of several).
+        from_sketch: True when only a sketch was at hand, so that the intervals are conservative and the samples
+            shown come from the sketch's own sample.
+        unreadable: how many samples could not be read.
+        unreadable_examples: the first few of them, (id, reason).
+    """
+
+    name: str
+    source: str | None
+    n: int
+    digest: str
+    from_sketch: bool
+    unreadable: int = 0
+    unreadable_examples: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Samples of the generated set whose decoded pixels equal those of a reference sample.
+
+    Attributes:
+        count: how many generated samples are such copies.
+        examples: the first few, (generated id, reference id).
+    """
+
+    count: int
+    examples: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for.
+
+    Attributes:
+        rho: ρ; a kind counts when one set has more than ρ times the mass of the other.
+        sigma: σ, the bandwidth of the Gaussian kernel.
+        sigma_rule: where σ came from.
+        features: r, the number of random frequencies.
+        modes: how many modes of each role at most.
+        seed: of the frequencies.
+        rotation: "varimax", or None for the eigenvectors.
+    """
+
+    rho: float
+    sigma: float
+    sigma_rule: str
+    features: int
+    modes: int
+    seed: int
+    rotation: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The modes on which a generated and a reference set differ.
+
+    Attributes:
+        modes: over-represented in the generated set, by descending fitted excess.
+        under_represented: the reversed role: what the generated set has less of.
+        gen, ref: the two sets.
+        settings: what was asked for.
+        signature: pins everything that changes the numbers save the generated set itself.
+        space: the extractor, as name@digest.
+        tested: how many directions were tested, over both roles; the family of intervals and p-values.
+        spectrum: the leading eigenvalues of C_X − ρC_Y, and of the reversed role C_Y − ρC_X.
+        kernel_error: of the feature map, on a subsample of both sets.
+        copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
+        warnings: what a reader should know before trusting the numbers.
+        feature_map: φ.
+        version: of finc-eval.
+    """
+
+    modes: tuple[Mode, ...]
+    under_represented: tuple[Mode, ...]
+    gen: SetInfo
+    ref: SetInfo
+    settings: Settings
+    signature: Signature
+    space: str
+    tested: int
+    spectrum: tuple[tuple[float, ...], tuple[float, ...]]
+    kernel_error: KernelError
+    copies: Copies | None
+    warnings: tuple[str, ...]
+    feature_map: RandomFourierFeatures
+    version: str
+
+    @property
+    def all_modes(self) -> tuple[Mode, ...]:
+        """Over- and then under-represented modes."""
+        return self.modes + self.under_represented
+
+    def significant(self, alpha: float = 0.05) -> tuple[Mode, ...]:
+        """The modes whose adjusted p-value is at most α; among all tested, a false one with probability ≤ α."""
+        if not 0 < alpha < 1:
+            raise FincEvalError(f"alpha must lie between 0 and 1, got {alpha}")
+        return tuple(mode for mode in self.all_modes if mode.p_value <= alpha)
+
+    def score(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.float32]:
+        """s = φ(x)·v of any samples on the modes: high for samples that are of the mode.
+
+        Args:
+            embeddings: an array or tensor of shape (n, d), an `EmbeddingCache` or the path of one, of the same
+                extractor.
+            modes: which modes; `self.modes` when left out.
+
+        Returns:
+            Shape (n, k), between −1 and 1, one column a mode; s² is what a mode's mass is the mean of.
+
+        Raises:
+            FincEvalError: when the embeddings are of another extractor or dimension.
+        """
+        chosen = self.modes if modes is None else modes
+        rows = as_embeddings(embeddings)
+        check_same_space(rows.name, rows.space, "the comparison", self.space)
+        size = self.feature_map.size
+        vectors = np.stack([m.direction for m in chosen], 1) if chosen else np.empty((size, 0), np.float32)
+        directions = torch.from_numpy(vectors).to(self.feature_map.device)
+        scores = np.empty((rows.n, len(chosen)), np.float32)
+        for batch in rows.batches():
+            scores[batch.start : batch.start + len(batch.ids)] = (self.feature_map(batch.rows) @ directions).cpu()
+        return scores
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the directions and the feature map, as plain JSON types; `schema` numbers the layout."""
+        return {
+            "program": "finc-eval",
+            "version": self.version,
+            "schema": SCHEMA,
+            "signature": str(self.signature),
+            "space": self.space,
+            "settings": _plain(self.settings),
+            "gen": _plain(self.gen),
+            "ref": _plain(self.ref),
+            "kernel_error": _plain(self.kernel_error),
+            "copies": None if self.copies is None else _plain(self.copies),
+            "warnings": list(self.warnings),
+            "tested": self.tested,
+            "spectrum": {"over": list(self.spectrum[0]), "under": list(self.spectrum[1])},
+            "modes": [_mode_to_dict(mode) for mode in self.modes],
+            "under_represented": [_mode_to_dict(mode) for mode in self.under_represented],
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """`to_dict` as JSON text, also written to `path` if one is given."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        if path is not None:
+            with written_whole(path) as temporary:
+                temporary.write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def to_html(
+        self, path: str | Path, *, gen_samples: object | None = None, ref_samples: object | None = None
+    ) -> Path:
+        """Write the report: one self-contained HTML file with thumbnails of both sets.
+
+        Args:
+            path: the file to write.
+            gen_samples, ref_samples: where the samples are now, if not where they were embedded from: a
+                folder, zip, npz or array of images.
+        """
+        from finc_eval.report.html import render_report
+
+        text = render_report(self, gen_samples=gen_samples, ref_samples=ref_samples)
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return Path(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write an HDF5 file, from which `load` restores the comparison, and beside it its JSON twin."""
+        twin = Path(path).with_suffix(".json")
+        if twin == Path(path):
+            raise FincEvalError(f"{path} is the name of the JSON twin: save the comparison as {twin.stem}.h5")
+        with new_hdf5(path, "comparison", SCHEMA) as file:
+            file.create_dataset("result", data=json.dumps(self.to_dict()), dtype=h5py.string_dtype())
+            directions = [mode.direction for mode in self.all_modes]
+            file["directions"] = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
+            write_feature_map(file, self.feature_map)
+        self.to_json(twin)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Comparison:
+        """Read a comparison that `save` wrote.
+
+        Raises:
+            FincEvalError: when the file is missing, damaged, or no comparison.
+        """
+        with existing_hdf5(path, "comparison", SCHEMA) as file:
+            data = json.loads(file["result"].asstr()[()])
+            directions = file["directions"][:]
+            feature_map = read_feature_map(file)
+        records = data["modes"] + data["under_represented"]
+        modes = tuple(_mode_from_dict(r, v) for r, v in zip(records, directions, strict=True))
+        over = len(data["modes"])
+        return cls(
+            modes=modes[:over],
+            under_represented=modes[over:],
+            gen=_set_from_dict(data["gen"]),
+            ref=_set_from_dict(data["ref"]),
+            settings=Settings(**data["settings"]),
+            signature=Signature.parse(data["signature"]),
+            space=data["space"],
+            tested=data["tested"],
+            spectrum=(tuple(data["spectrum"]["over"]), tuple(data["spectrum"]["under"])),
+            kernel_error=KernelError(**data["kernel_error"]),
+            copies=None
+            if data["copies"] is None
+            else Copies(data["copies"]["count"], tuple((a, b) for a, b in data["copies"]["examples"])),
+            warnings=tuple(data["warnings"]),
+            feature_map=feature_map,
+            version=data["version"],
+        )
+
+    def __repr__(self) -> str:
+        found = len(self.significant())
+        return (
+            f"Comparison({self.gen.n} generated, {self.ref.n} reference, {self.space}: {len(self.modes)} over- and "
+            f"{len(self.under_represented)} under-represented modes, {found} of them with p ≤ 0.05)"
+        )
+
+    def _repr_html_(self) -> str:
+        from finc_eval.report.html import render_fragment
+
+        return render_fragment(self)
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """A flat dataclass as JSON types."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: [list(v) for v in value] if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _set_from_dict(data: dict[str, Any]) -> SetInfo:
+    examples = tuple((i, reason) for i, reason in data["unreadable_examples"])
+    return SetInfo(**{**data, "unreadable_examples": examples})
+
+
+def _mode_to_dict(mode: Mode) -> dict[str, Any]:
+    return {
+        "id": mode.id,
+        "role": mode.role,
+        "excess": mode.excess,
+        "interval": list(mode.interval),
+        "p_value": mode.p_value,
+        "mass_gen": mode.mass_gen,
+        "mass_ref": mode.mass_ref,
+        "ratio": mode.ratio if mode.mass_ref > 0 else None,
+        "stability": mode.stability,
+        "fitted_excess": mode.fitted_excess,
+        "tails": [
+            {
+                "share": tail.share,
+                "gen": {"index": tail.gen.tolist(), "id": list(tail.gen_ids), "score": tail.gen_scores.tolist()},
+                "ref": {"index": tail.ref.tolist(), "id": list(tail.ref_ids), "score": tail.ref_scores.tolist()},
+            }
+            for tail in mode.tails
+        ],
+    }
+
+
+def _mode_from_dict(data: dict[str, Any], direction: NDArray[np.float32]) -> Mode:
+    positive, negative = (
+        Tail(
+            share=tail["share"],
+            gen=np.array(tail["gen"]["index"], np.int64),
+            ref=np.array(tail["ref"]["index"], np.int64),
+            gen_ids=tuple(tail["gen"]["id"]),
+            ref_ids=tuple(tail["ref"]["id"]),
+            gen_scores=np.array(tail["gen"]["score"], np.float32),
+            ref_scores=np.array(tail["ref"]["score"], np.float32),
+        )
+        for tail in data["tails"]
+    )
+    return Mode(
+        id=data["id"],
+        role=data["role"],
+        excess=data["excess"],
+        mass_gen=data["mass_gen"],
+        mass_ref=data["mass_ref"],
+        interval=(data["interval"][0], data["interval"][1]),
+        p_value=data["p_value"],
+        stability=data["stability"],
+        fitted_excess=data["fitted_excess"],
+        direction=direction,
+        tails=(positive, negative),
+    )

@@ -1,0 +1,75 @@
+"""Result files: one HDF5 layout header for all kinds, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+
+from finc_eval.errors import FincEvalError
+
+PROGRAM = "finc-eval"
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place when the block ends well, and vanishes otherwise."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        raise FincEvalError(f"{target} could not be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
+    """A new HDF5 file of this kind at `path`, which appears there only when it is whole."""
+    with written_whole(path) as temporary, h5py.File(temporary, "w") as file:
+        file.attrs["program"] = PROGRAM
+        file.attrs["kind"] = kind
+        file.attrs["schema"] = schema
+        yield file
+
+
+def kind_of(path: str | Path) -> str | None:
+    """Which kind of finc-eval file this is ("embeddings", "sketch", "comparison"), or None."""
+    try:
+        with h5py.File(path, "r") as file:
+            kind = file.attrs.get("kind") if file.attrs.get("program") == PROGRAM else None
+            return None if kind is None else str(kind)
+    except OSError:
+        return None
+
+
+@contextmanager
+def existing_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
+    """The HDF5 file at `path`, read-only, when it is of this kind and schema.
+
+    Raises:
+        FincEvalError: when it is missing, unreadable, of another kind, or of another schema version.
+    """
+    if not Path(path).exists():
+        raise FincEvalError(f"{path} does not exist")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise FincEvalError(f"{path} is not a readable HDF5 file ({error}): make it again") from error
+    with file:
+        found = file.attrs.get("kind") if file.attrs.get("program") == PROGRAM else None
+        if found != kind:
+            what = f"holds a finc-eval {found}" if found else "was not written by finc-eval"
+            raise FincEvalError(f"{path} {what}; a finc-eval {kind} is needed here")
+        version = int(file.attrs["schema"])
+        if version != schema:
+            raise FincEvalError(f"{path} has {kind} schema {version}, this version reads {schema}: make it again")
+        yield file
