@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from finc_eval.cards import load_card as load_card
     from finc_eval.comparison import compare as compare
     from finc_eval.errors import FincEvalError as FincEvalError
-    from finc_eval.extract import extract as extract
+    from finc_eval.extraction import extract as extract
     from finc_eval.feature_maps import RandomFourierFeatures as RandomFourierFeatures
     from finc_eval.files import load as load
     from finc_eval.modes import Mode as Mode
@@ -32,14 +32,14 @@ _HOME = {
     "Sketch": "sketch",
     "available_cards": "cards",
     "compare": "comparison",
-    "extract": "extract",
+    "extract": "extraction",
     "load": "files",
     "load_card": "cards",
     "open_source": "samples",
     "reference_feature_map": "sides",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

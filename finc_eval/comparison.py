@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import version
 from math import ceil, inf
 from typing import Literal
@@ -11,12 +12,13 @@ import torch
 
 from finc_eval.device import default_device
 from finc_eval.differential import OVERSAMPLING, CrossFit, Estimates, cross_fit, holm
+from finc_eval.embeddings import ARRAY_SPACE
 from finc_eval.errors import FincEvalError
 from finc_eval.kernels import approximation_error
-from finc_eval.modes import Mode, Role, ScorePass, Tail, mode_id
+from finc_eval.modes import Mode, Role, Tail, mode_id
 from finc_eval.progress import Progress, silent
 from finc_eval.results import Comparison, Copies, SetInfo, Settings
-from finc_eval.sides import EXAMPLES, Side, check_alike, open_operand, reference_feature_map
+from finc_eval.sides import EXAMPLES, Scored, Side, check_alike, open_operand, reference_feature_map
 from finc_eval.signature import Signature
 from finc_eval.sketch import Sketch
 
@@ -103,49 +105,50 @@ def compare(
     return _compare(gen_side, ref_side, settings, progress)
 
 
-def _compare(gen: Side, ref: Side, settings: Settings, progress: Progress) -> Comparison:
-    rho, feature_map = settings.rho, gen.sketch.feature_map
-    over, under = _fits(gen, ref, settings, progress)
-    count = over.full.vectors.shape[1]
-    shown = torch.cat([over.full.vectors, under.full.vectors], 1)
-    gen_scores, gen_masses = gen.score(shown, [over, under], progress)
-    ref_scores, ref_masses = ref.score(shown, [over, under], progress)
+@dataclass(frozen=True)
+class _Tested:
+    """One role of the comparison: its directions, their columns in the score passes, and what the passes say."""
 
-    first, second = slice(0, count), slice(count, None)
-    forward = Estimates.of(gen_masses[first], ref_masses[first], rho)
-    reverse = Estimates.of(ref_masses[second], gen_masses[second], rho)
+    role: Role
+    fit: CrossFit
+    columns: slice
+    estimates: Estimates
+
+
+def _compare(gen_side: Side, ref_side: Side, settings: Settings, progress: Progress) -> Comparison:
+    over, under = _fits(gen_side, ref_side, settings, progress)
+    gen, ref = (side.score([over, under], progress) for side in (gen_side, ref_side))
+    count = over.full.vectors.shape[1]
+    tested = (
+        _test("over", over, slice(0, count), gen, ref, settings.rho),
+        _test("under", under, slice(count, 2 * count), ref, gen, settings.rho),
+    )
     family = 2 * count
-    adjusted = holm(torch.cat([forward.p_values(), reverse.p_values()]))
-    found = [
-        _modes(role, fit, estimates, p_values, family, settings, (gen, gen_scores), (ref, ref_scores))
-        for role, fit, estimates, p_values in (
-            ("over", over, forward, adjusted[first]),
-            ("under", under, reverse, adjusted[second]),
-        )
-    ]
-    infos, copies = (gen.info(), ref.info()), _copies(gen, ref)
-    sample = torch.cat([side.sketch.sample.rows[:ERROR_SAMPLE] for side in (gen, ref)])
+    adjusted = holm(torch.cat([one.estimates.p_values() for one in tested]))
+    modes, under_represented = (_modes(one, adjusted[one.columns], family, gen, ref, settings) for one in tested)
+    infos, copies = (gen_side.info(), ref_side.info()), _copies(gen_side, ref_side)
+    samples = torch.cat([side.sketch.sample.rows[:ERROR_SAMPLE] for side in (gen_side, ref_side)])
     return Comparison(
-        modes=found[0],
-        under_represented=found[1],
+        modes=modes,
+        under_represented=under_represented,
         gen=infos[0],
         ref=infos[1],
         settings=settings,
-        signature=_signature(gen, ref, settings),
-        space=_space(gen, ref),
+        signature=_signature(gen_side, ref_side, settings),
+        space=_space(gen_side, ref_side),
         tested=family,
         spectrum=(tuple(over.full.eigenvalues.tolist()), tuple(under.full.eigenvalues.tolist())),
-        kernel_error=approximation_error(feature_map, sample),
+        kernel_error=approximation_error(gen_side.sketch.feature_map, samples),
         copies=copies,
         warnings=_warnings(infos, copies),
-        feature_map=feature_map,
+        feature_map=gen_side.sketch.feature_map,
         version=version("finc-eval"),
     )
 
 
 def _fits(gen: Side, ref: Side, settings: Settings, progress: Progress) -> tuple[CrossFit, CrossFit]:
     """The directions on which gen has more, and those on which it has less."""
-    (gen_sample, gen_folds), (ref_sample, ref_folds) = gen.sample(), ref.sample()
+    (gen_sample, gen_folds), (ref_sample, ref_folds) = gen.sample, ref.sample
     folds = torch.cat([gen_folds, ref_folds])
     sample = None if settings.rotation is None else torch.cat([gen_sample, ref_sample])
     if sample is not None and min(int((folds == fold).sum()) for fold in (0, 1)) < 2:
@@ -161,75 +164,70 @@ def _fits(gen: Side, ref: Side, settings: Settings, progress: Progress) -> tuple
     return fits[0], fits[1]
 
 
+def _test(role: Role, fit: CrossFit, columns: slice, first: Scored, second: Scored, rho: float) -> _Tested:
+    return _Tested(role, fit, columns, Estimates.of(first.masses[columns], second.masses[columns], rho))
+
+
 def _modes(
-    role: Role,
-    fit: CrossFit,
-    estimates: Estimates,
-    p_values: torch.Tensor,
-    family: int,
-    settings: Settings,
-    gen: tuple[Side, ScorePass],
-    ref: tuple[Side, ScorePass],
+    tested: _Tested, p_values: torch.Tensor, family: int, gen: Scored, ref: Scored, settings: Settings
 ) -> tuple[Mode, ...]:
-    """The modes of one role, by descending fitted excess."""
-    count = fit.full.vectors.shape[1]
-    offset = 0 if role == "over" else count
-    masses = (estimates.mass_first, estimates.mass_second)
+    """The modes of one role: eigenvectors by eigenvalue, rotated ones by cross-fitted excess."""
+    role, fit, estimates = tested.role, tested.fit, tested.estimates
+    masses = estimates.mass_first, estimates.mass_second
     mass_gen, mass_ref = masses if role == "over" else masses[::-1]
     half_width = estimates.half_widths(family)
-    found: dict[str, Mode] = {}
-    for rank in range(min(settings.modes, count)):
+    own = gen.side if role == "over" else ref.side
+    found = []
+    for rank in range(min(settings.modes, len(p_values))):
         if float(fit.full.excess[rank]) <= NUMERICAL_ZERO:
             break
-        sign, tails = _tails(role, offset + rank, settings.rho, gen, ref)
-        best = tails[0].gen_ids if role == "over" else tails[0].ref_ids
-        name = mode_id(role, best[0] if best else "")
-        name = name if name not in found else f"{name}-{rank}"
+        tails, sign = _tails(role, tested.columns.start + rank, gen, ref, settings.rho)
+        direction = sign * fit.full.vectors[:, rank]
         excess, width = float(estimates.excess[rank]), float(half_width[rank])
-        found[name] = Mode(
-            id=name,
-            role=role,
-            excess=excess,
-            mass_gen=float(mass_gen[rank]),
-            mass_ref=float(mass_ref[rank]),
-            interval=(excess - width, excess + width),
-            p_value=float(p_values[rank]),
-            stability=float(fit.stability[rank]),
-            fitted_excess=float(fit.full.excess[rank]),
-            direction=(sign * fit.full.vectors[:, rank]).float().cpu().numpy(),
-            tails=tails,
+        found.append(
+            Mode(
+                id=mode_id(role, own.typical(direction)),
+                role=role,
+                excess=excess,
+                mass_gen=float(mass_gen[rank]),
+                mass_ref=float(mass_ref[rank]),
+                interval=(excess - width, excess + width),
+                p_value=float(p_values[rank]),
+                stability=float(fit.stability[rank]),
+                fitted_excess=float(fit.full.excess[rank]),
+                direction=direction.float().cpu().numpy(),
+                tails=tails,
+            )
         )
-    return tuple(found.values())
+    if settings.rotation is not None:
+        found.sort(key=lambda mode: mode.excess, reverse=True)
+    return tuple(found)
 
 
-def _tails(
-    role: Role, column: int, rho: float, gen: tuple[Side, ScorePass], ref: tuple[Side, ScorePass]
-) -> tuple[int, tuple[Tail, Tail]]:
-    """The sign that makes the positive side carry most of the excess, and both sides in that order.
+def _tails(role: Role, column: int, gen: Scored, ref: Scored, rho: float) -> tuple[tuple[Tail, Tail], int]:
+    """Both sides of a direction, the one that carries most of the excess first, and the sign that makes it positive.
 
-    The excess is quadratic in s, so neither side alone is the mode; the larger one is shown first.
+    The excess is quadratic in s, so neither side alone is the mode.
     """
-    (gen_side, gen_scores), (ref_side, ref_scores) = gen, ref
-    energy_gen, energy_ref = gen_scores.energies()[:, column], ref_scores.energies()[:, column]
+    energy_gen, energy_ref = gen.scores.energies()[:, column], ref.scores.energies()[:, column]
     energy = energy_gen - rho * energy_ref if role == "over" else energy_ref - rho * energy_gen
     order = (0, 1) if energy[0] >= energy[1] else (1, 0)
     total = float(energy.sum())
     tails = []
     for side in order:
-        gen_index, gen_best = gen_scores.best(side, column)
-        ref_index, ref_best = ref_scores.best(side, column)
+        (gen_index, gen_best), (ref_index, ref_best) = gen.scores.best(side, column), ref.scores.best(side, column)
         tails.append(
             Tail(
                 share=float(energy[side]) / total if total > 0 else 0.5,
                 gen=gen_index,
                 ref=ref_index,
-                gen_ids=gen_side.ids_at(gen_index),
-                ref_ids=ref_side.ids_at(ref_index),
+                gen_ids=gen.side.ids_at(gen_index),
+                ref_ids=ref.side.ids_at(ref_index),
                 gen_scores=gen_best,
                 ref_scores=ref_best,
             )
         )
-    return (1 if order[0] == 0 else -1), (tails[0], tails[1])
+    return (tails[0], tails[1]), 1 if order[0] == 0 else -1
 
 
 def _copies(gen: Side, ref: Side) -> Copies | None:
@@ -244,7 +242,7 @@ def _copies(gen: Side, ref: Side) -> Copies | None:
 
 
 def _space(gen: Side, ref: Side) -> str:
-    spaces = sorted({gen.sketch.space, ref.sketch.space}, key=lambda space: space.startswith("array-"))
+    spaces = sorted({gen.sketch.space, ref.sketch.space}, key=lambda space: space.startswith(ARRAY_SPACE))
     return spaces[0]
 
 

@@ -142,7 +142,7 @@ class CachedEmbeddings:
         return tuple(self.cache.ids[index] for index in indices)
 
 
-def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
+def as_embeddings(source: object, name: str = "embeddings") -> ArrayEmbeddings | CachedEmbeddings:
     """The embeddings in an array, tensor, cache or cache file, whatever the caller has.
 
     Args:
@@ -165,8 +165,10 @@ def check_same_space(mine: str, space: str, others: str, other_space: str) -> No
     """Raise FincEvalError unless two sets can be compared; bare arrays say nothing, and are believed.
 
     Args:
-        mine, others: what to call the two sets.
-        space, other_space: their `Embeddings.space`.
+        mine: what to call the one set.
+        space: its `Embeddings.space`.
+        others: what to call the other.
+        other_space: its space.
     """
     if space != other_space and not any(s.startswith(ARRAY_SPACE) for s in (space, other_space)):
         raise FincEvalError(

@@ -129,6 +129,5 @@ class RandomFourierFeatures:
 
     def __repr__(self) -> str:
         return (
-            f"RandomFourierFeatures(dim={self.dim}, features={self.features}, sigma={self.sigma:.6g}, "
-            f"seed={self.seed})"
+            f"RandomFourierFeatures(dim={self.dim}, features={self.features}, sigma={self.sigma:.6g}, seed={self.seed})"
         )

@@ -53,6 +53,4 @@ def approximation_error(phi: RandomFourierFeatures, sample: torch.Tensor) -> Ker
     exact = gaussian_kernel(rows - phi.center, rows - phi.center, phi.sigma)
     first, second = torch.triu_indices(len(rows), len(rows), offset=1, device=phi.device)
     error = (features @ features.T - exact)[first, second]
-    return KernelError(
-        rms=float(error.square().mean().sqrt()), max=float(error.abs().max()), pairs=error.numel()
-    )
+    return KernelError(rms=float(error.square().mean().sqrt()), max=float(error.abs().max()), pairs=error.numel())

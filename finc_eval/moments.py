@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -50,5 +50,16 @@ class Moments:
 
     def mean_square(self) -> torch.Tensor:
         """E[yyᵀ], shape (size, size), the whole symmetric matrix."""
-        upper = self.second.triu()
-        return (upper + upper.T - upper.diag().diag()) / self.n
+        return weighted_sum([(1 / self.n, self)])
+
+
+def weighted_sum(terms: Sequence[tuple[float, Moments]]) -> torch.Tensor:
+    """Σ w·Σyyᵀ over (w, moments) pairs, shape (size, size): the whole symmetric matrix, in one buffer."""
+    _, like = terms[0]
+    total = torch.zeros_like(like.second)
+    for rows, rest in like.blocks():
+        for weight, moments in terms:
+            total[rows, rest].add_(moments.second[rows, rest], alpha=weight)
+        below = slice(rows.stop, None)
+        total[below, rows] = total[rows, below].T
+    return total

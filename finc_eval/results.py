@@ -93,7 +93,7 @@ class Comparison:
     """The modes on which a generated and a reference set differ.
 
     Attributes:
-        modes: over-represented in the generated set, by descending fitted excess.
+        modes: over-represented in the generated set, by descending excess (unrotated ones by eigenvalue).
         under_represented: the reversed role: what the generated set has less of.
         gen, ref: the two sets.
         settings: what was asked for.
@@ -135,7 +135,7 @@ class Comparison:
         return tuple(mode for mode in self.all_modes if mode.p_value <= alpha)
 
     def score(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.float32]:
-        """s = φ(x)·v of any samples on the modes: high for samples that are of the mode.
+        """Score any samples on the modes: s = φ(x)·v is high for samples that are of the mode.
 
         Args:
             embeddings: an array or tensor of shape (n, d), an `EmbeddingCache` or the path of one, of the same
@@ -194,8 +194,9 @@ class Comparison:
 
         Args:
             path: the file to write.
-            gen_samples, ref_samples: where the samples are now, if not where they were embedded from: a
-                folder, zip, npz or array of images.
+            gen_samples: where the generated samples are now, if not where they were embedded from: a folder, zip,
+                npz or array of images.
+            ref_samples: the same for the reference samples.
         """
         from finc_eval.report.html import render_report
 
@@ -288,8 +289,16 @@ def _mode_to_dict(mode: Mode) -> dict[str, Any]:
         "tails": [
             {
                 "share": tail.share,
-                "gen": {"index": tail.gen.tolist(), "id": list(tail.gen_ids), "score": tail.gen_scores.tolist()},
-                "ref": {"index": tail.ref.tolist(), "id": list(tail.ref_ids), "score": tail.ref_scores.tolist()},
+                "gen": {
+                    "index": tail.gen.tolist(),
+                    "id": list(tail.gen_ids),
+                    "score": tail.gen_scores.tolist(),
+                },
+                "ref": {
+                    "index": tail.ref.tolist(),
+                    "id": list(tail.ref_ids),
+                    "score": tail.ref_scores.tolist(),
+                },
             }
             for tail in mode.tails
         ],

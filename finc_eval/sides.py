@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,13 @@ import torch
 from finc_eval.cache import EmbeddingCache
 from finc_eval.device import default_device
 from finc_eval.differential import CrossFit, Masses
-from finc_eval.embeddings import ArrayEmbeddings, CachedEmbeddings, as_embeddings, check_same_space, sample_keys
+from finc_eval.embeddings import (
+    ArrayEmbeddings,
+    CachedEmbeddings,
+    as_embeddings,
+    check_same_space,
+    sample_keys,
+)
 from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import RandomFourierFeatures
 from finc_eval.kernels import BANDWIDTH_FACTOR, median_bandwidth
@@ -106,28 +113,38 @@ class Side:
             )
         return side
 
+    @cached_property
     def sample(self) -> tuple[torch.Tensor, torch.Tensor]:
         """φ of the bottom-k sample, shape (m, 2r), and the fold of each row, shape (m,)."""
         features = self.sketch.feature_map(self.sketch.sample.rows)
         return features, torch.from_numpy(fold_of(self.sketch.sample.keys)).to(features.device)
 
-    def score(self, shown: torch.Tensor, fits: list[CrossFit], progress: Progress = silent) -> tuple[ScorePass, Masses]:
-        """One pass over the embeddings: the best samples on each shown direction, and all out-of-fold masses.
+    def score(self, fits: Sequence[CrossFit], progress: Progress = silent) -> Scored:
+        """One pass over the embeddings with the directions of all fits, side by side in columns.
 
-        Of a sketch, the best are found in its sample, and the masses are exact with conservative variances.
+        Of a sketch, the best samples are found in its own sample, and the masses are exact with conservative
+        variances.
         """
+        shown = torch.cat([fit.full.vectors for fit in fits], 1)
         scoring = (torch.cat([fit.scoring[0] for fit in fits], 1), torch.cat([fit.scoring[1] for fit in fits], 1))
         scores = ScorePass(shown, scoring)
         if self.embeddings is None:
-            features, folds = self.sample()
-            scores.update(features, folds, 0)
-            return scores, Masses.conservative(self.sketch.folds, scoring)
+            scores.update(*self.sample, 0)
+            return Scored(self, scores, Masses.conservative(self.sketch.folds, scoring))
         for batch in self.embeddings.batches():
             features = self.sketch.feature_map(batch.rows)
             folds = torch.from_numpy(fold_of(sample_keys(batch.ids))).to(features.device)
             scores.update(features, folds, batch.start)
             progress(f"score {self.label}", batch.start + len(batch.ids), self.embeddings.n)
-        return scores, scores.masses()
+        return Scored(self, scores, scores.masses())
+
+    def typical(self, direction: torch.Tensor) -> str:
+        """The id of the sample furthest along the direction; empty when the sketch keeps no sample.
+
+        Sought in the bottom-k sample only, so that it is the same with the embeddings and with their sketch alone.
+        """
+        features, _ = self.sample
+        return self.sketch.sample.ids[int((features @ direction).argmax())] if len(features) else ""
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """The ids of the samples with these indices, as a score pass numbers them."""
@@ -146,7 +163,7 @@ class Side:
         failures = cache.failures if cache else []
         return SetInfo(
             name=self.label if self.embeddings is None else self.embeddings.name,
-            source=cache.source if cache else None,
+            source=_as_typed(cache.source) if cache else None,
             n=self.sketch.n,
             digest="+".join(self.sketch.sources),
             from_sketch=self.embeddings is None,
@@ -155,5 +172,21 @@ class Side:
         )
 
 
+@dataclass(frozen=True)
+class Scored:
+    """A side after its score pass: the best samples of each direction, and the out-of-fold masses."""
+
+    side: Side
+    scores: ScorePass
+    masses: Masses
+
+
 def _staged(progress: Progress, stage: str, _: str, done: int, total: int) -> None:
     progress(stage, done, total)
+
+
+def _as_typed(path: str) -> str | None:
+    """The path below the working folder where it is, so that a shared report names no more than it must."""
+    if not Path(path).is_absolute():
+        return None
+    return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path

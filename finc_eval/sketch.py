@@ -20,7 +20,7 @@ from finc_eval.embeddings import (
 )
 from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.moments import BLOCK, Moments
+from finc_eval.moments import BLOCK, Moments, weighted_sum
 from finc_eval.progress import Progress, silent
 from finc_eval.storage import existing_hdf5, new_hdf5
 
@@ -47,7 +47,8 @@ class BottomSample:
             offered = np.flatnonzero(keys >> 1 < (self.keys[-1] >> 1)) if self.capacity else np.empty(0, np.int64)
             if not len(offered):
                 return
-            keys, ids, rows = keys[offered], [ids[i] for i in offered], rows[torch.from_numpy(offered).to(rows.device)]
+            ids = [ids[int(i)] for i in offered]
+            keys, rows = keys[offered], rows[torch.from_numpy(offered).to(rows.device)]
         all_keys = np.concatenate([self.keys, keys])
         all_ids = [*self.ids, *ids]
         kept = np.lexsort((np.array(all_ids), all_keys >> 1))[: self.capacity]
@@ -146,7 +147,7 @@ class Sketch:
     @property
     def covariance(self) -> torch.Tensor:
         """C = E[φ(x)φ(x)ᵀ], shape (2r, 2r): the paper's (uncentred) kernel covariance of the set."""
-        return (self.folds[0] + self.folds[1]).mean_square()
+        return weighted_sum([(1 / self.n, fold) for fold in self.folds])
 
     def __add__(self, other: Sketch) -> Sketch:
         self.check_comparable(other)

@@ -1,0 +1,1 @@
+"""The demo: real digits with planted differences, through the path that a user's own folders take."""

@@ -1,0 +1,60 @@
+"""Progress of long work, as one callable: `progress(stage, done, total)`.
+
+The library is silent unless it is handed another one; the command line hands it `terminal()`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Progress = Callable[[str, int, int], None]
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Say nothing."""
+
+
+@contextmanager
+def terminal() -> Iterator[Progress]:
+    """Yield a `Progress` that draws on standard error, and tidy up afterwards.
+
+    One bar per stage on a terminal. Where standard error is a file or a pipe (CI logs), a plain line when a
+    stage begins, when it ends, and every ten seconds between.
+    """
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+
+    # Only the command line draws bars; importing the library should not pay for rich.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def draw(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield draw
+
+
+def _lines() -> Progress:
+    last_line: dict[str, float] = {}
+
+    def write(stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        due = stage not in last_line or now - last_line[stage] >= SECONDS_BETWEEN_LINES
+        if due or done == total:
+            last_line[stage] = now
+            print(f"{stage}: {done}/{total}", file=sys.stderr, flush=True)
+
+    return write

@@ -1,0 +1,36 @@
+"""Real data for the tests: the digits in the package, and the assets where FINC_EVAL_ASSETS names them."""
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from finc_eval.demo.planted import shipped_digits
+
+
+@pytest.fixture(scope="session")
+def assets():
+    folder = os.environ.get("FINC_EVAL_ASSETS")
+    if not folder:
+        pytest.skip("needs the test assets: set FINC_EVAL_ASSETS to their folder")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """4 000 digits as pixel embeddings in [0, 1], shape (4000, 784), in a random order, with their labels."""
+    images, labels = shipped_digits()
+    order = np.random.default_rng(0).permutation(len(labels))
+    return images[order].reshape(-1, 784).astype(np.float32) / 255, labels[order]
+
+
+@pytest.fixture(scope="session")
+def mnist_test(assets):
+    """The official MNIST test set: images (10000, 28, 28) uint8 and labels."""
+    with gzip.open(assets / "mnist" / "t10k-images-idx3-ubyte.gz") as file:
+        images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 28, 28)
+    with gzip.open(assets / "mnist" / "t10k-labels-idx1-ubyte.gz") as file:
+        labels = np.frombuffer(file.read(), np.uint8, offset=8)
+    return images, labels

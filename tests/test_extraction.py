@@ -1,0 +1,354 @@
+"""Samples become embeddings once, rightly, and whatever interrupts it."""
+
+import errno
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from importlib import import_module, resources
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from finc_eval import cache as cache_module
+from finc_eval.backbones import LOADERS
+from finc_eval.cache import EmbeddingCache, part_of
+from finc_eval.cards import load_card
+from finc_eval.errors import FincEvalError
+from finc_eval.preprocess import preprocess
+from finc_eval.samples import fingerprint
+
+extract_module = import_module("finc_eval.extraction")
+extract = extract_module.extract
+
+N, BATCH = 40, 8
+CHILD = """
+import os, pathlib, signal, sys
+import finc_eval.cache
+from finc_eval.extraction import extract
+
+source, out, target, count = *sys.argv[1:4], int(sys.argv[4])
+finc_eval.cache.CHECKPOINT_SECONDS = 0
+calls = 0
+
+def step(*_):
+    global calls
+    calls += 1
+    if calls == count:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def progress(stage, done, total):
+    if target == "wait" and stage == "extract":
+        print("extracting", flush=True)
+        sys.stdin.readline()
+    if stage.startswith(target):
+        step()
+
+def killing(function):
+    return lambda *arguments, **options: (step(), function(*arguments, **options))[1]
+
+if target == "fsync":
+    os.fsync = killing(os.fsync)
+if target == "unlink":
+    pathlib.Path.unlink = killing(pathlib.Path.unlink)
+extract(source, out=out, batch_size=8, progress=progress)
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "default"))
+    monkeypatch.setattr(cache_module, "CHECKPOINT_SECONDS", 0)
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).integers(0, 256, (N, 28, 28, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path, images):
+    path = tmp_path / "set"
+    path.mkdir()
+    for number, image in enumerate(images):
+        Image.fromarray(image).save(path / f"{number:03}.png")
+    return path
+
+
+@pytest.fixture
+def broken_folder(folder):
+    (folder / "003.png").write_bytes(b"no picture")
+    (folder / "011.png").write_bytes((folder / "011.png").read_bytes()[:200])
+    return folder
+
+
+def child(*arguments):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", CHILD, *map(str, arguments)], **pipes)
+
+
+def message(call, *arguments, **options):
+    with pytest.raises(FincEvalError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+class Steps(list):
+    """A progress that remembers what it was told, and may raise at one call of a stage."""
+
+    def __init__(self, stage="", call=0, error=None):
+        super().__init__()
+        self.stage, self.call, self.error = stage, call, error
+
+    def __call__(self, stage, done, total):
+        self.append((stage, done))
+        if self.error and len(self.of(self.stage)) == self.call:
+            raise self.error
+
+    def of(self, stage):
+        return [done for name, done in self if name.startswith(stage)]
+
+
+def test_folder_zip_npz_and_array_give_the_same_embeddings(tmp_path, folder, images):
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, file.name)
+    np.savez_compressed(tmp_path / "set.npz", images)
+    sources = (folder, tmp_path / "set.zip", tmp_path / "set.npz", images)
+    caches = [extract(source, out=tmp_path / f"{number}.h5") for number, source in enumerate(sources)]
+    expected = images.transpose(0, 3, 1, 2).reshape(N, -1) / np.float32(255)
+    for cache, source in zip(caches, [*map(str, sources[:3]), "array"], strict=True):
+        np.testing.assert_array_equal(cache, expected)
+        assert cache.content.tolist() == [fingerprint(image) for image in images]
+        assert (cache.source, cache.extractor, cache.dim) == (source, "pixels", 2352)
+        assert cache.card_digest == load_card("pixels").digest
+    assert caches[0].ids == [f"{number:03}.png" for number in range(N)]
+
+
+def test_embeddings_do_not_depend_on_the_batch_size(tmp_path, images):
+    sizes = (1, 7, 64)
+    caches = [extract(images, out=tmp_path / f"{size}.h5", batch_size=size) for size in sizes]
+    for cache in caches[1:]:
+        np.testing.assert_array_equal(cache, caches[0])
+
+
+def test_other_sizes_are_resized_as_the_card_says(images):
+    large = np.repeat(np.repeat(images[:3], 2, axis=1), 3, axis=2)
+    expected = [preprocess(image, load_card("pixels").preprocessing).ravel() for image in large]
+    np.testing.assert_array_equal(extract(large), expected)
+
+
+def test_unreadable_samples_are_recorded(broken_folder):
+    (broken_folder / "notes.txt").write_text("x")
+    cache = extract(broken_folder, batch_size=BATCH)
+    assert [name for name, _ in cache.failures] == ["003.png", "011.png"]
+    assert cache.failures[0][1] == "no image that can be recognised"
+    assert cache.ignored == {".txt": 1}
+    assert len(cache) == N - 2
+    kept = [number for number in range(N) if number not in (3, 11)]
+    assert cache.ids == [f"{number:03}.png" for number in kept]
+    image = np.asarray(Image.open(broken_folder / "012.png"))
+    row = cache[cache.ids.index("012.png")]
+    np.testing.assert_array_equal(row, (image.transpose(2, 0, 1) / np.float32(255)).ravel())
+
+
+def test_strict_refuses_unreadable_samples_and_leaves_no_cache(tmp_path, broken_folder):
+    out = tmp_path / "gen.h5"
+    text = message(extract, broken_folder, out=out, strict=True)
+    assert "2 unreadable samples (003.png: no image that can be recognised; 011.png:" in text
+    assert not out.exists()
+    steps = Steps()
+    assert len(extract(broken_folder, out=out, progress=steps).failures) == 2
+    assert steps.of("extract") == [N]  # the work of the strict run was kept
+    assert "2 unreadable samples" in message(extract, broken_folder, out=out, strict=True)
+
+
+def test_a_set_without_any_readable_sample_is_refused(tmp_path):
+    (tmp_path / "set").mkdir()
+    for number in range(5):
+        (tmp_path / "set" / f"{number}.png").write_bytes(b"no picture")
+    text = message(extract, tmp_path / "set", out=tmp_path / "gen.h5")
+    assert "5 unreadable samples" in text
+    assert "and 2 more" in text
+    assert not (tmp_path / "gen.h5").exists()
+    assert not part_of(tmp_path / "gen.h5").exists()
+
+
+def test_the_same_samples_are_not_extracted_again(tmp_path, folder, images, monkeypatch):
+    first = extract(folder)
+    assert first.path == tmp_path / "default" / f"{first.key}.h5"
+    written = first.path.stat().st_mtime_ns
+    shutil.copytree(folder, tmp_path / "another name")
+    monkeypatch.setattr(extract_module, "_embedder", None)
+    for source in (folder, tmp_path / "another name"):
+        steps = Steps()
+        assert extract(source, progress=steps).path == first.path
+        assert steps.of("extract") == []
+    assert extract(first) is first
+    shutil.copy(first.path, tmp_path / "copy.h5")
+    np.testing.assert_array_equal(extract(folder, out=tmp_path / "copy.h5"), first)
+    assert first.path.stat().st_mtime_ns == written
+
+
+def test_a_changed_sample_is_extracted_though_all_names_are_the_same(tmp_path, folder, images):
+    out = tmp_path / "gen.h5"
+    before = extract(folder, out=out)
+    Image.fromarray(255 - images[5]).save(folder / "005.png")
+    steps = Steps()
+    after = extract(folder, out=out, progress=steps)
+    assert after.key != before.key
+    assert any("gen.h5 is of other samples or another card" in stage for stage, _ in steps)
+    changed = np.flatnonzero((np.asarray(after) != np.asarray(before)).any(axis=1))
+    assert changed.tolist() == [5]
+
+
+def test_the_old_cache_stays_until_the_new_one_is_whole(tmp_path, folder, images):
+    out = tmp_path / "gen.h5"
+    key = extract(folder, out=out).key
+    with pytest.raises(KeyboardInterrupt):
+        extract(images[::-1], out=out, progress=Steps("write cache", 1, KeyboardInterrupt()))
+    assert EmbeddingCache(out).key == key
+    np.testing.assert_array_equal(extract(images[::-1], out=out)[0], extract(images)[N - 1])
+
+
+def test_other_peoples_files_are_never_overwritten(tmp_path, images):
+    (tmp_path / "thesis.h5").write_text("years of work")
+    assert "thesis.h5 is no finc-eval embedding cache" in message(extract, images, out=tmp_path / "thesis.h5")
+    assert (tmp_path / "thesis.h5").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_embeddings_that_are_not_finite_are_refused_with_their_sample(folder, monkeypatch, value):
+    def load(card, device):
+        calls = []
+
+        def backbone(images):
+            calls.append(images)
+            rows = images.flatten(1).clone()
+            rows[3 if len(calls) == 2 else len(rows) :, 100] = value
+            return rows
+
+        return backbone
+
+    monkeypatch.setitem(LOADERS, "pixels", load)
+    text = message(extract, folder, batch_size=BATCH)
+    assert "the embedding of sample 011.png by pixels holds NaN or infinity" in text
+
+
+def test_a_network_of_another_dimension_than_its_card_is_refused(images, monkeypatch):
+    monkeypatch.setitem(LOADERS, "pixels", lambda card, device: lambda images: images.flatten(1)[:, :7])
+    assert "gives embeddings of shape (7,), the card says 2352" in message(extract, images)
+
+
+def test_a_users_card_is_another_key(tmp_path, images):
+    text = (resources.files("finc_eval.extractors") / "pixels.toml").read_text()
+    card = tmp_path / "grey.toml"
+    card.write_text(text.replace('"pixels"', '"mine"', 1).replace("std = [1.0", "std = [2.0"))
+    mine, plain = extract(images, card), extract(images)
+    assert mine.extractor == "mine"
+    assert mine.key != plain.key
+    np.testing.assert_array_equal(np.asarray(mine)[:, :784] * 2, np.asarray(plain)[:, :784])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"batch_size": 0}, "the batch size must be at least 1, got 0"),
+        ({"device": "cuda:99"}, 'the device "cuda:99" cannot be used'),
+        ({"device": "gpu"}, 'the device "gpu" cannot be used'),
+        ({"extractor": "pixel"}, 'did you mean "pixels"?'),
+    ],
+)
+def test_wrong_arguments_are_named(images, options, words):
+    assert words in message(extract, images, **options)
+
+
+def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
+    out = tmp_path / "gen.h5"
+    with pytest.raises(KeyboardInterrupt):
+        extract(images, out=out, batch_size=BATCH, progress=Steps("extract", 3, KeyboardInterrupt()))
+    assert part_of(out).exists()
+    assert not out.exists()
+    steps = Steps()
+    cache = extract(images, out=out, batch_size=BATCH, progress=steps)
+    assert steps.of("extract, resumed") == [16, 24, 32, 40]
+    np.testing.assert_array_equal(cache, extract(images))
+    assert not part_of(out).exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "count", "resumes_at"),
+    [
+        ("extract", 1, 0),  # nothing done yet
+        ("extract", 3, 16),  # between batches
+        ("fsync", 1, 0),  # while the unfinished cache is made
+        ("fsync", 3, 8),  # rows written, their checkpoint not
+        ("write cache", 1, N),  # while the whole cache is written
+        ("fsync", 7, N),  # the whole cache written, not yet in its place
+        ("unlink", 1, None),  # the whole cache in its place, the unfinished one still there
+    ],
+)
+def test_kill_9_loses_nothing_that_was_done(tmp_path, broken_folder, target, count, resumes_at):
+    out = tmp_path / "out" / "gen.h5"
+    process = child(broken_folder, out, target, count)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert out.exists() == (resumes_at is None)
+
+    steps = Steps()
+    cache = extract(broken_folder, out=out, batch_size=BATCH, progress=steps)
+    assert steps.of("extract")[:1] == ([] if resumes_at is None else [resumes_at])
+    whole = extract(broken_folder, out=tmp_path / "whole.h5", batch_size=BATCH)
+    np.testing.assert_array_equal(cache, whole)
+    np.testing.assert_array_equal(cache.content, whole.content)
+    assert (cache.ids, cache.failures) == (whole.ids, whole.failures)
+    assert sorted(file.name for file in out.parent.iterdir()) == [".gen.h5.lock", "gen.h5"]
+
+
+def test_of_two_extracts_at_once_one_is_refused_and_the_other_unharmed(tmp_path, folder):
+    out = tmp_path / "gen.h5"
+    process = child(folder, out, "wait", 0)
+    assert process.stdout.readline() == "extracting\n"
+    assert "gen.h5 is being written by another process" in message(extract, folder, out=out)
+    process.communicate("\n" * 20)
+    assert process.returncode == 0
+    np.testing.assert_array_equal(EmbeddingCache(out), extract(folder, out=tmp_path / "alone.h5"))
+
+
+def test_a_disk_that_fills_up_keeps_what_was_done(tmp_path, images, monkeypatch):
+    out, write, calls = tmp_path / "gen.h5", cache_module.CacheWriter._checkpoint, []
+
+    def full(writer):
+        calls.append(writer)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(writer)
+
+    monkeypatch.setattr(cache_module.CacheWriter, "_checkpoint", full)
+    text = message(extract, images, out=out, batch_size=BATCH)
+    assert f"the disk is full while writing {out}: the finished part is kept in gen.h5.part" in text
+    assert "run the same command again to resume" in text
+    steps = Steps()
+    np.testing.assert_array_equal(extract(images, out=out, batch_size=BATCH, progress=steps), extract(images))
+    assert steps.of("extract, resumed")[0] == 16
+
+
+def test_a_disk_without_room_is_refused_before_the_work(tmp_path, images, monkeypatch):
+    monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    steps = Steps()
+    assert "MB free and gen.h5 needs about" in message(extract, images, out=tmp_path / "gen.h5", progress=steps)
+    assert steps.of("extract") == []
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed(tmp_path, images):
+    out = tmp_path / "gen.h5"
+    np.savez(tmp_path / "set.npz", images)
+    extract(tmp_path / "set.npz", out=out)
+    code = (
+        "import sys; from finc_eval.extraction import extract; extract(sys.argv[1], out=sys.argv[2]);"
+        "print(sorted({'torch', 'torchvision', 'timm', 'faiss', 'rich'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "set.npz"), str(out)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
