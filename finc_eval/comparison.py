@@ -233,11 +233,10 @@ def _tails(role: Role, column: int, gen: Scored, ref: Scored, rho: float) -> tup
 def _copies(gen: Side, ref: Side) -> Copies | None:
     if gen.cache is None or ref.cache is None:
         return None
-    gen_content, ref_content = gen.cache.content, ref.cache.content
-    copied = np.flatnonzero(np.isin(gen_content, ref_content))
-    where = {int(content): row for row, content in zip(*np.unique(ref_content, return_index=True), strict=True)}
+    contents, rows = np.unique(ref.cache.content, return_index=True)
+    copied = np.flatnonzero(np.isin(gen.cache.content, contents))
     examples = copied[:EXAMPLES]
-    originals = np.array([where[int(gen_content[i])] for i in examples], np.int64)
+    originals = rows[np.searchsorted(contents, gen.cache.content[examples])]
     return Copies(len(copied), tuple(zip(gen.ids_at(examples), ref.ids_at(originals), strict=True)))
 
 

@@ -65,9 +65,7 @@ def directions(
         spectrum: how many leading eigenvalues to return, at least `count`.
     """
     n_first, n_second = (sum(part.n for part in parts) for parts in (first, second))
-    difference = weighted_sum(
-        [*((1 / n_first, part) for part in first), *((-rho / n_second, part) for part in second)]
-    )
+    difference = weighted_sum([*((1 / n_first, part) for part in first), *((-rho / n_second, part) for part in second)])
     values, vectors = top_eigenpairs(difference, max(count, spectrum))
     vectors = vectors[:, :count]
     if sample is not None:

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from finc_eval.differential import Estimates, Masses, holm, match
+from finc_eval.errors import FincEvalError
 from finc_eval.rotation import varimax
 from finc_eval.signature import Signature
-from finc_eval.errors import FincEvalError
 from finc_eval.spectrum import top_eigenpairs
 
 

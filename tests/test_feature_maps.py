@@ -41,9 +41,7 @@ def test_centring_leaves_the_approximated_kernel_as_it_is(digits):
 
 def test_the_kernel_error_falls_as_one_over_root_r(digits):
     x = torch.from_numpy(digits[0][:300])
-    rms = [
-        approximation_error(RandomFourierFeatures(dim=784, features=r, sigma=6.0), x).rms for r in (250, 1000, 4000)
-    ]
+    rms = [approximation_error(RandomFourierFeatures(dim=784, features=r, sigma=6.0), x).rms for r in (250, 1000, 4000)]
     assert rms[0] / rms[1] == pytest.approx(2, rel=0.15)
     assert rms[1] / rms[2] == pytest.approx(2, rel=0.15)
     assert rms[2] < 0.012

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from finc_eval.comparison import compare
-from finc_eval.extraction import extract
+from finc_eval import compare, extract
 
 pytestmark = pytest.mark.browser
 

@@ -1,0 +1,72 @@
+"""What is installed is what was tested: the wheel holds cards, templates and data, and works on its own."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    out = tmp_path_factory.mktemp("wheel")
+    # Built from a copy, so that no build/ folder of an earlier state can slip in.
+    source = tmp_path_factory.mktemp("source")
+    tracked = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    )
+    if tracked.returncode:
+        pytest.skip("needs a git checkout to build from")
+    for name in tracked.stdout.splitlines():
+        needed = name.startswith(("finc_eval/", "extractors/")) or name in ("pyproject.toml", "README.md", "LICENSE")
+        if needed and (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source)],
+        check=True,
+        capture_output=True,
+    )
+    return next(out.glob("*.whl"))
+
+
+def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "finc_eval/extractors/pixels.toml" in names
+    assert "finc_eval/demo/digits.npz" in names
+    assert "finc_eval/py.typed" in names
+    assert any(name.startswith("finc_eval/report/templates/") for name in names)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests/", "extractors/")) for name in names)
+
+
+def test_the_wheel_runs_outside_the_checkout(wheel, tmp_path):
+    site = tmp_path / "site"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(site),
+        str(wheel),
+    ]
+    subprocess.run(pip, check=True, capture_output=True)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    code = (
+        "import finc_eval, numpy as np\n"
+        "from finc_eval.demo.planted import planted_sets\n"
+        f"assert finc_eval.__file__.startswith({str(site)!r}), finc_eval.__file__\n"
+        "gen, ref = (s.images[:200] for s in planted_sets())\n"
+        "a, b = (finc_eval.extract(x, out=f'{i}.h5') for i, x in enumerate((gen, ref)))\n"
+        "finc_eval.compare(gen=a, ref=b, features=50).to_html('report.html', gen_samples=gen, ref_samples=ref)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
+    assert "data:image/" in (tmp_path / "report.html").read_text(encoding="utf-8")
