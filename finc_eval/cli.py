@@ -314,8 +314,8 @@ def _print_comparison(result: Comparison) -> None:
         else:
             print(f"{title}: nothing")
     error, settings = result.kernel_error, result.settings
-    found = len(result.significant())
-    print(f"{found} modes differ at family-wise level 0.05 ({result.tested} directions tested)")
+    differ = len(result.significant())
+    print(f"{differ} modes differ at family-wise level 0.05 ({result.tested} directions tested)")
     print(
         f"sigma {settings.sigma:.4g} ({settings.sigma_rule}); kernel error with {settings.features} frequencies: "
         f"rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs"

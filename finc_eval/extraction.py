@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from finc_eval.cards import Card, Preprocessing, load_card
 from finc_eval.errors import FincEvalError
 from finc_eval.preprocess import preprocess
 from finc_eval.progress import Progress, silent
-from finc_eval.samples import Sample, Source, ahead, fingerprint, open_source
+from finc_eval.samples import Sample, Samples, Source, ahead, fingerprint, open_source
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ Embed = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 
 def extract(
-    source: str | Path | npt.NDArray[Any] | EmbeddingCache,
+    source: Samples | EmbeddingCache,
     extractor: str | Path = "pixels",
     out: str | Path | None = None,
     *,

@@ -45,9 +45,9 @@ class Tail:
 class Mode:
     """A kind of sample that one set has more of than the other.
 
-    The mass of a set is the mean of s² over its samples, s = φ(x)·v: close to the share of samples that belong to
-    the mode when the mode is tight, smaller when it is loose. Masses, excess and interval are cross-fitted: each
-    sample is scored by the matching direction of the half of the data it is not part of.
+    The mass of a set is the mean of s² over its samples, s = φ(x)·v: how much of the set resembles the mode. It is the
+    share of samples of that kind when the kind is tight and unlike all others. Masses, excess and interval are
+    cross-fitted: each sample is scored by the matching direction of the half of the data it is not part of.
 
     Attributes:
         id: stable name, from role and best sample; it does not depend on rank, batching or device.

@@ -16,6 +16,7 @@ from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import RandomFourierFeatures
 from finc_eval.kernels import KernelError
 from finc_eval.modes import Mode, Tail
+from finc_eval.samples import Samples, open_source
 from finc_eval.signature import Signature
 from finc_eval.sketch import read_feature_map, write_feature_map
 from finc_eval.storage import existing_hdf5, new_hdf5, written_whole
@@ -188,7 +189,7 @@ class Comparison:
         return text
 
     def to_html(
-        self, path: str | Path, *, gen_samples: object | None = None, ref_samples: object | None = None
+        self, path: str | Path, *, gen_samples: Samples | None = None, ref_samples: Samples | None = None
     ) -> Path:
         """Write the report: one self-contained HTML file with thumbnails of both sets.
 
@@ -197,9 +198,15 @@ class Comparison:
             gen_samples: where the generated samples are now, if not where they were embedded from: a folder, zip,
                 npz or array of images.
             ref_samples: the same for the reference samples.
+
+        Raises:
+            FincEvalError: when samples that were passed cannot be opened, or the file cannot be written.
         """
         from finc_eval.report.html import render_report
 
+        for given in (gen_samples, ref_samples):
+            if given is not None:
+                open_source(given)  # what the caller names must be there; what the comparison remembers may be gone
         text = render_report(self, gen_samples=gen_samples, ref_samples=ref_samples)
         with written_whole(path) as temporary:
             temporary.write_text(text, encoding="utf-8")

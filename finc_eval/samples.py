@@ -34,6 +34,9 @@ THREADS = min(16, os.cpu_count() or 1)
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
 
 RGB = npt.NDArray[np.uint8]
+Samples = str | Path | npt.NDArray[Any]
+"""What `open_source` takes: the path of a folder, .zip or .npz, or a uint8 array."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -110,7 +113,7 @@ class Source(ABC):
         return Manifest(self.kind, total, digest.hexdigest(), self.ignored)
 
 
-def open_source(source: str | Path | npt.NDArray[Any]) -> Source:
+def open_source(source: Samples) -> Source:
     """Open a folder, .zip or .npz of images by its path, or an array.
 
     Args:

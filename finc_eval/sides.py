@@ -162,8 +162,8 @@ class Side:
         cache = self.cache
         failures = cache.failures if cache else []
         return SetInfo(
-            name=self.label if self.embeddings is None else self.embeddings.name,
-            source=_as_typed(cache.source) if cache else None,
+            name=Path(cache.source).name if cache else self.label,
+            source=_below_here(cache.source) if cache else None,
             n=self.sketch.n,
             digest="+".join(self.sketch.sources),
             from_sketch=self.embeddings is None,
@@ -185,8 +185,9 @@ def _staged(progress: Progress, stage: str, _: str, done: int, total: int) -> No
     progress(stage, done, total)
 
 
-def _as_typed(path: str) -> str | None:
-    """The path below the working folder where it is, so that a shared report names no more than it must."""
-    if not Path(path).is_absolute():
+def _below_here(source: str) -> str | None:
+    """The source's path, from the working folder where it lies below, so that a report names no more than it must."""
+    path = Path(source)
+    if not path.is_absolute():
         return None
-    return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -18,6 +18,7 @@ from finc_eval.modes import Mode, Role
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.thumbnails import SET_NAMES, SetLabel, Thumbnail, read_thumbnails
 from finc_eval.results import Comparison
+from finc_eval.samples import Samples
 
 ALPHA = 0.05
 """Adjusted p-value up to which a mode counts as significant; the intervals belong to it."""
@@ -50,7 +51,7 @@ Pictures = dict[SetLabel, dict[str, Thumbnail]]
 
 
 def render_report(
-    comparison: Comparison, *, gen_samples: object | None = None, ref_samples: object | None = None
+    comparison: Comparison, *, gen_samples: Samples | None = None, ref_samples: Samples | None = None
 ) -> str:
     """The report as the text of one HTML file that loads nothing.
 
