@@ -14,7 +14,7 @@ from finc_eval.differential import cross_fit
 from finc_eval.embeddings import ArrayEmbeddings
 from finc_eval.sides import Side
 
-SEEDS = 100
+SEEDS = 200
 
 
 def half_estimates(one, other, phi):

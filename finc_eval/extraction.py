@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.backbones import load_backbone
-from finc_eval.cache import CacheWriter, EmbeddingCache, Identity, only_writer, part_of, whole_cache
+from finc_eval.cache import EmbeddingCache, Identity
+from finc_eval.cache_writer import CacheWriter, only_writer, part_of, whole_cache
 from finc_eval.cards import Card, Preprocessing, load_card
 from finc_eval.errors import FincEvalError
 from finc_eval.preprocess import preprocess

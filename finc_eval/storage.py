@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,23 +13,39 @@ import h5py
 from finc_eval.errors import FincEvalError
 
 PROGRAM = "finc-eval"
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Iterator[None]:
+    """Turn the errors of writing at `path` into one sentence; `kept` says what is left on a full disk."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # h5py raises both, the number often in the text alone
+        full = getattr(error, "errno", None) in FULL or any(os.strerror(number) in str(error) for number in FULL)
+        if full:
+            raise FincEvalError(
+                f"the disk is full while writing {path}: {kept}; free some space and run the same command again"
+            ) from error
+        if isinstance(error, OSError):
+            raise FincEvalError(f"{path} cannot be written ({error}): check the folder, or choose another") from error
+        raise
 
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends well, and vanishes otherwise."""
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        raise FincEvalError(f"{target} could not be written: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield temporary
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -4,8 +4,9 @@ import h5py
 import numpy as np
 import pytest
 
-from finc_eval import cache as cache_module
-from finc_eval.cache import CacheWriter, EmbeddingCache, Identity, only_writer, part_of, whole_cache
+from finc_eval import cache_writer
+from finc_eval.cache import EmbeddingCache, Identity
+from finc_eval.cache_writer import CacheWriter, only_writer, part_of, whole_cache
 from finc_eval.errors import FincEvalError
 
 IDENTITY = Identity("pixels", "c" * 64, "m" * 64, "/data/gen", {".txt": 2})
@@ -18,7 +19,7 @@ GOOD = [0, 1, 3, 4, 5, 6, 7, 9]
 
 @pytest.fixture(autouse=True)
 def checkpoint_at_every_batch(monkeypatch):
-    monkeypatch.setattr(cache_module, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr(cache_writer, "CHECKPOINT_SECONDS", 0)
 
 
 def write(writer, stop=10, size=4):
@@ -57,7 +58,7 @@ def test_a_cache_gives_back_what_was_written(tmp_path):
 
 
 def test_rows_are_picked_as_numpy_picks_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_module, "BLOCK_BYTES", 60)  # three rows a block
+    monkeypatch.setattr("finc_eval.cache.BLOCK_BYTES", 60)  # three rows a block
     cache, rows = EmbeddingCache(make(tmp_path / "gen.h5")), ROWS[GOOD]
     mask = np.arange(8) % 3 == 0
     for index in (slice(2, 5), slice(None, None, -2), np.array([7, 0, 3, 3, -1]), [5, 1], [], mask, 6, -2):
@@ -198,7 +199,7 @@ def test_what_lies_at_the_target_is_whole_other_or_foreign(tmp_path):
 
 def test_too_little_room_is_said_before_anything_is_written(tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 10_000})
-    monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(cache_writer.shutil, "disk_usage", lambda path: usage)
     text = message(CacheWriter, tmp_path / "gen.h5", IDENTITY, IDS, 5, 4)
     assert f"{tmp_path} has 0 MB free and gen.h5 needs about 2 MB more" in text
     assert list(tmp_path.iterdir()) == []

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from finc_eval import cache as cache_module
+from finc_eval import cache_writer
 from finc_eval.backbones import LOADERS
-from finc_eval.cache import EmbeddingCache, part_of
+from finc_eval.cache import EmbeddingCache
+from finc_eval.cache_writer import part_of
 from finc_eval.cards import load_card
 from finc_eval.errors import FincEvalError
 from finc_eval.preprocess import preprocess
@@ -26,11 +27,11 @@ extract = extract_module.extract
 N, BATCH = 40, 8
 CHILD = """
 import os, pathlib, signal, sys
-import finc_eval.cache
+import finc_eval.cache_writer
 from finc_eval.extraction import extract
 
 source, out, target, count = *sys.argv[1:4], int(sys.argv[4])
-finc_eval.cache.CHECKPOINT_SECONDS = 0
+finc_eval.cache_writer.CHECKPOINT_SECONDS = 0
 calls = 0
 
 def step(*_):
@@ -60,7 +61,7 @@ extract(source, out=out, batch_size=8, progress=progress)
 @pytest.fixture(autouse=True)
 def own_cache_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "default"))
-    monkeypatch.setattr(cache_module, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr(cache_writer, "CHECKPOINT_SECONDS", 0)
 
 
 @pytest.fixture(scope="module")
@@ -318,7 +319,7 @@ def test_of_two_extracts_at_once_one_is_refused_and_the_other_unharmed(tmp_path,
 
 
 def test_a_disk_that_fills_up_keeps_what_was_done(tmp_path, images, monkeypatch):
-    out, write, calls = tmp_path / "gen.h5", cache_module.CacheWriter._checkpoint, []
+    out, write, calls = tmp_path / "gen.h5", cache_writer.CacheWriter._checkpoint, []
 
     def full(writer):
         calls.append(writer)
@@ -326,17 +327,17 @@ def test_a_disk_that_fills_up_keeps_what_was_done(tmp_path, images, monkeypatch)
             raise OSError(errno.ENOSPC, "No space left on device")
         write(writer)
 
-    monkeypatch.setattr(cache_module.CacheWriter, "_checkpoint", full)
+    monkeypatch.setattr(cache_writer.CacheWriter, "_checkpoint", full)
     text = message(extract, images, out=out, batch_size=BATCH)
     assert f"the disk is full while writing {out}: the finished part is kept in gen.h5.part" in text
-    assert "run the same command again to resume" in text
+    assert "run the same command again" in text
     steps = Steps()
     np.testing.assert_array_equal(extract(images, out=out, batch_size=BATCH, progress=steps), extract(images))
     assert steps.of("extract, resumed")[0] == 16
 
 
 def test_a_disk_without_room_is_refused_before_the_work(tmp_path, images, monkeypatch):
-    monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    monkeypatch.setattr(cache_writer.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000}))
     steps = Steps()
     assert "MB free and gen.h5 needs about" in message(extract, images, out=tmp_path / "gen.h5", progress=steps)
     assert steps.of("extract") == []
