@@ -33,7 +33,10 @@ class _Verbs(TyperGroup):
             print(f"finc-eval: {error}", file=sys.stderr)
             raise typer.Exit(BAD_INPUT) from error
         except KeyboardInterrupt as error:
-            print("finc-eval: interrupted; the same command goes on where this one stopped", file=sys.stderr)
+            print(
+                "finc-eval: interrupted; what is finished is kept, and the same command goes on from there",
+                file=sys.stderr,
+            )
             raise typer.Exit(INTERRUPTED) from error
 
 
@@ -157,7 +160,9 @@ def compare(
 ) -> None:
     """Find the kinds of samples that --gen has more of than --ref, and fewer; write a report."""
     from finc_eval.comparison import compare as run
+    from finc_eval.results import Comparison
 
+    twin = Comparison.twin(out)
     with terminal() as progress:
         operands = [
             _embedded(name, source, extractor, strict, device, progress)
@@ -181,7 +186,7 @@ def compare(
         print(result.to_json())
         return
     _print_comparison(result)
-    print(f"\n{page}\n{out}\n{out.with_suffix('.json')}")
+    print(f"\n{page}\n{out}\n{twin}")
 
 
 @app.command()
@@ -203,11 +208,9 @@ def score(
         with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["id", *(mode.id for mode in result.all_modes)])
-            for batch in rows.batches():
-                scores = result.score(batch.rows, result.all_modes)
-                writer.writerows(
-                    [name, *map("{:.6f}".format, line)] for name, line in zip(batch.ids, scores, strict=True)
-                )
+            for batch, scores in result.score_batches(rows, result.all_modes):
+                lines = ([f"{score:.6f}" for score in line] for line in scores)
+                writer.writerows([name, *line] for name, line in zip(batch.ids, lines, strict=True))
                 progress("score", batch.start + len(batch.ids), rows.n)
     print(f"{out}: scores of {rows.n} samples on {len(result.all_modes)} modes")
 

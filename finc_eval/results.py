@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import torch
 
-from finc_eval.embeddings import as_embeddings, check_same_space
+from finc_eval.embeddings import Batch, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import RandomFourierFeatures
 from finc_eval.kernels import KernelError
@@ -19,10 +19,10 @@ from finc_eval.modes import Mode, Tail
 from finc_eval.samples import Samples, open_source
 from finc_eval.signature import Signature
 from finc_eval.sketch import read_feature_map, write_feature_map
-from finc_eval.storage import existing_hdf5, new_hdf5, written_whole
+from finc_eval.storage import check_target, existing_hdf5, new_hdf5, written_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -149,16 +149,21 @@ class Comparison:
         Raises:
             FincEvalError: when the embeddings are of another extractor or dimension.
         """
+        rows = as_embeddings(embeddings)
         chosen = self.modes if modes is None else modes
+        scores = np.empty((rows.n, len(chosen)), np.float32)
+        for batch, batch_scores in self.score_batches(rows, chosen):
+            scores[batch.start : batch.start + len(batch.ids)] = batch_scores
+        return scores
+
+    def score_batches(self, embeddings: object, modes: Sequence[Mode]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
+        """`score`, batch by batch: each with its scores, shape (b, k), in the order of the set."""
         rows = as_embeddings(embeddings)
         check_same_space(rows.name, rows.space, "the comparison", self.space)
-        size = self.feature_map.size
-        vectors = np.stack([m.direction for m in chosen], 1) if chosen else np.empty((size, 0), np.float32)
-        directions = torch.from_numpy(vectors).to(self.feature_map.device)
-        scores = np.empty((rows.n, len(chosen)), np.float32)
+        vectors = np.array([mode.direction for mode in modes], np.float32).reshape(len(modes), self.feature_map.size)
+        directions = torch.from_numpy(vectors.T).to(self.feature_map.device)
         for batch in rows.batches():
-            scores[batch.start : batch.start + len(batch.ids)] = (self.feature_map(batch.rows) @ directions).cpu()
-        return scores
+            yield batch, (self.feature_map(batch.rows) @ directions).cpu().numpy()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the directions and the feature map, as plain JSON types; `schema` numbers the layout."""
@@ -202,6 +207,7 @@ class Comparison:
         Raises:
             FincEvalError: when samples that were passed cannot be opened, or the file cannot be written.
         """
+        # The page is drawn by the layer above; results know of it only when they are asked for it.
         from finc_eval.report.html import render_report
 
         for given in (gen_samples, ref_samples):
@@ -214,15 +220,27 @@ class Comparison:
 
     def save(self, path: str | Path) -> None:
         """Write an HDF5 file, from which `load` restores the comparison, and beside it its JSON twin."""
-        twin = Path(path).with_suffix(".json")
-        if twin == Path(path):
-            raise FincEvalError(f"{path} is the name of the JSON twin: save the comparison as {twin.stem}.h5")
+        twin = self.twin(path)
         with new_hdf5(path, "comparison", SCHEMA) as file:
             file.create_dataset("result", data=json.dumps(self.to_dict()), dtype=h5py.string_dtype())
             directions = [mode.direction for mode in self.all_modes]
             file["directions"] = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
             write_feature_map(file, self.feature_map)
         self.to_json(twin)
+
+    @staticmethod
+    def twin(path: str | Path) -> Path:
+        """Where the JSON twin of a comparison saved at `path` lies.
+
+        Raises:
+            FincEvalError: when a comparison cannot be saved at `path`, because it would overwrite its twin, or a
+                file of another kind.
+        """
+        twin = Path(path).with_suffix(".json")
+        if twin == Path(path):
+            raise FincEvalError(f"{path} is the name of the JSON twin: save the comparison as {twin.stem}.h5")
+        check_target(path, "comparison")
+        return twin
 
     @classmethod
     def load(cls, path: str | Path) -> Comparison:

@@ -48,9 +48,16 @@ def written_whole(path: str | Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_target(path: str | Path, kind: str) -> None:
+    """Raise FincEvalError when `path` holds anything but a finc-eval file of this kind, lest it be overwritten."""
+    if Path(path).exists() and kind_of(path) != kind:
+        raise FincEvalError(f"{path} exists and is no finc-eval {kind}: it is not overwritten, choose another name")
+
+
 @contextmanager
 def new_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
     """A new HDF5 file of this kind at `path`, which appears there only when it is whole."""
+    check_target(path, kind)
     with written_whole(path) as temporary, h5py.File(temporary, "w") as file:
         file.attrs["program"] = PROGRAM
         file.attrs["kind"] = kind
@@ -84,8 +91,8 @@ def existing_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.Fil
     with file:
         found = file.attrs.get("kind") if file.attrs.get("program") == PROGRAM else None
         if found != kind:
-            what = f"holds a finc-eval {found}" if found else "was not written by finc-eval"
-            raise FincEvalError(f"{path} {what}; a finc-eval {kind} is needed here")
+            what = f"is of the kind {found!r}" if found else "was not written by finc-eval"
+            raise FincEvalError(f"{path} {what}: a finc-eval file of the kind {kind!r} is needed here")
         version = int(file.attrs["schema"])
         if version != schema:
             raise FincEvalError(f"{path} has {kind} schema {version}, this version reads {schema}: make it again")

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,6 +118,8 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
         (("compare", "--gen", "{gen}", "--ref", "{gen}", "--rho", "-1"), "rho must be a positive number, got -1.0"),
         (("score", "--comparison", "{text}", "--samples", "{gen}", "--out", "s.csv"), "HDF5"),
         (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "{text}"), "not overwritten"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "c.json"), "c.json is the name of the JSON twin"),
     ],
 )
 def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_path, arguments, message):
@@ -129,7 +133,7 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
     (tmp_path / "text").write_text("hello")
     places = {name: tmp_path / name for name in ("empty", "one", "bad", "text")} | {"gen": folders / "gen"}
     result = run(*(argument.format(**places) for argument in arguments), *(
-        ("--out", tmp_path / "c.h5") if arguments[0] == "compare" else ()
+        ("--out", tmp_path / "c.h5") if arguments[0] == "compare" and "--out" not in arguments else ()
     ))  # fmt: skip
     assert result.exit_code == 3
     complaint = [line for line in result.stderr.splitlines() if line.startswith("finc-eval: ")]
@@ -137,6 +141,20 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
     assert message in complaint[0]
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "c.h5").exists()
+
+
+def test_scores_by_another_extractor_are_refused(folders, tmp_path):
+    card = (Path(str(files("finc_eval.extractors"))) / "pixels.toml").read_text().split("[golden]")[0]
+    (tmp_path / "other.toml").write_text(card.replace('"pixels"', '"other"', 1).replace("std = [1", "std = [2"))
+    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c.h5", "--features", 50)
+    made = run("extract", folders / "gen", "--extractor", tmp_path / "other.toml", "--out", tmp_path / "other.h5")
+    assert made.exit_code == 0, made.stderr
+    result = run(
+        "score", "--comparison", tmp_path / "c.h5", "--samples", tmp_path / "other.h5", "--out", tmp_path / "s.csv"
+    )
+    assert result.exit_code == 3
+    assert "was embedded with other@" in result.stderr and "the comparison with pixels@" in result.stderr
+    assert not (tmp_path / "s.csv").exists()
 
 
 def command(*arguments, **options):
