@@ -177,31 +177,32 @@ def _modes(
     mass_gen, mass_ref = masses if role == "over" else masses[::-1]
     half_width = estimates.half_widths(family)
     own = gen.side if role == "over" else ref.side
-    found = []
+    found: dict[str, Mode] = {}
     for rank in range(min(settings.modes, len(p_values))):
         if float(fit.full.excess[rank]) <= NUMERICAL_ZERO:
             break
         tails, sign = _tails(role, tested.columns.start + rank, gen, ref, settings.rho)
         direction = sign * fit.full.vectors[:, rank]
         excess, width = float(estimates.excess[rank]), float(half_width[rank])
-        found.append(
-            Mode(
-                id=mode_id(role, own.typical(direction)),
-                role=role,
-                excess=excess,
-                mass_gen=float(mass_gen[rank]),
-                mass_ref=float(mass_ref[rank]),
-                interval=(excess - width, excess + width),
-                p_value=float(p_values[rank]),
-                stability=float(fit.stability[rank]),
-                fitted_excess=float(fit.full.excess[rank]),
-                direction=direction.float().cpu().numpy(),
-                tails=tails,
-            )
+        # Two modes can share their best sample; the second is then named after its next best.
+        names = (mode_id(role, sample) for sample in (*own.typical(direction), str(rank)))
+        name = next(name for name in names if name not in found)
+        found[name] = Mode(
+            id=name,
+            role=role,
+            excess=excess,
+            mass_gen=float(mass_gen[rank]),
+            mass_ref=float(mass_ref[rank]),
+            interval=(excess - width, excess + width),
+            p_value=float(p_values[rank]),
+            stability=float(fit.stability[rank]),
+            fitted_excess=float(fit.full.excess[rank]),
+            direction=direction.float().cpu().numpy(),
+            tails=tails,
         )
-    if settings.rotation is not None:
-        found.sort(key=lambda mode: mode.excess, reverse=True)
-    return tuple(found)
+    if settings.rotation is None:
+        return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda mode: mode.excess, reverse=True))
 
 
 def _tails(role: Role, column: int, gen: Scored, ref: Scored, rho: float) -> tuple[tuple[Tail, Tail], int]:

@@ -27,7 +27,7 @@ def median_bandwidth(sample: torch.Tensor) -> float:
     Raises:
         FincEvalError: when the median distance is zero, so that no bandwidth follows from the sample.
     """
-    median = float(torch.pdist(sample.double()).median()) if len(sample) > 1 else 0.0
+    median = float(torch.pdist(sample).median()) if len(sample) > 1 else 0.0
     if median == 0:
         raise FincEvalError(
             "more than half of the pairs of reference embeddings are identical, so no bandwidth follows from "

@@ -138,13 +138,13 @@ class Side:
             progress(f"score {self.label}", batch.start + len(batch.ids), self.embeddings.n)
         return Scored(self, scores, scores.masses())
 
-    def typical(self, direction: torch.Tensor) -> str:
-        """The id of the sample furthest along the direction; empty when the sketch keeps no sample.
+    def typical(self, direction: torch.Tensor, count: int = 5) -> list[str]:
+        """The ids of the samples furthest along the direction, best first; none when the sketch keeps no sample.
 
-        Sought in the bottom-k sample only, so that it is the same with the embeddings and with their sketch alone.
+        Sought in the bottom-k sample only, so that they are the same with the embeddings and with their sketch alone.
         """
-        features, _ = self.sample
-        return self.sketch.sample.ids[int((features @ direction).argmax())] if len(features) else ""
+        scores = self.sample[0] @ direction
+        return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """The ids of the samples with these indices, as a score pass numbers them."""

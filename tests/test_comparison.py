@@ -97,6 +97,15 @@ def test_top_samples_are_those_that_score_highest(comparison, thinned):
         np.testing.assert_allclose(best, mode.tails[0].gen_scores, atol=2e-5)
 
 
+def test_every_mode_has_a_name_of_its_own(comparison, digits):
+    x = digits[0]
+    assert len({mode.id for mode in comparison.all_modes}) == 20
+    # Raw eigenvectors of few samples often share their best one; none may get lost for that.
+    raw = fe.compare(gen=x[:100], ref=x[100:200], features=50, modes=40, rotation=None)
+    for modes in (raw.modes, raw.under_represented):
+        assert len({mode.id for mode in modes}) == len(modes) == 40
+
+
 def test_swapping_the_sets_swaps_the_roles(comparison, thinned):
     gen, ref, _, _ = thinned
     # One feature map for both, so that the difference only changes its sign.
