@@ -97,6 +97,26 @@ def test_top_samples_are_those_that_score_highest(comparison, thinned):
         np.testing.assert_allclose(best, mode.tails[0].gen_scores, atol=2e-5)
 
 
+def test_the_first_side_of_a_mode_is_positive_and_carries_most_of_the_excess(comparison, thinned):
+    gen, ref, _, _ = thinned
+    for rows, tops in ((gen, lambda tail: tail.gen), (ref, lambda tail: tail.ref)):
+        scores = comparison.score(rows, comparison.under_represented)
+        for column, mode in enumerate(comparison.under_represented):
+            positive, negative = mode.tails
+            assert positive.share + negative.share == pytest.approx(1)
+            assert positive.share >= negative.share
+            assert (scores[tops(positive), column] > 0).all()
+            assert (scores[tops(negative), column] < 0).all()
+            assert scores[tops(negative), column][0] == scores[:, column].min()
+
+
+def test_equal_samples_rank_in_the_order_of_the_set(thinned):
+    gen, ref, _, _ = thinned
+    repeated = np.concatenate([ref, ref])
+    mode = fe.compare(gen=repeated, ref=gen, features=100).modes[0]
+    assert (mode.top_gen[::2] + len(ref) == mode.top_gen[1::2]).all()
+
+
 def test_every_mode_has_a_name_of_its_own(comparison, digits):
     x = digits[0]
     assert len({mode.id for mode in comparison.all_modes}) == 20
