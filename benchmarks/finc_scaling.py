@@ -1,9 +1,9 @@
 """Time of a whole comparison against n, beside the published algorithm in the same run.
 
-Generated embeddings (a mixture of 20 Gaussian clusters, 5 of them only in the generated set), d = 768, r = 2 000. `compare`
-does all it does for a user: bandwidth, two sketches with two folds and the Fréchet moments, six decompositions, rotation,
-and a scoring pass. The published algorithm (FINC paper, Algorithm 1: one outer product a sample, summed by batch, then the
-full decomposition of C_X − C_Y) gives eigenvectors only; it is run at the sizes it can bear.
+Generated embeddings: a mixture of 20 Gaussian clusters, 5 of them only in the generated set, d = 768, r = 2 000.
+`compare` does all it does for a user: bandwidth, two sketches with two folds and the Fréchet moments, six
+decompositions, rotations, a scoring pass. The published algorithm (FINC paper, Algorithm 1: one outer product a sample,
+summed by batch, then the full decomposition of C_X − C_Y) gives eigenvectors only; it runs at the sizes it can bear.
 """
 
 import resource
