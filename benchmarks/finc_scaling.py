@@ -6,7 +6,6 @@ decompositions, rotations, a scoring pass. The published algorithm (FINC paper, 
 summed by batch, then the full decomposition of C_X − C_Y) gives eigenvectors only; it runs at the sizes it can bear.
 """
 
-import resource
 import time
 
 import numpy as np
@@ -70,11 +69,10 @@ def main():
                 "score, s": round(sum(t for name, t in stages.items() if name.startswith("score")), 1),
                 "published, s": "" if theirs is None else round(theirs, 1),
                 "ratio": "" if theirs is None else round(theirs / ours, 1),
-                "peak memory so far, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             }
         )
         print(rows[-1], flush=True)
-    record("finc_scaling", rows, notes="d = 768, r = 2000, float32, embeddings in memory; peak memory includes them")
+    record("finc_scaling", rows, notes="d = 768, r = 2000, float32, embeddings in memory")
 
 
 if __name__ == "__main__":

