@@ -10,8 +10,8 @@ DENSE_BELOW = 400
 """Below this size a full decomposition costs less than starting an iterative one."""
 
 BASIS = 4
-"""Lanczos vectors per eigenpair, 100 at least. Where two sets hardly differ the eigenvalues are nearly equal, and a small
-basis restarts often: 13 pairs of a 4000 x 4000 difference took 1.3 s with 40 vectors and 0.55 s with 100."""
+"""Lanczos vectors per eigenpair, 100 at least. Where two sets hardly differ the eigenvalues are nearly equal, and a
+small basis restarts often: 13 pairs of a 4000 x 4000 difference took 1.3 s with 40 vectors and 0.55 s with 100."""
 
 TOLERANCE = 1e-4
 """Of the residual, relative to the eigenvalue; the eigenvalue's own error is of the order of its square."""
