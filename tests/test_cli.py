@@ -1,6 +1,5 @@
 import csv
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -204,7 +203,8 @@ def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        # A background job of a shell inherits an ignored SIGINT, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while process.poll() is None and not (tmp_path / "many.h5.part").exists():
         time.sleep(0.02)
