@@ -51,8 +51,8 @@ def compare(
     """Find the kinds of samples that `gen` has more of than `ref`, and fewer, with intervals and p-values.
 
     FINC (arXiv 2405.02700) on random Fourier features: the leading directions of Λ = C_gen − ρ·C_ref, rotated by
-    varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Memory does not depend on the
-    number of samples.
+    varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed: of the
+    samples only ids and 8-byte digests are held.
 
     Args:
         gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, `Sketch`, or the path of a

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -37,36 +37,6 @@ class Batch:
     start: int
     ids: list[str]
     rows: torch.Tensor
-
-
-class Embeddings(Protocol):
-    """A set of n embeddings of dimension d that can be read in order, and by index."""
-
-    @property
-    def n(self) -> int:
-        """How many samples."""
-
-    @property
-    def dim(self) -> int:
-        """d, entries per embedding."""
-
-    @property
-    def name(self) -> str:
-        """What a message calls this set."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 that pins the embeddings."""
-
-    @property
-    def space(self) -> str:
-        """Which extractor made them: only embeddings of one space can be compared."""
-
-    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
-        """All samples in order."""
-
-    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """The ids of the samples at these indices."""
 
 
 class ArrayEmbeddings:
@@ -166,7 +136,7 @@ def check_same_space(mine: str, space: str, others: str, other_space: str) -> No
 
     Args:
         mine: what to call the one set.
-        space: its `Embeddings.space`.
+        space: the extractor of its embeddings, as name@digest.
         others: what to call the other.
         other_space: its space.
     """

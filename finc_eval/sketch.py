@@ -66,7 +66,7 @@ class Sketch:
     Args:
         feature_map: φ; sketches can be added and compared only when they share it.
         sample: how many embeddings to keep as the bottom-k sample; 0 keeps none.
-        space: the extractor that made the embeddings, as in `Embeddings.space`.
+        space: the extractor that made the embeddings, as name@digest; unknown when left out.
 
     Attributes:
         folds: the moments of φ(x) over the samples with an even, and with an odd, id hash.
