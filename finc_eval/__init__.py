@@ -7,36 +7,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from finc_eval.approximation import approximation_error as approximation_error
+    from finc_eval.approximation import theorem_1_bound as theorem_1_bound
     from finc_eval.cache import EmbeddingCache as EmbeddingCache
     from finc_eval.cards import available_cards as available_cards
     from finc_eval.cards import load_card as load_card
     from finc_eval.comparison import compare as compare
+    from finc_eval.ensemble import ModelTable as ModelTable
+    from finc_eval.ensemble import compare_models as compare_models
     from finc_eval.errors import FincEvalError as FincEvalError
     from finc_eval.extraction import extract as extract
+    from finc_eval.feature_maps import CosineFeatures as CosineFeatures
     from finc_eval.feature_maps import RandomFourierFeatures as RandomFourierFeatures
     from finc_eval.files import load as load
     from finc_eval.modes import Mode as Mode
+    from finc_eval.releases import match_releases as match_releases
     from finc_eval.results import Comparison as Comparison
     from finc_eval.samples import open_source as open_source
     from finc_eval.sides import reference_feature_map as reference_feature_map
     from finc_eval.signature import Signature as Signature
     from finc_eval.sketch import Sketch as Sketch
+    from finc_eval.sweeps import Sweep as Sweep
+    from finc_eval.sweeps import sweep_rho as sweep_rho
+    from finc_eval.sweeps import sweep_sigma as sweep_sigma
 
 _HOME = {
     "Comparison": "results",
+    "CosineFeatures": "feature_maps",
     "EmbeddingCache": "cache",
     "FincEvalError": "errors",
     "Mode": "modes",
+    "ModelTable": "ensemble",
     "RandomFourierFeatures": "feature_maps",
     "Signature": "signature",
     "Sketch": "sketch",
+    "Sweep": "sweeps",
+    "approximation_error": "approximation",
     "available_cards": "cards",
     "compare": "comparison",
+    "compare_models": "ensemble",
     "extract": "extraction",
     "load": "files",
     "load_card": "cards",
+    "match_releases": "releases",
     "open_source": "samples",
     "reference_feature_map": "sides",
+    "sweep_rho": "sweeps",
+    "sweep_sigma": "sweeps",
+    "theorem_1_bound": "approximation",
 }
 
 __all__ = sorted(_HOME)

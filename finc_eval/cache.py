@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -25,6 +25,7 @@ WHOLE, PARTIAL = "embeddings", "unfinished embeddings"
 SCHEMA = 1
 DTYPE = "float32"
 BLOCK_BYTES = 1 << 18
+ID_BLOCK, ID_BLOCKS = 4096, 64
 
 Floats = npt.NDArray[np.float32]
 
@@ -83,6 +84,7 @@ class EmbeddingCache:
             (self.source,) = _strings(self._file["source"])
             self.ignored: dict[str, int] = json.loads(attributes["ignored"])
             self._embeddings = self._file["embeddings"]
+            self._id_block = lru_cache(ID_BLOCKS)(lambda b: self.ids_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
             self.n, self.dim = map(int, self._embeddings.shape)
             self.failures: list[tuple[str, str]] = list(
                 zip(
@@ -105,6 +107,14 @@ class EmbeddingCache:
         """The samples' ids, one per row."""
         return _strings(self._file["ids"])
 
+    def ids_between(self, start: int, stop: int) -> list[str]:
+        """The ids of consecutive samples, read from the file."""
+        return _strings(self._file["ids"], slice(start, stop))
+
+    def ids_at(self, indices: npt.NDArray[np.int64]) -> tuple[str, ...]:
+        """The ids of the samples at these indices, read from the file in blocks, of which some are kept."""
+        return tuple(self._id_block(index // ID_BLOCK)[index % ID_BLOCK] for index in indices.tolist())
+
     @cached_property
     def content(self) -> npt.NDArray[np.uint64]:
         """(n,) uint64: a digest of each decoded image; equal for exact copies, within and across sets."""
@@ -113,7 +123,7 @@ class EmbeddingCache:
     def batches(self, size: int) -> Iterator[Floats]:
         """Yield the rows in order, `size` at a time: (b, dim) float32."""
         for start in range(0, self.n, size):
-            yield self._embeddings[start : start + size]
+            yield self._embeddings[start : start + size].astype(np.float32, copy=False)
 
     def __len__(self) -> int:
         return self.n
@@ -121,7 +131,7 @@ class EmbeddingCache:
     def __getitem__(self, index: int | slice | npt.NDArray[Any] | Sequence[int]) -> Floats:
         """Return the rows `index` names, as numpy would: in its order, repeats and negatives included."""
         if isinstance(index, slice) and index.step in (None, 1):
-            return cast(Floats, self._embeddings[index])
+            return cast(Floats, self._embeddings[index].astype(np.float32, copy=False))
         rows = np.arange(self.n)[index]
         result = np.empty((*rows.shape, self.dim), np.float32)
         # HDF5 is slow at lists of single rows, so whole blocks are read.
@@ -186,5 +196,5 @@ def block_rows(dim: int) -> int:
     return max(1, BLOCK_BYTES // (dim * np.dtype(DTYPE).itemsize))
 
 
-def _strings(dataset: h5py.Dataset) -> list[str]:
-    return cast("list[str]", dataset.asstr("utf-8", "surrogateescape")[:].tolist())
+def _strings(dataset: h5py.Dataset, part: slice = slice(None)) -> list[str]:
+    return cast("list[str]", dataset.asstr("utf-8", "surrogateescape")[part].tolist())

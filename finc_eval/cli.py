@@ -319,10 +319,10 @@ def _print_comparison(result: Comparison) -> None:
     error, settings = result.kernel_error, result.settings
     differ = len(result.significant())
     print(f"{differ} modes differ at family-wise level 0.05 ({result.tested} directions tested)")
-    print(
-        f"sigma {settings.sigma:.4g} ({settings.sigma_rule}); kernel error with {settings.features} frequencies: "
-        f"rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs"
-    )
+    if settings.sigma is not None:
+        print(f"sigma {settings.sigma:.4g} ({settings.sigma_rule}), {settings.features} frequencies")
+    if error is not None:
+        print(f"kernel error: rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs")
     for warning in result.warnings:
         print(f"note: {warning}")
     print(result.signature)

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import version
-from math import ceil, inf
 from typing import Literal
 
 import numpy as np
 import torch
 
-from finc_eval.device import default_device
-from finc_eval.differential import OVERSAMPLING, CrossFit, Estimates, cross_fit, holm
-from finc_eval.embeddings import ARRAY_SPACE
-from finc_eval.errors import FincEvalError
-from finc_eval.kernels import approximation_error
+from finc_eval.approximation import approximation_error
+from finc_eval.bandwidth import bandwidth_warning
+from finc_eval.differential import CrossFit, Estimates, holm
+from finc_eval.embeddings import ARRAY_SPACE, BATCH_SIZE
 from finc_eval.modes import Mode, Role, Tail, mode_id
+from finc_eval.products import Precision
 from finc_eval.progress import Progress, silent
 from finc_eval.results import Comparison, Copies, SetInfo, Settings
-from finc_eval.sides import EXAMPLES, Scored, Side, check_alike, open_operand, reference_feature_map
+from finc_eval.scoring import excess_frequency
+from finc_eval.search import NUMERICAL_ZERO, Rotation, Search, check_search
+from finc_eval.sides import ERROR_SAMPLE, EXAMPLES, Kernel, Scored, Side, Sketching, open_sides
 from finc_eval.signature import Signature
-from finc_eval.sketch import Sketch
-
-SPECTRUM = 25
-"""Leading eigenvalues kept for the plot."""
-
-ERROR_SAMPLE = 500
-"""Samples per set on which the kernel approximation is checked."""
 
 FEW = 500
 """Below this many samples a comparison carries a warning."""
-
-NUMERICAL_ZERO = 1e-6
-"""Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
 
 
 def compare(
@@ -40,31 +31,39 @@ def compare(
     ref: object,
     *,
     rho: float = 1.0,
+    kernel: Kernel = "gaussian",
     sigma: float | None = None,
-    features: int = 2000,
+    features: int | Literal["auto"] = 2000,
     modes: int = 10,
     seed: int = 0,
-    rotation: Literal["varimax"] | None = "varimax",
+    rotation: Rotation = "varimax",
+    precision: Precision = "float32",
+    batch_size: int = BATCH_SIZE,
     device: str | torch.device | None = None,
     progress: Progress = silent,
 ) -> Comparison:
     """Find the kinds of samples that `gen` has more of than `ref`, and fewer, with intervals and p-values.
 
     FINC (arXiv 2405.02700) on random Fourier features: the leading directions of Λ = C_gen − ρ·C_ref, rotated by
-    varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed: of the
-    samples only ids and 8-byte digests are held.
+    varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed, in one pass
+    that sketches a set and one that scores it; of cached sets only the 8-byte digests of samples are held whole.
 
     Args:
         gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, `Sketch`, or the path of a
             cache or sketch.
         ref: the reference set, likewise. Two sketches must share their feature map.
         rho: ρ > 0: a kind counts when one set has more than ρ times the mass of the other.
+        kernel: "gaussian", or "cosine", which is exact and has neither bandwidth nor frequencies. A sketch brings
+            its own.
         sigma: bandwidth of the Gaussian kernel; 0.5 × the median pairwise distance of the reference when left
             out. A sketch brings its own.
-        features: r, the number of random frequencies; a sketch brings its own.
+        features: r, the number of random frequencies; "auto" takes 1000, 2000 or 4000, the first whose measured
+            error of the kernel is within 0.01. A sketch brings its own.
         modes: how many modes of each role to report at most; those without positive excess are left out.
         seed: of the frequencies; a sketch brings its own.
         rotation: "varimax", or None for the paper's raw eigenvectors.
+        precision: of the covariances: "float32", "tf32", "bfloat16" or "float64". A sketch brings its own.
+        batch_size: samples per matrix product; it bounds the memory and does not change the result.
         device: where to compute; CUDA if available when left out. A sketch stays where it is.
         progress: called with (stage, done, total).
 
@@ -72,37 +71,21 @@ def compare(
         FincEvalError: on sets of unlike extractors or dimensions, fewer than 20 samples, embeddings that are not
             finite, or parameters out of range.
     """
-    for name, value in (("rho", rho), ("sigma", sigma), ("features", features), ("modes", modes)):
-        if value is not None and not 0 < value < inf:
-            raise FincEvalError(f"{name} must be a positive number, got {value}")
-    if rotation not in ("varimax", None):
-        raise FincEvalError(f'rotation must be "varimax" or None, got {rotation!r}')
-    gen_operand, ref_operand = open_operand(gen, "gen"), open_operand(ref, "ref")
-    check_alike(gen_operand, ref_operand)
-    sketched = next((o for o in (ref_operand, gen_operand) if isinstance(o, Sketch)), None)
-    if sketched is None:
-        place = default_device() if device is None else device
-        feature_map, rule = reference_feature_map(ref_operand, features=features, sigma=sigma, seed=seed, device=place)
-    else:
-        feature_map, rule = sketched.feature_map, "of the sketch"
-        if sigma not in (None, feature_map.sigma):
-            raise FincEvalError(
-                f"sigma {sigma} was asked for, but the sketch was made with {feature_map.sigma}: leave sigma out, "
-                "or make the sketch again"
-            )
+    check_search(rho, modes, rotation)
+    how = Sketching(kernel, sigma, features, seed, precision, batch_size, device)
+    sides, rule = open_sides({"gen": gen, "ref": ref}, ["ref"], how, progress)
+    phi = sides["gen"].sketch.feature_map
     settings = Settings(
         rho=float(rho),
-        sigma=feature_map.sigma,
+        kernel=phi.kernel,
+        sigma=phi.sigma,
         sigma_rule=rule,
-        features=feature_map.features,
+        features=phi.features,
         modes=modes,
-        seed=feature_map.seed,
+        seed=phi.seed,
         rotation=rotation,
     )
-    gen_side = Side.of(gen_operand, "gen", feature_map, progress)
-    ref_side = Side.of(ref_operand, "ref", feature_map, progress)
-    gen_side.sketch.check_comparable(ref_side.sketch)
-    return _compare(gen_side, ref_side, settings, progress)
+    return _compare(sides["gen"], sides["ref"], settings, progress)
 
 
 @dataclass(frozen=True)
@@ -128,6 +111,7 @@ def _compare(gen_side: Side, ref_side: Side, settings: Settings, progress: Progr
     modes, under_represented = (_modes(one, adjusted[one.columns], family, gen, ref, settings) for one in tested)
     infos, copies = (gen_side.info(), ref_side.info()), _copies(gen_side, ref_side)
     samples = torch.cat([side.sketch.sample.rows[:ERROR_SAMPLE] for side in (gen_side, ref_side)])
+    phi = gen_side.sketch.feature_map
     return Comparison(
         modes=modes,
         under_represented=under_represented,
@@ -138,34 +122,29 @@ def _compare(gen_side: Side, ref_side: Side, settings: Settings, progress: Progr
         space=_space(gen_side, ref_side),
         tested=family,
         spectrum=(tuple(over.full.eigenvalues.tolist()), tuple(under.full.eigenvalues.tolist())),
-        kernel_error=approximation_error(gen_side.sketch.feature_map, samples),
+        kernel_error=approximation_error(phi, samples) if len(samples) > 1 else None,
         copies=copies,
-        warnings=_warnings(infos, copies),
-        feature_map=gen_side.sketch.feature_map,
+        warnings=_warnings(infos, copies, None if phi.sigma is None else bandwidth_warning(samples, phi.sigma)),
+        feature_map=phi,
         version=version("finc-eval"),
     )
 
 
 def _fits(gen: Side, ref: Side, settings: Settings, progress: Progress) -> tuple[CrossFit, CrossFit]:
     """The directions on which gen has more, and those on which it has less."""
-    (gen_sample, gen_folds), (ref_sample, ref_folds) = gen.sample, ref.sample
-    folds = torch.cat([gen_folds, ref_folds])
-    sample = None if settings.rotation is None else torch.cat([gen_sample, ref_sample])
-    if sample is not None and min(int((folds == fold).sum()) for fold in (0, 1)) < 2:
-        raise FincEvalError("the sketches keep no sample to rotate by: make them with one, or pass rotation=None")
-    size = gen.sketch.feature_map.size
-    count = min(ceil(OVERSAMPLING * settings.modes), size)
+    search = Search.among([gen, ref], settings.rho, settings.modes, settings.rotation)
     fits = []
     for done, (one, other) in enumerate(((gen, ref), (ref, gen))):
         progress("decompose", done, 2)
-        moments = one.sketch.folds, other.sketch.folds
-        fits.append(cross_fit(*moments, settings.rho, count, sample, folds, min(SPECTRUM, size)))
+        fits.append(search.fit([(1.0, one)], [(1.0, other)]))
     progress("decompose", 2, 2)
     return fits[0], fits[1]
 
 
 def _test(role: Role, fit: CrossFit, columns: slice, first: Scored, second: Scored, rho: float) -> _Tested:
-    return _Tested(role, fit, columns, Estimates.of(first.masses[columns], second.masses[columns], rho))
+    return _Tested(
+        role, fit, columns, Estimates.of([(1.0, first.masses[columns])], [(1.0, second.masses[columns])], rho)
+    )
 
 
 def _modes(
@@ -183,6 +162,8 @@ def _modes(
             break
         tails, sign = _tails(role, tested.columns.start + rank, gen, ref, settings.rho)
         direction = sign * fit.full.vectors[:, rank]
+        side, column = 0 if sign > 0 else 1, tested.columns.start + rank
+        powers = [one.scores.powers()[:, side, column] for one in ((gen, ref) if role == "over" else (ref, gen))]
         excess, width = float(estimates.excess[rank]), float(half_width[rank])
         # Two modes can share their best sample; the second is then named after its next best.
         names = (mode_id(role, sample) for sample in (*own.typical(direction), str(rank)))
@@ -193,8 +174,10 @@ def _modes(
             excess=excess,
             mass_gen=float(mass_gen[rank]),
             mass_ref=float(mass_ref[rank]),
+            excess_frequency=excess_frequency(powers[0], powers[1], settings.rho),
             interval=(excess - width, excess + width),
             p_value=float(p_values[rank]),
+            standard_error=float(estimates.error[rank]),
             stability=float(fit.stability[rank]),
             fitted_excess=float(fit.full.excess[rank]),
             direction=direction.float().cpu().numpy(),
@@ -254,21 +237,19 @@ def _signature(gen: Side, ref: Side, settings: Settings) -> Signature:
             ("n", f"{gen.sketch.n}/{ref.sketch.n}"),
             ("fx", _space(gen, ref)),
             ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
-            ("kernel", "gaussian"),
-            ("sigma", f"{settings.sigma:.6g}"),
-            ("r", str(settings.features)),
-            ("phi", phi.digest[:12]),
+            *phi.signature(),
             ("rho", f"{settings.rho:g}"),
             ("modes", str(settings.modes)),
             ("rotation", settings.rotation or "none"),
+            ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
             ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
             ("v", version("finc-eval")),
         ),
     )
 
 
-def _warnings(infos: tuple[SetInfo, SetInfo], copies: Copies | None) -> tuple[str, ...]:
-    found = []
+def _warnings(infos: tuple[SetInfo, SetInfo], copies: Copies | None, bandwidth: str | None) -> tuple[str, ...]:
+    found = [] if bandwidth is None else [bandwidth]
     for label, info in zip(("gen", "ref"), infos, strict=True):
         if info.n < FEW:
             found.append(f"{label} has only {info.n} samples: expect wide intervals and unstable modes below {FEW}")

@@ -16,10 +16,14 @@ from scipy.stats import norm
 
 from finc_eval.moments import Moments, weighted_sum
 from finc_eval.rotation import varimax
-from finc_eval.spectrum import top_eigenpairs
+from finc_eval.spectrum import LowRank, top_eigenpairs
 
 OVERSAMPLING = 1.3
 """Rotated directions per mode asked for: the varimax rotation needs some room beyond the modes reported."""
+
+DUAL = 4
+"""Entries of φ per sample from which on the eigenproblem of the samples is solved instead. Making it takes a QR
+factorisation: with 1000 samples and 4000 entries as long as the larger problem, with 2000 three times as long."""
 
 LEVEL = 0.95
 """Simultaneous coverage of the intervals."""
@@ -31,11 +35,59 @@ judged on the other half, so one strong overlap raises both estimates. Measured 
 
 
 @dataclass(frozen=True)
+class Population:
+    """One set, as its two folds know it.
+
+    Attributes:
+        folds: moments of φ over the samples of each fold.
+        features: φ of every sample of each fold, shapes (n₀, q) and (n₁, q), where the set is small enough; else None.
+    """
+
+    folds: tuple[Moments, Moments]
+    features: tuple[torch.Tensor, torch.Tensor] | None = None
+
+
+Mixture = Sequence[tuple[float, Population]]
+"""Populations with their weights, which add to 1."""
+
+
+class Difference:
+    """Λ = C_first − ρ·C_second over some of the folds.
+
+    Where φ of every sample is at hand and samples are few, Λ is kept by its factors, so that the eigenproblem has the
+    size of the number of samples.
+
+    Args:
+        first: the mixture that may have more.
+        second: the mixture compared with.
+        rho: ρ.
+        folds: which folds count.
+    """
+
+    def __init__(self, first: Mixture, second: Mixture, rho: float, folds: Sequence[int] = (0, 1)) -> None:
+        weighted = [*first, *((-rho * weight, population) for weight, population in second)]
+        self._terms = [
+            (weight / sum(population.folds[fold].n for fold in folds), population, fold)
+            for weight, population in weighted
+            for fold in folds
+        ]
+
+    def matrix(self) -> torch.Tensor | LowRank:
+        """Λ, or its factors."""
+        rows = [(weight, p.features[fold]) for weight, p, fold in self._terms if p.features is not None]
+        size = self._terms[0][1].folds[0].size
+        if len(rows) == len(self._terms) and DUAL * sum(len(part) for _, part in rows) <= size:
+            weights = torch.cat([torch.full((len(part),), weight, device=part.device) for weight, part in rows])
+            return LowRank(torch.cat([part for _, part in rows]), weights)
+        return weighted_sum([(weight, population.folds[fold]) for weight, population, fold in self._terms])
+
+
+@dataclass(frozen=True)
 class Directions:
     """Orthonormal directions of feature space, by descending excess.
 
     Attributes:
-        vectors: shape (2r, t), one direction a column.
+        vectors: shape (q, t), one direction a column.
         excess: shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards.
         eigenvalues: the leading eigenvalues of Λ, descending.
     """
@@ -46,33 +98,24 @@ class Directions:
 
 
 def directions(
-    first: Sequence[Moments],
-    second: Sequence[Moments],
-    rho: float,
-    count: int,
-    sample: torch.Tensor | None,
-    spectrum: int = 0,
+    difference: torch.Tensor | LowRank, count: int, sample: torch.Tensor | None, spectrum: int = 0
 ) -> Directions:
-    """The `count` leading directions of Λ = C_first − ρ·C_second.
+    """The `count` leading directions of Λ.
 
     Args:
-        first: moments of φ over the set that may have more, in any number of parts.
-        second: moments of φ over the set compared with.
-        rho: ρ > 0, how many times more frequent a kind must be to count.
-        count: how many directions.
-        sample: φ of some samples of both sets, shape (m, 2r): the eigenspace is rotated (varimax) so that each
+        difference: Λ, shape (q, q), or its factors.
+        count: how many directions, t.
+        sample: φ of some samples of both sets, shape (m, q): the eigenspace is rotated (varimax) so that each
             of them lies on few directions. None keeps the eigenvectors, as the paper does.
         spectrum: how many leading eigenvalues to return, at least `count`.
     """
-    n_first, n_second = (sum(part.n for part in parts) for parts in (first, second))
-    difference = weighted_sum([*((1 / n_first, part) for part in first), *((-rho / n_second, part) for part in second)])
-    values, vectors = top_eigenpairs(difference, max(count, spectrum))
-    vectors = vectors[:, :count]
+    values, vectors = top_eigenpairs(difference, count, spectrum)
     if sample is not None:
-        vectors = vectors @ varimax(sample @ vectors)
-    excess = (vectors * (difference @ vectors)).sum(0)
+        vectors = vectors @ varimax(sample.to(vectors) @ vectors)
+    images = difference.apply(vectors) if isinstance(difference, LowRank) else difference @ vectors
+    excess = (vectors * images).sum(0)
     order = excess.argsort(descending=True)
-    return Directions(vectors[:, order], excess[order], values)
+    return Directions(vectors[:, order].float(), excess[order], values)
 
 
 @dataclass(frozen=True)
@@ -82,8 +125,9 @@ class CrossFit:
     Attributes:
         full: the directions of all data.
         scoring: the directions that score fold 0 (fitted to fold 1) and those that score fold 1 (fitted to fold 0),
-            each (2r, t), in the order of `full`.
-        stability: shape (t,), the mean squared overlap (vᵀw)² of a direction with its two counterparts.
+            each (q, t), in the order and orientation of `full`.
+        stability: shape (t,), how much of a direction's scores four refits reproduce: R² between its scores and its
+            counterpart's, averaged over the two halves of the samples and the two halves of the random frequencies.
     """
 
     full: Directions
@@ -92,50 +136,95 @@ class CrossFit:
 
 
 def cross_fit(
-    first: tuple[Moments, Moments],
-    second: tuple[Moments, Moments],
+    first: Mixture,
+    second: Mixture,
     rho: float,
     count: int,
     sample: torch.Tensor | None,
     sample_folds: torch.Tensor,
     spectrum: int,
+    frequency_halves: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> CrossFit:
-    """Fit directions to all data and to each half.
+    """Fit directions to all data, to each half of the samples, and with each half of the frequencies.
 
     Every direction of a half is paired with one of the full fit, none is left out, so that pairing cannot select
     the half's lucky directions: as a family, the out-of-fold masses stay unbiased.
 
     Args:
-        first: moments of φ over the two folds of the set that may have more.
-        second: those of the other set.
+        first: the mixture that may have more.
+        second: the mixture compared with.
         rho: ρ.
         count: how many directions, t.
-        sample: φ of samples of both sets for the rotation, (m, 2r); None for eigenvectors.
+        sample: φ of samples of both sets for the rotation, (m, q); None for eigenvectors.
         sample_folds: the fold of each of them, (m,); a half is rotated by its own samples only.
         spectrum: how many eigenvalues the full fit returns.
+        frequency_halves: the entries of φ of either half of the frequencies; None for a map without frequencies.
     """
-    full = directions(first, second, rho, count, sample, spectrum)
-    fitted = []
+    difference = Difference(first, second, rho).matrix()
+    full = directions(difference, count, sample, spectrum)
+    halves, refits = [], []
     for fold in (0, 1):
         own = None if sample is None else sample[sample_folds == fold]
-        fitted.append(match(full.vectors, directions([first[fold]], [second[fold]], rho, count, own).vectors))
-    return CrossFit(full, (fitted[1][0], fitted[0][0]), (fitted[0][1] + fitted[1][1]) / 2)
+        found = directions(Difference(first, second, rho, [fold]).matrix(), count, own).vectors
+        _, order = match(squared_overlap(full.vectors, found))
+        found = found[:, order.to(found.device)]
+        halves.append(torch.where((full.vectors * found).sum(0) < 0, -found, found))
+    for entries in frequency_halves or ():
+        part = None if sample is None else sample[:, entries]
+        refits.append(torch.zeros_like(full.vectors))
+        refits[-1][entries] = directions(_restricted(difference, entries), count, part).vectors
+    again = r_squared(full.vectors, [*halves, *refits], [*first, *second])
+    reproduced = [one.diagonal() for one in again[:2]] + [one[match(one)] for one in again[2:]]
+    return CrossFit(full, (halves[1], halves[0]), torch.stack(reproduced).mean(0))
 
 
-def match(targets: torch.Tensor, candidates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pair each target direction with one candidate, so that the squared overlaps (vᵀw)² sum to the most.
+def r_squared(vectors: torch.Tensor, refits: Sequence[torch.Tensor], populations: Mixture) -> list[torch.Tensor]:
+    """Squared correlations of scores φ(x)·v over all samples, each fold of each population weighing the same.
 
     Args:
-        targets: shape (2r, t).
-        candidates: shape (2r, t).
+        vectors: shape (q, t).
+        refits: other directions, each (q, u).
+        populations: whose samples are scored.
 
     Returns:
-        The candidates in the order of the targets, (2r, t), and the squared overlaps, (t,).
+        For each of `refits`, the squared correlation of every pair, shape (t, u), on the CPU.
     """
-    overlap = (targets.T @ candidates).square().cpu()
-    _, column = linear_sum_assignment(overlap.numpy(), maximize=True)
-    chosen = torch.from_numpy(column)
-    return candidates[:, chosen.to(candidates.device)], overlap[torch.arange(len(chosen)), chosen]
+    folds = [fold for _, population in populations for fold in population.folds]
+    columns = torch.cat([vectors, *refits], 1).to(folds[0].first)
+    mean = torch.stack([fold.mean() for fold in folds]).mean(0)
+    images = torch.stack([fold.apply(columns) for fold in folds]).mean(0) - mean[:, None] * (mean @ columns)
+    variance = (columns * images).sum(0).clamp_min(torch.finfo(images.dtype).tiny)
+    count = vectors.shape[1]
+    between = (images[:, :count].T @ columns[:, count:]).square() / variance[:count, None] / variance[count:]
+    return list(torch.split(between.clamp(0, 1).cpu(), [other.shape[1] for other in refits], 1))
+
+
+def squared_overlap(targets: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
+    """(vᵀw)² of every pair of unit directions: (q, t), (q, u) → (t, u), on the CPU."""
+    return (targets.T @ candidates).square().cpu()
+
+
+def match(similarity: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pair targets with candidates one to one, so that the similarities of the pairs sum to the most.
+
+    Args:
+        similarity: shape (t, u).
+
+    Returns:
+        The rows and the columns of the min(t, u) pairs, rows ascending.
+    """
+    rows, columns = linear_sum_assignment(similarity.numpy(), maximize=True)
+    return torch.from_numpy(rows), torch.from_numpy(columns)
+
+
+def _restricted(difference: torch.Tensor | LowRank, entries: torch.Tensor) -> torch.Tensor | LowRank:
+    """Λ of the feature map that has these entries only, up to scale."""
+    if isinstance(difference, LowRank):
+        rows = difference.rows[:, entries]
+        if DUAL * len(rows) <= len(entries):
+            return LowRank(rows, difference.weights)
+        return rows.T @ (difference.weights[:, None] * rows)
+    return difference[entries][:, entries]
 
 
 @dataclass(frozen=True)
@@ -162,10 +251,10 @@ class Masses:
 
         Args:
             folds: moments of φ over fold 0 and fold 1.
-            vectors: the directions that score fold 0, and those that score fold 1, each (2r, t).
+            vectors: the directions that score fold 0, and those that score fold 1, each (q, t).
         """
         mean = torch.stack(
-            [(v * (moments.mean_square() @ v)).sum(0).double() for moments, v in zip(folds, vectors, strict=True)]
+            [(v * moments.apply(v)).sum(0).double() for moments, v in zip(folds, vectors, strict=True)]
         ).clamp(0, 1)
         return cls(
             torch.tensor([moments.n for moments in folds], dtype=torch.double),
@@ -196,11 +285,11 @@ class Estimates:
     error: torch.Tensor
 
     @classmethod
-    def of(cls, first: Masses, second: Masses, rho: float) -> Estimates:
-        """Excess and standard error from the masses of the two independent sets."""
-        mass_first, variance_first = first.pooled()
-        mass_second, variance_second = second.pooled()
-        error = ((1 + HALVES_CORRELATION) * (variance_first + rho**2 * variance_second)).sqrt()
+    def of(cls, first: Sequence[tuple[float, Masses]], second: Sequence[tuple[float, Masses]], rho: float) -> Estimates:
+        """Excess and standard error from the masses of independent sets, mixed with these weights."""
+        mass_first, variance_first = _mixed(first)
+        mass_second, variance_second = _mixed(second)
+        error = standard_error(variance_first + rho**2 * variance_second)
         return cls(mass_first, mass_second, mass_first - rho * mass_second, error)
 
     def p_values(self) -> torch.Tensor:
@@ -210,7 +299,24 @@ class Estimates:
 
     def half_widths(self, family: int) -> torch.Tensor:
         """Half-widths of intervals that hold simultaneously for a family of this many directions (Bonferroni)."""
-        return float(norm.isf((1 - LEVEL) / (2 * family))) * self.error
+        return critical_value(family) * self.error
+
+
+def standard_error(variance: torch.Tensor) -> torch.Tensor:
+    """The standard error of cross-fitted masses whose two half-sample estimates alone have this variance, pooled."""
+    return ((1 + HALVES_CORRELATION) * variance).sqrt()
+
+
+def critical_value(family: int) -> float:
+    """How many standard errors wide intervals reach that hold simultaneously for a family of this many (Bonferroni)."""
+    return float(norm.isf((1 - LEVEL) / (2 * family)))
+
+
+def _mixed(parts: Sequence[tuple[float, Masses]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mass of a mixture of sets, and the variance of that estimate."""
+    pooled = [(weight, *masses.pooled()) for weight, masses in parts]
+    mass = torch.stack([weight * mean for weight, mean, _ in pooled]).sum(0)
+    return mass, torch.stack([weight**2 * variance for weight, _, variance in pooled]).sum(0)
 
 
 def holm(p_values: torch.Tensor) -> torch.Tensor:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 
 from finc_eval.cache import EmbeddingCache
 from finc_eval.errors import FincEvalError
+from finc_eval.prefetch import prefetched
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,15 +33,69 @@ class Batch:
     Attributes:
         start: the index of the first row in its set.
         ids: the sample ids, one a row.
+        keys: their hashes (`sample_keys`), shape (b,).
         rows: shape (b, d), float32, finite.
     """
 
     start: int
     ids: list[str]
+    keys: NDArray[np.uint64]
     rows: torch.Tensor
 
 
-class ArrayEmbeddings:
+class Embeddings(ABC):
+    """The embeddings of a set, read in batches; nothing of the size of the set is held.
+
+    Attributes:
+        n: how many rows.
+        dim: entries per row.
+        name: what messages call the set.
+        space: the extractor, as name@digest.
+    """
+
+    n: int
+    dim: int
+    name: str
+    space: str
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """What tells two sets apart."""
+
+    @abstractmethod
+    def ids_between(self, start: int, stop: int) -> list[str]:
+        """The sample ids of consecutive rows."""
+
+    @abstractmethod
+    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
+        """The sample ids of these rows."""
+
+    @abstractmethod
+    def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
+        """These rows: (m, d), float32, finite."""
+
+    @abstractmethod
+    def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]: ...
+
+    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
+        """All rows in order; the next batch is read while the caller works on one."""
+        return prefetched(self._batches(size))
+
+    def id_hashes(self, size: int = 16 * BATCH_SIZE) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """The hashes of all ids, as (index of the first, hashes), without reading a row."""
+        for start in range(0, self.n, size):
+            yield start, sample_keys(self.ids_between(start, min(start + size, self.n)))
+
+    def _batches(self, size: int) -> Iterator[Batch]:
+        start = 0
+        for rows in self._rows_in_order(size):
+            ids = self.ids_between(start, start + len(rows))
+            yield Batch(start, ids, sample_keys(ids), rows)
+            start += len(rows)
+
+
+class ArrayEmbeddings(Embeddings):
     """Embeddings held in an array or tensor of shape (n, d); the ids are the row numbers."""
 
     def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
@@ -49,47 +105,50 @@ class ArrayEmbeddings:
         if not rows.dtype.is_floating_point:
             raise FincEvalError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
         self._rows = rows
+        self._digest: str | None = None
+        self.n, self.dim = rows.shape
         self.name = name
-
-    @property
-    def n(self) -> int:
-        """How many rows."""
-        return self._rows.shape[0]
-
-    @property
-    def dim(self) -> int:
-        """Entries per row."""
-        return self._rows.shape[1]
-
-    @property
-    def space(self) -> str:
-        """Arrays say nothing of their extractor: any two of one dimension are taken to agree."""
-        return f"{ARRAY_SPACE}{self.dim}"
+        # Arrays say nothing of their extractor: any two of one dimension are taken to agree.
+        self.space = f"{ARRAY_SPACE}{self.dim}"
 
     @property
     def digest(self) -> str:
-        """SHA-256 of shape and float32 values, read batch by batch."""
-        sha = hashlib.sha256(str(tuple(self._rows.shape)).encode())
-        for batch in self.batches():
-            sha.update(batch.rows.cpu().contiguous().numpy().tobytes())
-        return sha.hexdigest()
+        """SHA-256 of shape and float32 values; known after any pass over all rows."""
+        if self._digest is None:
+            for _ in self._rows_in_order(BATCH_SIZE):
+                pass
+        return cast(str, self._digest)
 
-    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
-        """All rows in order, checked to be finite."""
-        for start in range(0, self.n, size):
-            rows = self._rows[start : start + size].detach().float()
-            finite = rows.isfinite().all(1)
-            if not finite.all():
-                row = start + int((~finite).nonzero()[0])
-                raise FincEvalError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
-            yield Batch(start, [str(index) for index in range(start, start + len(rows))], rows)
+    def ids_between(self, start: int, stop: int) -> list[str]:
+        """The row numbers."""
+        return [str(index) for index in range(start, stop)]
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """The row numbers."""
         return tuple(str(index) for index in indices)
 
+    def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
+        """These rows, checked to be finite."""
+        return self._finite(self._rows[torch.from_numpy(indices).to(self._rows.device)], indices)
 
-class CachedEmbeddings:
+    def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
+        sha = hashlib.sha256(str(tuple(self._rows.shape)).encode())
+        for start in range(0, self.n, size):
+            rows = self._finite(self._rows[start : start + size], range(start, self.n))
+            sha.update(rows.cpu().contiguous().numpy().data)
+            yield rows
+        self._digest = sha.hexdigest()
+
+    def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
+        rows = rows.detach().float()
+        finite = rows.isfinite().all(1)
+        if not finite.all():
+            row = numbers[int((~finite).nonzero()[0])]
+            raise FincEvalError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
+        return rows
+
+
+class CachedEmbeddings(Embeddings):
     """Embeddings read from an `EmbeddingCache`; the ids are those of its samples."""
 
     def __init__(self, cache: EmbeddingCache) -> None:
@@ -97,22 +156,30 @@ class CachedEmbeddings:
         self.n = cache.n
         self.dim = cache.dim
         self.name = str(cache.path)
-        self.digest = cache.digest
         self.space = f"{cache.extractor}@{cache.card_digest[:8]}"
 
-    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
-        """All samples in order."""
-        start = 0
-        for rows in self.cache.batches(size):
-            yield Batch(start, self.cache.ids[start : start + len(rows)], torch.from_numpy(rows))
-            start += len(rows)
+    @property
+    def digest(self) -> str:
+        """The cache's key."""
+        return self.cache.digest
+
+    def ids_between(self, start: int, stop: int) -> list[str]:
+        """The ids of consecutive samples."""
+        return self.cache.ids_between(start, stop)
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """The ids of the samples at these indices."""
-        return tuple(self.cache.ids[index] for index in indices)
+        return self.cache.ids_at(indices)
+
+    def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
+        """These rows."""
+        return torch.from_numpy(self.cache[indices])
+
+    def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
+        return (torch.from_numpy(rows) for rows in self.cache.batches(size))
 
 
-def as_embeddings(source: object, name: str = "embeddings") -> ArrayEmbeddings | CachedEmbeddings:
+def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     """The embeddings in an array, tensor, cache or cache file, whatever the caller has.
 
     Args:
@@ -122,7 +189,7 @@ def as_embeddings(source: object, name: str = "embeddings") -> ArrayEmbeddings |
     Raises:
         FincEvalError: when it is none of these, or holds no embeddings.
     """
-    if isinstance(source, ArrayEmbeddings | CachedEmbeddings):
+    if isinstance(source, Embeddings):
         return source
     if isinstance(source, str | Path):
         return CachedEmbeddings(EmbeddingCache(source))

@@ -19,6 +19,11 @@ def silent(stage: str, done: int, total: int) -> None:
     """Say nothing."""
 
 
+def staged(progress: Progress, stage: str) -> Progress:
+    """The same progress, whatever the stage is called by the one who makes it."""
+    return lambda _, done, total: progress(stage, done, total)
+
+
 @contextmanager
 def terminal() -> Iterator[Progress]:
     """Yield a `Progress` that draws on standard error, and tidy up afterwards.

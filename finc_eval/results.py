@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import h5py
 import numpy as np
 import torch
 
+from finc_eval.approximation import KernelError
 from finc_eval.embeddings import Batch, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
-from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.kernels import KernelError
+from finc_eval.feature_maps import FeatureMap
 from finc_eval.modes import Mode, Tail
 from finc_eval.samples import Samples, open_source
 from finc_eval.signature import Signature
@@ -72,21 +72,23 @@ class Settings:
 
     Attributes:
         rho: ρ; a kind counts when one set has more than ρ times the mass of the other.
-        sigma: σ, the bandwidth of the Gaussian kernel.
+        kernel: "gaussian" or "cosine".
+        sigma: σ, the bandwidth of the Gaussian kernel; None for the cosine kernel.
         sigma_rule: where σ came from.
-        features: r, the number of random frequencies.
+        features: r, the number of random frequencies; of the cosine kernel, the entries of an embedding.
         modes: how many modes of each role at most.
         seed: of the frequencies.
         rotation: "varimax", or None for the eigenvectors.
     """
 
     rho: float
-    sigma: float
+    kernel: str
+    sigma: float | None
     sigma_rule: str
     features: int
     modes: int
     seed: int
-    rotation: str | None
+    rotation: Literal["varimax"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class Comparison:
         space: the extractor, as name@digest.
         tested: how many directions were tested, over both roles; the family of intervals and p-values.
         spectrum: the leading eigenvalues of C_X − ρC_Y, and of the reversed role C_Y − ρC_X.
-        kernel_error: of the feature map, on a subsample of both sets.
+        kernel_error: of the feature map, on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
@@ -118,10 +120,10 @@ class Comparison:
     space: str
     tested: int
     spectrum: tuple[tuple[float, ...], tuple[float, ...]]
-    kernel_error: KernelError
+    kernel_error: KernelError | None
     copies: Copies | None
     warnings: tuple[str, ...]
-    feature_map: RandomFourierFeatures
+    feature_map: FeatureMap
     version: str
 
     @property
@@ -176,7 +178,7 @@ class Comparison:
             "settings": _plain(self.settings),
             "gen": _plain(self.gen),
             "ref": _plain(self.ref),
-            "kernel_error": _plain(self.kernel_error),
+            "kernel_error": None if self.kernel_error is None else _plain(self.kernel_error),
             "copies": None if self.copies is None else _plain(self.copies),
             "warnings": list(self.warnings),
             "tested": self.tested,
@@ -266,7 +268,7 @@ class Comparison:
             space=data["space"],
             tested=data["tested"],
             spectrum=(tuple(data["spectrum"]["over"]), tuple(data["spectrum"]["under"])),
-            kernel_error=KernelError(**data["kernel_error"]),
+            kernel_error=None if data["kernel_error"] is None else KernelError(**data["kernel_error"]),
             copies=None
             if data["copies"] is None
             else Copies(data["copies"]["count"], tuple((a, b) for a, b in data["copies"]["examples"])),
@@ -306,8 +308,10 @@ def _mode_to_dict(mode: Mode) -> dict[str, Any]:
         "excess": mode.excess,
         "interval": list(mode.interval),
         "p_value": mode.p_value,
+        "standard_error": mode.standard_error,
         "mass_gen": mode.mass_gen,
         "mass_ref": mode.mass_ref,
+        "excess_frequency": mode.excess_frequency,
         "ratio": mode.ratio if mode.mass_ref > 0 else None,
         "stability": mode.stability,
         "fitted_excess": mode.fitted_excess,
@@ -349,8 +353,10 @@ def _mode_from_dict(data: dict[str, Any], direction: NDArray[np.float32]) -> Mod
         excess=data["excess"],
         mass_gen=data["mass_gen"],
         mass_ref=data["mass_ref"],
+        excess_frequency=data["excess_frequency"],
         interval=(data["interval"][0], data["interval"][1]),
         p_value=data["p_value"],
+        standard_error=data["standard_error"],
         stability=data["stability"],
         fitted_excess=data["fitted_excess"],
         direction=direction,

@@ -2,41 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import torch
 
+from finc_eval.approximation import enough_features
+from finc_eval.bandwidth import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.cache import EmbeddingCache
 from finc_eval.device import default_device
-from finc_eval.differential import CrossFit, Masses
-from finc_eval.embeddings import (
-    ArrayEmbeddings,
-    CachedEmbeddings,
-    as_embeddings,
-    check_same_space,
-    sample_keys,
-)
+from finc_eval.differential import CrossFit, Masses, Population
+from finc_eval.embeddings import BATCH_SIZE, CachedEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
-from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.kernels import BANDWIDTH_FACTOR, median_bandwidth
-from finc_eval.modes import ScorePass
-from finc_eval.progress import Progress, silent
+from finc_eval.feature_maps import CosineFeatures, FeatureMap, RandomFourierFeatures
+from finc_eval.products import Precision, check_precision
+from finc_eval.progress import Progress, silent, staged
 from finc_eval.results import SetInfo
-from finc_eval.sketch import SAMPLE_SIZE, BottomSample, Sketch, fold_of
+from finc_eval.scoring import ScorePass
+from finc_eval.sketch import SAMPLE_SIZE, Sketch, fold_of
 from finc_eval.storage import kind_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Operand = Sketch | ArrayEmbeddings | CachedEmbeddings
+Operand = Sketch | Embeddings
+Kernel = Literal["gaussian", "cosine"]
 
 MINIMUM = 20
 EXAMPLES = 20
+
+ERROR_SAMPLE = 500
+"""Samples of a set on which the approximation of the kernel is checked."""
+
+
+@dataclass(frozen=True)
+class Sketching:
+    """How sets become sketches; what a sketch that is passed brings itself, its feature map, overrides it.
+
+    Attributes:
+        kernel: "gaussian" or "cosine".
+        sigma: σ of the Gaussian kernel; from the reference when None.
+        features: r, the number of frequencies, or "auto" for as many as keep the kernel's error within 0.01.
+        seed: of the frequencies.
+        precision: of the covariances.
+        batch_size: samples per matrix product.
+        device: where to compute; the default device when None.
+
+    Raises:
+        FincEvalError: when a value is out of range.
+    """
+
+    kernel: Kernel = "gaussian"
+    sigma: float | None = None
+    features: int | Literal["auto"] = 2000
+    seed: int = 0
+    precision: Precision = "float32"
+    batch_size: int = BATCH_SIZE
+    device: str | torch.device | None = None
+
+    def __post_init__(self) -> None:
+        check_precision(self.precision)
+        if self.kernel not in get_args(Kernel):
+            raise FincEvalError(f'kernel must be "gaussian" or "cosine", got {self.kernel!r}')
+        if isinstance(self.features, str) and self.features != "auto":
+            raise FincEvalError(f'features must be a positive number or "auto", got {self.features!r}')
+        numbers = {"sigma": self.sigma, "features": self.features, "batch_size": self.batch_size}
+        for name, value in numbers.items():
+            if isinstance(value, int | float) and not 0 < value < inf:
+                raise FincEvalError(f"{name} must be a positive number, got {value}")
+        if self.kernel == "cosine" and self.sigma is not None:
+            raise FincEvalError(f"sigma {self.sigma} was given, but the cosine kernel has no bandwidth: leave it out")
 
 
 def open_operand(source: object, label: str) -> Operand:
@@ -48,42 +88,100 @@ def open_operand(source: object, label: str) -> Operand:
     return as_embeddings(source, label)
 
 
-def check_alike(gen: Operand, ref: Operand) -> None:
-    """Raise FincEvalError unless both sets are embeddings of one dimension by one extractor."""
-    if gen.dim != ref.dim:
-        raise FincEvalError(
-            f"gen has embeddings of dimension {gen.dim}, ref of dimension {ref.dim}: use one extractor for both"
-        )
-    check_same_space("gen", gen.space, "ref", ref.space)
+def open_sides(
+    sources: Mapping[str, object], reference: Sequence[str], how: Sketching, progress: Progress = silent
+) -> tuple[dict[str, Side], str]:
+    """Open, check and sketch the sets of a comparison, all with one feature map.
+
+    Args:
+        sources: what the caller has of each set, by label.
+        reference: the labels of the sets that decide bandwidth and centre, unless a set is a sketch.
+        how: how to sketch.
+        progress: called with (stage, done, total).
+
+    Returns:
+        The sides by label, and where σ came from.
+
+    Raises:
+        FincEvalError: on sets of unlike extractors or dimensions, or sketches of unlike feature maps.
+    """
+    operands = {label: open_operand(source, label) for label, source in sources.items()}
+    (first, one), *others = operands.items()
+    for label, operand in others:
+        _check_alike(first, one, label, operand)
+    in_order = [*(operands[label] for label in reference), *operands.values()]
+    sketched = next((operand for operand in in_order if isinstance(operand, Sketch)), None)
+    if sketched is None:
+        basis = [operands[label] for label in reference]
+        phi, rule = _feature_map([operand for operand in basis if isinstance(operand, Embeddings)], how)
+    else:
+        phi, rule = sketched.feature_map, "of the sketch"
+        if how.sigma not in (None, phi.sigma):
+            raise FincEvalError(
+                f"sigma {how.sigma} was asked for, but the sketch was made with {phi.sigma}: leave sigma out, "
+                "or make the sketch again"
+            )
+        for operand in operands.values():
+            if isinstance(operand, Sketch):
+                sketched.check_comparable(operand)
+    return {label: Side.of(operand, label, phi, how, progress) for label, operand in operands.items()}, rule
 
 
 def reference_feature_map(
     reference: object,
     *,
-    features: int = 2000,
+    kernel: Kernel = "gaussian",
+    features: int | Literal["auto"] = 2000,
     sigma: float | None = None,
     seed: int = 0,
     device: str | torch.device | None = None,
-) -> tuple[RandomFourierFeatures, str]:
+) -> tuple[FeatureMap, str]:
     """The feature map that `compare` uses for this reference set, and where its σ came from.
 
     Bandwidth and centre come from the 2000 reference samples with the smallest id hashes, so they do not depend
     on the order of the set.
     """
-    embeddings = as_embeddings(reference, "ref")
-    sample = BottomSample(embeddings.dim, SAMPLE_SIZE)
-    for batch in embeddings.batches():
-        sample.update(sample_keys(batch.ids), batch.ids, batch.rows)
-    rule = f"{BANDWIDTH_FACTOR} x median distance of {len(sample.rows)} reference samples"
-    phi = RandomFourierFeatures(
-        embeddings.dim,
-        features,
-        sigma=median_bandwidth(sample.rows) if sigma is None else sigma,
-        seed=seed,
-        center=sample.rows.mean(0),
-        device=default_device() if device is None else device,
-    )
-    return phi, rule if sigma is None else "given"
+    how = Sketching(kernel=kernel, sigma=sigma, features=features, seed=seed, device=device)
+    return _feature_map([as_embeddings(reference, "ref")], how)
+
+
+def _feature_map(basis: Sequence[Embeddings], how: Sketching) -> tuple[FeatureMap, str]:
+    device = default_device() if how.device is None else how.device
+    if how.kernel == "cosine":
+        return CosineFeatures(basis[0].dim, device), "the cosine kernel has none"
+    sample = torch.cat([bottom_rows(embeddings, SAMPLE_SIZE // len(basis)) for embeddings in basis]).cpu()
+    sigma = median_bandwidth(sample) if how.sigma is None else how.sigma
+    center = sample.double().mean(0).float()
+
+    def make(features: int) -> FeatureMap:
+        return RandomFourierFeatures(
+            sample.shape[1], features, sigma=sigma, seed=how.seed, center=center, device=device
+        )
+
+    phi = enough_features(make, sample[:ERROR_SAMPLE]) if how.features == "auto" else make(how.features)
+    rule = f"{BANDWIDTH_FACTOR} x median distance of {len(sample)} reference samples"
+    return phi, rule if how.sigma is None else "given"
+
+
+def bottom_rows(embeddings: Embeddings, capacity: int = SAMPLE_SIZE) -> torch.Tensor:
+    """The rows of the samples with the smallest id hashes: those of the set's bottom-k sample."""
+    smallest, index = np.empty(0, np.uint64), np.empty(0, np.int64)
+    for start, keys in embeddings.id_hashes():
+        smallest = np.concatenate([smallest, keys >> np.uint64(1)])
+        index = np.concatenate([index, np.arange(start, start + len(keys))])
+        kept = smallest.argsort(kind="stable")[:capacity]
+        smallest, index = smallest[kept], index[kept]
+    return embeddings.rows_at(index)
+
+
+def _check_alike(label: str, operand: Operand, other_label: str, other: Operand) -> None:
+    """Raise FincEvalError unless both sets are embeddings of one dimension by one extractor."""
+    if operand.dim != other.dim:
+        raise FincEvalError(
+            f"{label} has embeddings of dimension {operand.dim}, {other_label} of dimension {other.dim}: use one "
+            "extractor for both"
+        )
+    check_same_space(label, operand.space, other_label, other.space)
 
 
 @dataclass(frozen=True)
@@ -92,10 +190,13 @@ class Side:
 
     label: str
     sketch: Sketch
-    embeddings: ArrayEmbeddings | CachedEmbeddings | None
+    embeddings: Embeddings | None
+    batch_size: int = BATCH_SIZE
 
     @classmethod
-    def of(cls, operand: Operand, label: str, feature_map: RandomFourierFeatures, progress: Progress = silent) -> Side:
+    def of(
+        cls, operand: Operand, label: str, feature_map: FeatureMap, how: Sketching, progress: Progress = silent
+    ) -> Side:
         """Sketch the operand unless it is a sketch.
 
         Raises:
@@ -104,20 +205,37 @@ class Side:
         if isinstance(operand, Sketch):
             side = cls(label, operand, None)
         else:
-            sketch = Sketch.of(operand, feature_map, progress=partial(_staged, progress, f"sketch {label}"))
-            side = cls(label, sketch, operand)
+            sketch = Sketch.of(
+                operand,
+                feature_map,
+                precision=how.precision,
+                batch_size=how.batch_size,
+                progress=staged(progress, f"sketch {label}"),
+            )
+            side = cls(label, sketch, operand, how.batch_size)
         if side.sketch.n < MINIMUM or min(fold.n for fold in side.sketch.folds) < 2:
             raise FincEvalError(
                 f"{label} has {side.sketch.n} samples: a comparison needs at least {MINIMUM} of each set, and "
                 "hundreds to say anything with confidence"
             )
+        if not all(fold.first.isfinite().all() for fold in side.sketch.folds):
+            raise FincEvalError(
+                f"the features of {label} overflow: its embeddings are too large for float32, scale them"
+            )
         return side
 
     @cached_property
     def sample(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """φ of the bottom-k sample, shape (m, 2r), and the fold of each row, shape (m,)."""
+        """φ of the bottom-k sample, shape (m, q), and the fold of each row, shape (m,), on the CPU."""
         features = self.sketch.feature_map(self.sketch.sample.rows)
-        return features, torch.from_numpy(fold_of(self.sketch.sample.keys)).to(features.device)
+        return features, torch.from_numpy(fold_of(self.sketch.sample.keys))
+
+    @cached_property
+    def population(self) -> Population:
+        """The set for fitting: by its moments, and by φ of all samples where the bottom-k sample has all."""
+        features, folds = self.sample
+        whole = len(folds) == self.sketch.n
+        return Population(self.sketch.folds, (features[folds == 0], features[folds == 1]) if whole else None)
 
     def score(self, fits: Sequence[CrossFit], progress: Progress = silent) -> Scored:
         """One pass over the embeddings with the directions of all fits, side by side in columns.
@@ -131,10 +249,9 @@ class Side:
         if self.embeddings is None:
             scores.update(*self.sample, 0)
             return Scored(self, scores, Masses.conservative(self.sketch.folds, scoring))
-        for batch in self.embeddings.batches():
-            features = self.sketch.feature_map(batch.rows)
-            folds = torch.from_numpy(fold_of(sample_keys(batch.ids))).to(features.device)
-            scores.update(features, folds, batch.start)
+        for batch in self.embeddings.batches(self.batch_size):
+            folds = torch.from_numpy(fold_of(batch.keys))
+            scores.update(self.sketch.feature_map(batch.rows), folds, batch.start)
             progress(f"score {self.label}", batch.start + len(batch.ids), self.embeddings.n)
         return Scored(self, scores, scores.masses())
 
@@ -179,10 +296,6 @@ class Scored:
     side: Side
     scores: ScorePass
     masses: Masses
-
-
-def _staged(progress: Progress, stage: str, _: str, done: int, total: int) -> None:
-    progress(stage, done, total)
 
 
 def _below_here(source: str) -> str | None:

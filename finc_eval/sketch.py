@@ -14,13 +14,15 @@ from finc_eval.embeddings import (
     ARRAY_SPACE,
     BATCH_SIZE,
     ArrayEmbeddings,
+    Batch,
     as_embeddings,
     check_same_space,
     sample_keys,
 )
 from finc_eval.errors import FincEvalError
-from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.moments import BLOCK, Moments, weighted_sum
+from finc_eval.feature_maps import FeatureMap, feature_map_state, restored_feature_map
+from finc_eval.moments import Moments, weighted_sum
+from finc_eval.products import Precision, check_precision
 from finc_eval.progress import Progress, silent
 from finc_eval.storage import existing_hdf5, new_hdf5
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 SAMPLE_SIZE = 2000
+
+LARGEST_EMBEDDING = 4096
+"""Entries of an embedding up to which its moments are kept."""
 
 
 class BottomSample:
@@ -67,25 +72,36 @@ class Sketch:
         feature_map: φ; sketches can be added and compared only when they share it.
         sample: how many embeddings to keep as the bottom-k sample; 0 keeps none.
         space: the extractor that made the embeddings, as name@digest; unknown when left out.
+        precision: of the covariance of φ: float32, float64, or with features rounded to tf32 or bfloat16 before the
+            product, which GPUs multiply faster; sums are of float32 at least (docs/method.md has the errors).
 
     Attributes:
         folds: the moments of φ(x) over the samples with an even, and with an odd, id hash.
-        embedding: the moments of x − μ in float64, for the Fréchet distance; μ is the feature map's centre.
+        embedding: the moments of x − μ in float64, for the Fréchet distance; μ is the feature map's centre. None
+            for embeddings of more than 4096 entries, whose covariance nobody could afford.
         sample: the bottom-k sample of embeddings and their ids.
         sources: the digests of the sets that went in.
     """
 
     def __init__(
-        self, feature_map: RandomFourierFeatures, *, sample: int = SAMPLE_SIZE, space: str | None = None
+        self,
+        feature_map: FeatureMap,
+        *,
+        sample: int = SAMPLE_SIZE,
+        space: str | None = None,
+        precision: Precision = "float32",
     ) -> None:
+        check_precision(precision)
         device = feature_map.device
         self.feature_map = feature_map
         self.space = space or f"{ARRAY_SPACE}{feature_map.dim}"
+        self.precision = precision
         self.folds = (
-            Moments(feature_map.size, torch.float32, device),
-            Moments(feature_map.size, torch.float32, device),
+            Moments(feature_map.size, precision, device),
+            Moments(feature_map.size, precision, device),
         )
-        self.embedding = Moments(feature_map.dim, torch.float64, device)
+        small = feature_map.dim <= LARGEST_EMBEDDING
+        self.embedding = Moments(feature_map.dim, "float64", device) if small else None
         self.sample = BottomSample(feature_map.dim, sample)
         self.sources: tuple[str, ...] = ()
 
@@ -93,19 +109,17 @@ class Sketch:
     def of(
         cls,
         source: object,
-        feature_map: RandomFourierFeatures,
+        feature_map: FeatureMap,
         *,
         sample: int = SAMPLE_SIZE,
+        precision: Precision = "float32",
         batch_size: int = BATCH_SIZE,
         progress: Progress = silent,
     ) -> Sketch:
         """The sketch of an array or tensor of shape (n, d), an `EmbeddingCache` or the path of one, in one pass."""
-        embeddings = as_embeddings(source)
-        sketch = cls(feature_map, sample=sample, space=embeddings.space)
-        for batch in embeddings.batches(batch_size):
-            sketch._add(batch.rows, batch.ids)
-            progress("sketch", sketch.n, embeddings.n)
-        sketch.sources = (embeddings.digest,)
+        (sketch,) = sketch_all(
+            source, [feature_map], sample=sample, precision=precision, batch_size=batch_size, progress=progress
+        )
         return sketch
 
     def update(self, rows: ArrayLike | torch.Tensor, ids: Sequence[str] | None = None) -> None:
@@ -122,17 +136,17 @@ class Sketch:
         names = [str(self.n + i) for i in range(embeddings.n)] if ids is None else list(ids)
         if len(names) != embeddings.n:
             raise FincEvalError(f"{embeddings.n} embeddings came with {len(names)} ids: give one id a row")
-        self._add(next(embeddings.batches(embeddings.n)).rows, names)
+        batch = next(embeddings.batches(embeddings.n))
+        self._add(Batch(self.n, names, sample_keys(names), batch.rows))
 
-    def _add(self, rows: torch.Tensor, ids: Sequence[str]) -> None:
-        x = rows.to(self.feature_map.device)
+    def _add(self, batch: Batch) -> None:
+        x, split = by_fold(batch, self.feature_map.device)
         features = self.feature_map(x)
-        keys = sample_keys(ids)
-        folds = torch.from_numpy(fold_of(keys)).to(x.device)
-        for fold, moments in enumerate(self.folds):
-            moments.update(features[folds == fold])
-        self.embedding.update(x - self.feature_map.center)
-        self.sample.update(keys, ids, x)
+        for moments, rows in zip(self.folds, split, strict=True):
+            moments.update(features[rows])
+        if self.embedding is not None:
+            self.embedding.update(x - self.feature_map.center)
+        self.sample.update(batch.keys, batch.ids, batch.rows)
 
     @property
     def n(self) -> int:
@@ -146,15 +160,21 @@ class Sketch:
 
     @property
     def covariance(self) -> torch.Tensor:
-        """C = E[φ(x)φ(x)ᵀ], shape (2r, 2r): the paper's (uncentred) kernel covariance of the set."""
+        """C = E[φ(x)φ(x)ᵀ], shape (q, q): the paper's (uncentred) kernel covariance of the set."""
         return weighted_sum([(1 / self.n, fold) for fold in self.folds])
 
     def __add__(self, other: Sketch) -> Sketch:
         self.check_comparable(other)
         total = Sketch.__new__(Sketch)
-        total.feature_map, total.space = self.feature_map, self.space
+        if self.precision != other.precision:
+            raise FincEvalError(
+                f"one sketch was accumulated in {self.precision}, the other in {other.precision}: make one again"
+            )
+        total.feature_map, total.space, total.precision = self.feature_map, self.space, self.precision
         total.folds = (self.folds[0] + other.folds[0], self.folds[1] + other.folds[1])
-        total.embedding = self.embedding + other.embedding
+        total.embedding = None
+        if self.embedding is not None and other.embedding is not None:
+            total.embedding = self.embedding + other.embedding
         total.sample = BottomSample(self.dim, min(self.sample.capacity, other.sample.capacity))
         for part in (self.sample, other.sample):
             total.sample.update(part.keys, part.ids, part.rows)
@@ -174,6 +194,7 @@ class Sketch:
         """Write the sketch to an HDF5 file (about 4·(2r)² bytes: the blocks above the diagonals of two folds)."""
         with new_hdf5(path, "sketch", SCHEMA) as file:
             file.attrs["space"] = self.space
+            file.attrs["precision"] = self.precision
             file.attrs["sources"] = list(self.sources)
             file.attrs["privacy"] = "plain statistics of the samples, without privacy noise: handle as the data"
             write_feature_map(file, self.feature_map)
@@ -181,13 +202,8 @@ class Sketch:
                 group = file.create_group(name)
                 group.attrs["n"] = moments.n
                 group["first"] = moments.first.cpu().numpy()
-                # Chunks below the diagonal are never written and take no space.
-                side = min(BLOCK, moments.size)
-                second = group.create_dataset(
-                    "second", moments.second.shape, moments.second.cpu().numpy().dtype, chunks=(side, side)
-                )
-                for block, rest in moments.blocks():
-                    second[block, rest] = moments.second[block, rest].cpu().numpy()
+                for rows, block in moments.blocks():
+                    group[f"second/{rows.start}"] = block.cpu().numpy()
             group = file.create_group("sample")
             group.attrs["capacity"] = self.sample.capacity
             group["keys"] = self.sample.keys
@@ -207,20 +223,52 @@ class Sketch:
                 read_feature_map(file, device),
                 sample=int(group.attrs["capacity"]),
                 space=str(file.attrs["space"]),
+                precision=file.attrs["precision"],
             )
             sketch.sources = tuple(str(source) for source in file.attrs["sources"])
             sketch.sample.update(group["keys"][:], list(group["ids"].asstr()[:]), torch.from_numpy(group["rows"][:]))
             for name, moments in sketch._moments().items():
                 moments.n = int(file[name].attrs["n"])
                 moments.first.copy_(torch.from_numpy(file[name]["first"][:]))
-                moments.second.copy_(torch.from_numpy(file[name]["second"][:]))
+                for rows, block in moments.blocks():
+                    block.copy_(torch.from_numpy(file[name][f"second/{rows.start}"][:]))
         return sketch
 
     def _moments(self) -> dict[str, Moments]:
-        return {"fold0": self.folds[0], "fold1": self.folds[1], "embedding": self.embedding}
+        parts = {"fold0": self.folds[0], "fold1": self.folds[1], "embedding": self.embedding}
+        return {name: moments for name, moments in parts.items() if moments is not None}
 
     def __repr__(self) -> str:
         return f"Sketch(n={self.n}, space={self.space!r}, feature_map={self.feature_map})"
+
+
+def sketch_all(
+    source: object,
+    feature_maps: Sequence[FeatureMap],
+    *,
+    sample: int = SAMPLE_SIZE,
+    precision: Precision = "float32",
+    batch_size: int = BATCH_SIZE,
+    progress: Progress = silent,
+) -> list[Sketch]:
+    """The sketches of one set by several feature maps, in one pass over it."""
+    embeddings = as_embeddings(source)
+    sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
+    for batch in embeddings.batches(batch_size):
+        for sketch in sketches:
+            sketch._add(batch)
+        progress("sketch", batch.start + len(batch.ids), embeddings.n)
+    for sketch in sketches:
+        sketch.sources = (embeddings.digest,)
+    return sketches
+
+
+def by_fold(batch: Batch, device: str | torch.device) -> tuple[torch.Tensor, tuple[slice, slice]]:
+    """The rows of a batch on a device, those of fold 0 before those of fold 1, and where each fold is."""
+    folds = torch.from_numpy(fold_of(batch.keys))
+    first = len(folds) - int(folds.sum())
+    rows = batch.rows[folds.argsort(stable=True).to(batch.rows.device)]
+    return rows.to(device), (slice(0, first), slice(first, len(folds)))
 
 
 def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -228,22 +276,17 @@ def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return (keys & np.uint64(1)).astype(np.int64)
 
 
-def write_feature_map(file: h5py.Group, feature_map: RandomFourierFeatures) -> None:
+def write_feature_map(file: h5py.Group, feature_map: FeatureMap) -> None:
     """Store φ with its frequencies, so that it never depends on a generator's version."""
     group = file.create_group("feature_map")
-    group.attrs["sigma"] = feature_map.sigma
-    group.attrs["seed"] = feature_map.seed
-    group["frequencies"] = feature_map.frequencies.cpu().numpy()
-    group["center"] = feature_map.center.cpu().numpy()
+    numbers, tensors = feature_map_state(feature_map)
+    group.attrs.update(numbers)
+    for name, tensor in tensors.items():
+        group[name] = tensor.cpu().numpy()
 
 
-def read_feature_map(file: h5py.Group, device: str | torch.device = "cpu") -> RandomFourierFeatures:
+def read_feature_map(file: h5py.Group, device: str | torch.device = "cpu") -> FeatureMap:
     """The φ that `write_feature_map` stored."""
     group = file["feature_map"]
-    return RandomFourierFeatures.from_frequencies(
-        torch.from_numpy(group["frequencies"][:]),
-        float(group.attrs["sigma"]),
-        int(group.attrs["seed"]),
-        group["center"][:],
-        device,
-    )
+    tensors = {name: torch.from_numpy(tensor[:]) for name, tensor in group.items()}
+    return restored_feature_map(dict(group.attrs), tensors, device)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval import comparison as comparison_module
+from finc_eval import search as search_module
 from finc_eval.demo.planted import coloured_digits, grey
 from finc_eval.demo.run import FOUND_PURITY
 from finc_eval.differential import CrossFit, cross_fit
@@ -236,7 +236,7 @@ def test_two_halves_of_one_set_rarely_differ(digits):
 
 
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
-    monkeypatch.setattr(comparison_module, "cross_fit", in_sample_only)
+    monkeypatch.setattr(search_module, "cross_fit", in_sample_only)
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=10) >= 0.9
 
 

@@ -3,7 +3,9 @@ import pytest
 import torch
 
 from finc_eval import FincEvalError, RandomFourierFeatures
-from finc_eval.kernels import approximation_error, gaussian_kernel, median_bandwidth
+from finc_eval.approximation import approximation_error
+from finc_eval.bandwidth import median_bandwidth
+from finc_eval.kernels import gaussian_kernel
 
 
 def test_cosines_come_before_sines_and_are_scaled_by_one_over_root_r(digits):
@@ -39,12 +41,22 @@ def test_centring_leaves_the_approximated_kernel_as_it_is(digits):
     assert not torch.allclose(plain(x), centred(x), atol=1e-2)
 
 
-def test_the_kernel_error_falls_as_one_over_root_r(digits):
-    x = torch.from_numpy(digits[0][:300])
-    rms = [approximation_error(RandomFourierFeatures(dim=784, features=r, sigma=6.0), x).rms for r in (250, 1000, 4000)]
+def rms_errors(x, orthogonal, numbers=(250, 1000, 4000), seeds=3):
+    """The kernel's error for each number of frequencies, over some seeds."""
+    make = lambda r, seed: RandomFourierFeatures(784, r, sigma=6.0, seed=seed, orthogonal=orthogonal)  # noqa: E731
+    return [np.mean([approximation_error(make(r, seed), x).rms for seed in range(seeds)]) for r in numbers]
+
+
+def test_the_kernel_error_of_independent_frequencies_falls_as_one_over_root_r(digits):
+    rms = rms_errors(torch.from_numpy(digits[0][:300]), orthogonal=False)
     assert rms[0] / rms[1] == pytest.approx(2, rel=0.15)
     assert rms[1] / rms[2] == pytest.approx(2, rel=0.15)
-    assert rms[2] < 0.012
+
+
+def test_orthogonal_frequencies_have_a_smaller_error(digits):
+    x = torch.from_numpy(digits[0][:300])
+    for orthogonal, independent in zip(rms_errors(x, True), rms_errors(x, False), strict=True):
+        assert orthogonal < 0.95 * independent
 
 
 def test_the_gaussian_kernel_has_the_two_in_its_convention():

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from finc_eval.approximation import KernelError
 from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.kernels import KernelError
 from finc_eval.modes import Mode, Tail
 from finc_eval.report.html import p_value, ratio, render_fragment, render_report, summary, titles
 from finc_eval.report.plots import spectrum_svg
@@ -101,6 +101,8 @@ def a_mode(name, role="over", tails=None, **changes):
         "mass_ref": 0.0037,
         "interval": (0.0721, 0.1029),
         "p_value": 3.2e-9,
+        "excess_frequency": 0.12,
+        "standard_error": 0.01,
         "stability": 0.974,
         "fitted_excess": 0.09,
         **changes,
@@ -115,7 +117,7 @@ def a_comparison(over=(), under=(), **changes):
         under_represented=tuple(under),
         gen=SetInfo("gen", None, 1200, "aa11", False),
         ref=SetInfo("ref", None, 3400, "bb22", False),
-        settings=Settings(1.0, 8.25, "0.5 x median distance", 500, 10, 7, "varimax"),
+        settings=Settings(1.0, "gaussian", 8.25, "0.5 x median distance", 500, 10, 7, "varimax"),
         signature=Signature("finc", (("n", "1200/3400"), ("r", "500"))),
         space="pixels@1234",
         tested=26,
@@ -169,7 +171,7 @@ def hostile(tmp_path):
         space=BREAKOUT,
         signature=Signature(HOSTILE, (("n", BREAKOUT),)),
         version=BREAKOUT,
-        settings=Settings(1.0, 1.0, HOSTILE, 500, 10, 0, BREAKOUT),
+        settings=Settings(1.0, "gaussian", 1.0, HOSTILE, 500, 10, 0, BREAKOUT),
     )
 
 
@@ -411,6 +413,7 @@ def test_settings_and_counts_are_those_of_the_comparison():
     assert page.texts("dd", inside=page.find("dl", "settings")[0]) == [
         "pixels@1234",
         "1",
+        "gaussian",
         "8.25 (0.5 x median distance)",
         "500, seed 7",
         "0.031 rms, 0.16 at most, over 499,500 pairs",

@@ -1,0 +1,1 @@
+"""Methods of other papers, written from the papers, to compare with."""

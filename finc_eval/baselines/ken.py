@@ -1,0 +1,132 @@
+"""Exact KEN, kernel-based entropic novelty (Zhang, Li, Farnia, ICML 2024, arXiv 2402.17287), in its Cholesky form.
+
+Needs the kernel matrix of all n + m samples: quadratic memory, cubic time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from finc_eval.errors import FincEvalError
+
+Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+DENSE_BELOW = 500
+"""Below this size, or for more than a tenth of the eigenvalues, a full decomposition costs less than Lanczos."""
+
+
+@dataclass(frozen=True, eq=False)
+class KenModes:
+    """Leading eigenpairs of C_X − ρ·C_Y in the kernel's feature space, those with a positive eigenvalue.
+
+    Attributes:
+        eigenvalues: λ, shape (k,), descending; λ = mean of scores_x² − ρ · mean of scores_y².
+        scores_x, scores_y: the unit-norm eigenfunctions at every sample, shapes (n, k) and (m, k); a column's sign
+            means nothing.
+        samples, coefficients: of the eigenfunctions Σ_i coefficients[i] · k(·, samples[i]).
+        kernel: k.
+    """
+
+    eigenvalues: torch.Tensor
+    scores_x: torch.Tensor
+    scores_y: torch.Tensor
+    samples: torch.Tensor
+    coefficients: torch.Tensor
+    kernel: Kernel
+
+    def score(self, fresh: torch.Tensor) -> torch.Tensor:
+        """The eigenfunctions at fresh samples: (b, d) → (b, k)."""
+        return self.kernel(fresh.to(self.samples), self.samples).matmul(self.coefficients)
+
+
+def ken(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    kernel: Kernel,
+    *,
+    rho: float = 1.0,
+    count: int = 10,
+    dtype: torch.dtype = torch.double,
+) -> KenModes:
+    """The modes of which x, shape (n, d), has more than ρ times what y, shape (m, d), has: `count` at most.
+
+    With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are those of C_X − ρ·C_Y,
+    and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive semi-definite.
+
+    Raises:
+        FincEvalError: when rounding, or the kernel, leaves K without a Cholesky factor.
+    """
+    rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype)
+    values, vectors = _leading(factor, weights, min(count, len(rows)))
+    values, vectors = values[values > jitter], vectors[:, values > jitter]
+    scores = factor @ vectors
+    # L⁻ᵀ u = diag(w) L u / λ, from M u = λ u: no triangular system, which near-copies among the rows would spoil.
+    coefficients = weights[:, None] * scores / values
+    scores = scores[of_sample]
+    return KenModes(values, scores[: len(x)], scores[len(x) :], rows, coefficients, kernel)
+
+
+def ken_spectrum(
+    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, *, rho: float = 1.0, dtype: torch.dtype = torch.double
+) -> torch.Tensor:
+    """All positive eigenvalues of C_X − ρ·C_Y, descending; arguments as of `ken`."""
+    _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype)
+    values: torch.Tensor = torch.linalg.eigvalsh(factor.T @ (weights[:, None] * factor))
+    return values[values > jitter].flip(0)
+
+
+def ken_score(positive: torch.Tensor) -> float:
+    """KEN of the positive eigenvalues: Σλ₊ · H(λ₊ / Σλ₊) = Σ λ₊ log(Σλ₊ / λ₊), natural logarithm; 0 of none."""
+    return float((positive * torch.log(positive.sum() / positive)).sum())
+
+
+def _factor(
+    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, rho: float, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, float]:
+    """The distinct rows of [x; y], which of them each sample is, their weights, their L, and the jitter.
+
+    Copies become one row with the sum of their weights: the same operator, and no singular matrix on their account.
+    Against rounding, eps^(2/3) of its mean (4e-11 in float64) is added to K's diagonal; eigenvalues below that jitter
+    count as zero.
+    """
+    rows, of_sample = torch.unique(torch.cat([x, y]).to(dtype), dim=0, return_inverse=True)
+    share = torch.cat([rows.new_full((len(x),), 1 / len(x)), rows.new_full((len(y),), -rho / len(y))])
+    weights = rows.new_zeros(len(rows)).index_add_(0, of_sample, share)
+    matrix = kernel(rows, rows)
+    jitter = torch.finfo(dtype).eps ** (2 / 3) * float(matrix.diagonal().mean())
+    matrix.diagonal().add_(jitter)
+    factor, failed = torch.linalg.cholesky_ex(matrix)
+    if failed:
+        raise FincEvalError(
+            f"the kernel matrix of {len(rows)} samples is not positive definite in {dtype}: use a positive "
+            "semi-definite kernel, and float64"
+        )
+    return rows, of_sample, weights, factor, jitter
+
+
+def _leading(factor: torch.Tensor, weights: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The `count` largest eigenvalues of M = Lᵀ diag(w) L, descending, and their unit eigenvectors as columns."""
+    size = len(factor)
+
+    def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = factor @ torch.from_numpy(vector.ravel()).to(factor)
+        result: NDArray[np.float64] = (factor.T @ (weights * scores)).double().cpu().numpy()
+        return result
+
+    if size >= DENSE_BELOW and count <= size // 10:
+        operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(size)
+        tolerance = torch.finfo(factor.dtype).eps ** 0.5
+        # ARPACK refuses M = 0, two sets with the same samples.
+        with suppress(ArpackError):
+            values, vectors = eigsh(operator, k=count, which="LA", v0=start, ncv=max(4 * count, 60), tol=tolerance)
+            return torch.from_numpy(values).to(factor).flip(0), torch.from_numpy(vectors).to(factor).flip(1)
+    values, vectors = torch.linalg.eigh(factor.T @ (weights[:, None] * factor))
+    return values.flip(0)[:count], vectors.flip(1)[:, :count]

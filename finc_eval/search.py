@@ -1,0 +1,81 @@
+"""How the modes of a comparison are sought: the same for two sets and for many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Literal
+
+import torch
+
+from finc_eval.differential import OVERSAMPLING, CrossFit, cross_fit
+from finc_eval.errors import FincEvalError
+from finc_eval.sides import Side
+
+Rotation = Literal["varimax"] | None
+
+SPECTRUM = 25
+"""Leading eigenvalues kept for the plot."""
+
+NUMERICAL_ZERO = 1e-6
+"""Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
+
+
+def check_search(rho: float, modes: int, rotation: str | None) -> None:
+    """Raise FincEvalError unless modes can be sought with these parameters."""
+    for name, value in (("rho", rho), ("modes", modes)):
+        if not 0 < value < inf:
+            raise FincEvalError(f"{name} must be a positive number, got {value}")
+    if rotation not in ("varimax", None):
+        raise FincEvalError(f'rotation must be "varimax" or None, got {rotation!r}')
+
+
+@dataclass(frozen=True)
+class Search:
+    """Seeks directions on which one mixture of sets has more than ρ times the mass of another.
+
+    Attributes:
+        rho: ρ.
+        count: how many directions each fit gives.
+        sample: φ of the bottom-k samples of all sets, (m, q), to rotate by; None for raw eigenvectors.
+        sample_folds: the fold of each of them, (m,).
+        frequency_halves: the entries of φ of either half of the frequencies, where there are any.
+    """
+
+    rho: float
+    count: int
+    sample: torch.Tensor | None
+    sample_folds: torch.Tensor
+    frequency_halves: tuple[torch.Tensor, torch.Tensor] | None
+
+    @classmethod
+    def among(cls, sides: Sequence[Side], rho: float, modes: int, rotation: Rotation) -> Search:
+        """The search for this many modes among these sets, which share their feature map.
+
+        Raises:
+            FincEvalError: when modes are to be rotated and the sketches keep no samples to rotate by.
+        """
+        features, folds = (torch.cat(parts) for parts in zip(*(side.sample for side in sides), strict=True))
+        if rotation is not None and min(int((folds == fold).sum()) for fold in (0, 1)) < 2:
+            raise FincEvalError("the sketches keep no sample to rotate by: make them with one, or pass rotation=None")
+        phi = sides[0].sketch.feature_map
+        halves = phi.halves()
+        # No fit has more directions with mass than it has samples, or entries of φ.
+        smallest_half = min(sum(side.sketch.folds[fold].n for side in sides) for fold in (0, 1))
+        entries = phi.size if halves is None else min(len(half) for half in halves)
+        count = min(ceil(OVERSAMPLING * modes), smallest_half, entries)
+        return cls(rho, count, None if rotation is None else features, folds, halves)
+
+    def fit(self, first: Sequence[tuple[float, Side]], second: Sequence[tuple[float, Side]]) -> CrossFit:
+        """The directions on which the first mixture of sets has more; weights add to 1 on either side."""
+        return cross_fit(
+            [(weight, side.population) for weight, side in first],
+            [(weight, side.population) for weight, side in second],
+            self.rho,
+            self.count,
+            self.sample,
+            self.sample_folds,
+            SPECTRUM,
+            self.frequency_halves,
+        )
