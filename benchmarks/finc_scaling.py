@@ -1,29 +1,131 @@
-"""Time of a whole comparison against n, beside the published algorithm in the same run.
+"""Time and memory of a whole comparison against n, stage by stage, beside what a user could run instead.
 
-Generated embeddings: a mixture of 20 Gaussian clusters, 5 of them only in the generated set, d = 768, r = 2 000.
-`compare` does all it does for a user: bandwidth, two sketches with two folds and the Fréchet moments, six
-decompositions, rotations, a scoring pass. The published algorithm (FINC paper, Algorithm 1: one outer product a sample,
-summed by batch, then the full decomposition of C_X − C_Y) gives eigenvectors only; it runs at the sizes it can bear.
+Generated embeddings: a mixture of 20 Gaussian clusters, 5 of them only in the generated set, streamed from HDF5 caches;
+r = 2 000. Each comparison runs in a process of its own, so that its peak memory is its own. `compare` does all it does
+for a user: bandwidth, two sketches with two folds and the Fréchet moments, ten decompositions, a scoring pass. Beside
+it, at the sizes they can bear: the published algorithm (FINC paper, Algorithm 1: one outer product a sample, summed by
+batch, then the full decomposition of C_X − C_Y), which gives eigenvectors only; and exact KEN, its ten leading modes.
 """
 
+import json
+import resource
+import subprocess
+import sys
+import tempfile
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
 from _record import record
 
 import finc_eval as fe
+from finc_eval import differential, embeddings, search, sides
+from finc_eval.baselines.ken import ken
+from finc_eval.cache import Identity
+from finc_eval.cache_writer import CacheWriter
+from finc_eval.kernels import gaussian_kernel
+from finc_eval.moments import Moments
+from finc_eval.products import arithmetic
 
-SIZES = (500, 1000, 2500, 5000, 10_000, 25_000, 50_000)
-BEARABLE = 1000
-DIM, FEATURES, OUTER_BATCH = 768, 2000, 16
+SIZES = (1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000)
+DIMS = (768, 1024)
+PUBLISHED_AT, KEN_AT = (1000, 5000), (1000, 2500, 5000)
+FEATURES, CHUNK, OUTER_BATCH = 2000, 5000, 16
+STAGES = ("read", "features", "covariance", "Fréchet moments", "eigen", "cross-fit")
+# FINC paper, Table 1: CPU FINC, r = 2 000, DINOv2 on ImageNet, 48 cores.
+TABLE_1 = dict(zip(SIZES, (13.1, 31.6, 62.8, 125.5, 311.2, 617.6, 1248, 3090), strict=True))
 
 
-def mixture(n, clusters, seed):
-    """Embeddings (n, 768): clusters of unit spread around centres of norm 28."""
-    centres = np.random.default_rng(0).standard_normal((20, DIM), np.float32)
+def mixture(n, dim, clusters, seed):
+    """Chunks of embeddings: clusters of spread 0.5 around centres of norm about √dim."""
+    centres = np.random.default_rng(0).standard_normal((20, dim), np.float32)
     rng = np.random.default_rng(seed)
-    return centres[rng.integers(0, clusters, n)] + rng.standard_normal((n, DIM), np.float32) / 2
+    for start in range(0, n, CHUNK):
+        size = min(CHUNK, n - start)
+        yield centres[rng.integers(0, clusters, size)] + rng.standard_normal((size, dim), np.float32) / 2
+
+
+def write_cache(path, n, dim, clusters, seed):
+    identity = Identity("generated", "0" * 64, f"{n}-{dim}-{clusters}-{seed}", "array", {})
+    # Digests of pixels that differ everywhere: there are no copies.
+    digests = np.arange(n, dtype=np.uint64) + np.uint64(seed << 32)
+    with CacheWriter(path, identity, [f"{seed}/{i:06d}.png" for i in range(n)], dim, CHUNK) as writer:
+        for start, rows in zip(range(0, n, CHUNK), mixture(n, dim, clusters, seed), strict=True):
+            writer.write(rows, digests[start : start + CHUNK], [None] * len(rows))
+        writer.finish()
+
+
+class Stopwatch:
+    """Sums the seconds spent in functions by stage; what one stage calls of another counts for the other alone."""
+
+    def __init__(self):
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.running = []
+
+    def run(self, stage, function, *arguments, **named):
+        start = time.perf_counter()
+        self.running.append(0.0)
+        try:
+            return function(*arguments, **named)
+        finally:
+            seconds = time.perf_counter() - start
+            self.seconds[stage] += seconds - self.running.pop()
+            if self.running:
+                self.running[-1] += seconds
+
+    def watch(self, owner, name, stage):
+        """Time this function from now on; `stage` is a name, or a function of the first argument that gives one."""
+        function = getattr(owner, name)
+
+        def watched(*arguments, **named):
+            what = stage if isinstance(stage, str) else stage(arguments[0])
+            return self.run(what, function, *arguments, **named)
+
+        setattr(owner, name, watched)
+
+    def watch_waiting(self, owner, name, stage):
+        """Time how long the caller of this generator waits for its items."""
+        generator = getattr(owner, name)
+
+        def watched(items):
+            source = generator(items)
+            while (item := self.run(stage, next, source, None)) is not None:
+                yield item
+
+        setattr(owner, name, watched)
+
+
+def one(gen, ref):
+    """Run one comparison in this process and print its figures as JSON."""
+    watch = Stopwatch()
+    watch.watch_waiting(embeddings, "prefetched", "read")
+    watch.watch(fe.RandomFourierFeatures, "_features", "features")
+    watch.watch(Moments, "update", lambda m: "Fréchet moments" if m.precision == "float64" else "covariance")
+    watch.watch(differential, "top_eigenpairs", "eigen")
+    watch.watch(search.Search, "fit", "cross-fit")
+    watch.watch(sides.Side, "score", "cross-fit")
+    start = time.perf_counter()
+    found = fe.compare(gen=gen, ref=ref, features=FEATURES)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    blocks = Moments(2 * FEATURES, "float32", found.feature_map.device).blocks()
+    operations = 2 * (found.gen.n + found.ref.n) * sum(block.numel() for _, block in blocks)
+    share = operations / watch.seconds["covariance"] / gemm_rate(found.feature_map.device)
+    figures = {"seconds": seconds, "stages": watch.seconds, "peak": peak, "share": share}
+    print(json.dumps({**figures, "sigma": found.settings.sigma, "significant": len(found.significant())}))
+
+
+def gemm_rate(device):
+    """The best rate of a float32 product of these sizes on this machine, in operations a second."""
+    rows, best = torch.randn(2048, 2 * FEATURES, device=device), float("inf")
+    with arithmetic("float32"):
+        for _ in range(5):
+            start = time.perf_counter()
+            float((rows.T @ rows)[0, 0])
+            best = min(best, time.perf_counter() - start)
+    return 2 * rows.shape[1] ** 2 * len(rows) / best
 
 
 def published(x, y, phi):
@@ -39,41 +141,44 @@ def published(x, y, phi):
     return torch.linalg.eigh(covariance(x) - covariance(y))
 
 
+def seconds_of(function, *arguments, **named):
+    start = time.perf_counter()
+    function(*arguments, **named)
+    return time.perf_counter() - start
+
+
+def measured(folder, n, dim):
+    """One row of the table."""
+    paths = [str(Path(folder) / f"{name}.h5") for name in ("gen", "ref")]
+    for path, clusters, seed in zip(paths, (20, 15), (1, 2), strict=True):
+        write_cache(Path(path), n, dim, clusters, seed)
+    child = subprocess.run([sys.executable, __file__, *paths], capture_output=True, text=True, check=True)
+    figures = json.loads(child.stdout)
+    row = {"d": dim, "n = m": n, "compare, s": round(figures["seconds"], 1)}
+    row |= {f"{stage}, s": round(figures["stages"][stage], 1) for stage in STAGES}
+    row |= {"of GEMM rate": round(figures["share"], 2), "peak, GB": round(figures["peak"] / 1e9, 2)}
+    others = {"published, s": None, "exact KEN, s": None}
+    if dim == DIMS[0] and n in PUBLISHED_AT + KEN_AT:
+        gen, ref = (torch.from_numpy(fe.load(path)[:]) for path in paths)
+        if n in PUBLISHED_AT:
+            phi = fe.RandomFourierFeatures(dim, FEATURES, sigma=figures["sigma"])
+            others["published, s"] = seconds_of(published, gen, ref, phi)
+        if n in KEN_AT:
+            kernel = partial(gaussian_kernel, sigma=figures["sigma"])
+            others["exact KEN, s"] = seconds_of(ken, gen, ref, kernel, count=10)
+    row |= {name: "" if value is None else round(value, 1) for name, value in others.items()}
+    return row | {"paper's FINC, 48 cores, s": TABLE_1[n]}
+
+
 def main():
-    fe.compare(gen=mixture(100, 20, 1), ref=mixture(100, 15, 2), features=100)  # the first call loads libraries
     rows = []
-    for n in SIZES:
-        gen, ref = mixture(n, 20, 1), mixture(n, 15, 2)
-        stages = {}
-        last = ["bandwidth", time.perf_counter()]
-
-        def stage(name, done, total, stages=stages, last=last):
-            now = time.perf_counter()
-            stages[last[0]] = stages.get(last[0], 0.0) + now - last[1]
-            last[:] = [name, now]
-
-        start = time.perf_counter()
-        result = fe.compare(gen=gen, ref=ref, features=FEATURES, device="cpu", progress=stage)
-        ours = time.perf_counter() - start
-        theirs = None
-        if n <= BEARABLE:
-            start = time.perf_counter()
-            published(gen, ref, result.feature_map)
-            theirs = time.perf_counter() - start
-        rows.append(
-            {
-                "n = m": n,
-                "compare, s": round(ours, 1),
-                "sketches, s": round(sum(t for name, t in stages.items() if name.startswith("sketch")), 1),
-                "decompose, s": round(stages["decompose"], 1),
-                "score, s": round(sum(t for name, t in stages.items() if name.startswith("score")), 1),
-                "published, s": "" if theirs is None else round(theirs, 1),
-                "ratio": "" if theirs is None else round(theirs / ours, 1),
-            }
-        )
-        print(rows[-1], flush=True)
-    record("finc_scaling", rows, notes="d = 768, r = 2000, float32, embeddings in memory")
+    for dim in DIMS:
+        for n in SIZES:
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(measured(folder, n, dim))
+            print(rows[-1], flush=True)
+    record("finc_scaling", rows, notes="r = 2000, float32, streamed from HDF5, each comparison in a process of its own")
 
 
 if __name__ == "__main__":
-    main()
+    one(*sys.argv[1:]) if len(sys.argv) > 1 else main()

@@ -5,23 +5,21 @@ correlation between the two half-sample estimates of one direction, which the st
 """
 
 import numpy as np
-import torch
 from _record import record
 
 import finc_eval as fe
 from finc_eval.demo.planted import shipped_digits
-from finc_eval.differential import cross_fit
-from finc_eval.embeddings import ArrayEmbeddings
-from finc_eval.sides import Side
+from finc_eval.embeddings import as_embeddings
+from finc_eval.search import Search
+from finc_eval.sides import Side, Sketching
 
 SEEDS = 200
 
 
 def half_estimates(one, other, phi):
     """z of every direction in each half, over-represented role, from the halves' own variances."""
-    gen, ref = Side.of(ArrayEmbeddings(one), "gen", phi), Side.of(ArrayEmbeddings(other), "ref", phi)
-    (a, fold_a), (b, fold_b) = gen.sample, ref.sample
-    fit = cross_fit(gen.sketch.folds, ref.sketch.folds, 1.0, 13, torch.cat([a, b]), torch.cat([fold_a, fold_b]), 13)
+    gen, ref = (Side.of(as_embeddings(rows), name, phi, Sketching()) for rows, name in ((one, "gen"), (other, "ref")))
+    fit = Search.among([gen, ref], rho=1.0, modes=10, rotation="varimax").fit([(1.0, gen)], [(1.0, ref)])
     masses = [side.score([fit]).masses for side in (gen, ref)]
     excess = masses[0].mean - masses[1].mean
     error = sum(m.variance / m.n[:, None] for m in masses).sqrt()

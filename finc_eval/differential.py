@@ -162,17 +162,19 @@ def cross_fit(
     """
     difference = Difference(first, second, rho).matrix()
     full = directions(difference, count, sample, spectrum)
-    halves, refits = [], []
+    refits = []
+    for entries in frequency_halves or ():
+        part = None if sample is None else sample[:, entries]
+        refits.append(torch.zeros_like(full.vectors))
+        refits[-1][entries] = directions(_restricted(difference, entries), count, part).vectors
+    del difference  # as large as all that follows
+    halves = []
     for fold in (0, 1):
         own = None if sample is None else sample[sample_folds == fold]
         found = directions(Difference(first, second, rho, [fold]).matrix(), count, own).vectors
         _, order = match(squared_overlap(full.vectors, found))
         found = found[:, order.to(found.device)]
         halves.append(torch.where((full.vectors * found).sum(0) < 0, -found, found))
-    for entries in frequency_halves or ():
-        part = None if sample is None else sample[:, entries]
-        refits.append(torch.zeros_like(full.vectors))
-        refits[-1][entries] = directions(_restricted(difference, entries), count, part).vectors
     again = r_squared(full.vectors, [*halves, *refits], [*first, *second])
     reproduced = [one.diagonal() for one in again[:2]] + [one[match(one)] for one in again[2:]]
     return CrossFit(full, (halves[1], halves[0]), torch.stack(reproduced).mean(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from finc_eval.embeddings import (
     ARRAY_SPACE,
     BATCH_SIZE,
     ArrayEmbeddings,
-    Batch,
     as_embeddings,
     check_same_space,
     sample_keys,
@@ -136,17 +135,19 @@ class Sketch:
         names = [str(self.n + i) for i in range(embeddings.n)] if ids is None else list(ids)
         if len(names) != embeddings.n:
             raise FincEvalError(f"{embeddings.n} embeddings came with {len(names)} ids: give one id a row")
-        batch = next(embeddings.batches(embeddings.n))
-        self._add(Batch(self.n, names, sample_keys(names), batch.rows))
+        keys = sample_keys(names)
+        checked = next(embeddings.batches(embeddings.n)).rows
+        self.sample.update(keys, names, checked)
+        chunks = FoldChunks(embeddings.n)
+        for fold, part in (*chunks.add(keys, checked), *chunks.rest()):
+            self._add(fold, part)
 
-    def _add(self, batch: Batch) -> None:
-        x, split = by_fold(batch, self.feature_map.device)
-        features = self.feature_map(x)
-        for moments, rows in zip(self.folds, split, strict=True):
-            moments.update(features[rows])
+    def _add(self, fold: int, rows: torch.Tensor) -> None:
+        """Add embeddings of one fold to the moments."""
+        x = rows.to(self.feature_map.device)
+        self.folds[fold].update(self.feature_map(x))
         if self.embedding is not None:
             self.embedding.update(x - self.feature_map.center)
-        self.sample.update(batch.keys, batch.ids, batch.rows)
 
     @property
     def n(self) -> int:
@@ -254,21 +255,51 @@ def sketch_all(
     """The sketches of one set by several feature maps, in one pass over it."""
     embeddings = as_embeddings(source)
     sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
+    chunks = FoldChunks(batch_size)
     for batch in embeddings.batches(batch_size):
         for sketch in sketches:
-            sketch._add(batch)
+            sketch.sample.update(batch.keys, batch.ids, batch.rows)
+        for fold, rows in chunks.add(batch.keys, batch.rows):
+            for sketch in sketches:
+                sketch._add(fold, rows)
         progress("sketch", batch.start + len(batch.ids), embeddings.n)
+    for fold, rows in chunks.rest():
+        for sketch in sketches:
+            sketch._add(fold, rows)
     for sketch in sketches:
         sketch.sources = (embeddings.digest,)
     return sketches
 
 
-def by_fold(batch: Batch, device: str | torch.device) -> tuple[torch.Tensor, tuple[slice, slice]]:
-    """The rows of a batch on a device, those of fold 0 before those of fold 1, and where each fold is."""
-    folds = torch.from_numpy(fold_of(batch.keys))
-    first = len(folds) - int(folds.sum())
-    rows = batch.rows[folds.argsort(stable=True).to(batch.rows.device)]
-    return rows.to(device), (slice(0, first), slice(first, len(folds)))
+class FoldChunks:
+    """Regroups embeddings into chunks of one fold and one size, so that every matrix product has the same shape.
+
+    Libraries keep compiled code for every shape they meet: with the uneven folds of every batch that is megabytes a
+    batch, and a memory that grows with the number of samples.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._waiting: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
+
+    def add(self, keys: NDArray[np.uint64], rows: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+        """Take embeddings in, shape (b, d), with their id hashes; yield (fold, chunk) for each that is full."""
+        folds = torch.from_numpy(fold_of(keys)).to(rows.device)
+        for fold, waiting in enumerate(self._waiting):
+            waiting.append(rows[folds == fold])
+            if sum(map(len, waiting)) >= self._size:
+                *full, left = torch.split(torch.cat(waiting), self._size)
+                if len(left) == self._size:
+                    full, left = [*full, left], left[:0]
+                waiting[:] = [left]
+                yield from ((fold, chunk) for chunk in full)
+
+    def rest(self) -> Iterator[tuple[int, torch.Tensor]]:
+        """What is left, in chunks that are not full."""
+        for fold, waiting in enumerate(self._waiting):
+            if sum(map(len, waiting)):
+                yield fold, torch.cat(waiting)
+                waiting.clear()
 
 
 def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
