@@ -1,27 +1,38 @@
-"""Tables and JSON for the benchmarks."""
+"""Results of the benchmarks: JSON under results/, and a table in README.md between the benchmark's two marks."""
 
 import json
 import platform
+import re
 from pathlib import Path
 
 import torch
 
+HERE = Path(__file__).parent
+
 
 def record(name, rows, notes=""):
-    """Print rows (dicts with the same keys) as a Markdown table and write them to results/NAME.json."""
-    columns = list(rows[0])
-    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
-    for row in rows:
-        print("| " + " | ".join(str(row[column]) for column in columns) + " |")
-    out = Path(__file__).parent / "results" / f"{name}.json"
-    out.parent.mkdir(exist_ok=True)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    """Keep rows (dicts with the same keys) as results/NAME.json and as the table of NAME in README.md."""
     environment = {
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "device": device,
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "threads": torch.get_num_threads(),
     }
-    out.write_text(
-        json.dumps({"benchmark": name, "notes": notes, "environment": environment, "rows": rows}, indent=1) + "\n"
-    )
+    result = {"benchmark": name, "notes": notes, "environment": environment, "rows": rows}
+    out = HERE / "results" / f"{name}.json"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps(result, indent=1) + "\n")
+    where = f"torch {environment['torch']}, {environment['device']}"
+    page = HERE / "README.md"
+    marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    text, found = marked.subn(lambda m: f"{m[1]}{table(rows)}\n({notes}; {where}.)\n{m[2]}", page.read_text())
+    if not found:
+        raise SystemExit(f"README.md has no place for {name}: write <!-- {name} --> and <!-- end --> where it belongs")
+    page.write_text(text)
+
+
+def table(rows):
+    """Rows as a Markdown table."""
+    columns = list(rows[0])
+    lines = [columns, ["---"] * len(columns), *([str(row[column]) for column in columns] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -17,11 +17,12 @@ on the side of the direction with more excess, where *available* is the kind's n
 - recall: planted kinds whose share in one of these modes is 0.8 or more, over planted kinds; both roles together.
 - purity: the largest share of one planted kind, mean over the first P modes of both roles; a mode that a method does
   not report counts as 0.
-- frequency error: |estimated excess − true excess|, mean over the kinds found, where the true excess is share_gen −
+- error of the excess: |estimated excess − true excess|, mean over the kinds found, where the true excess is share_gen −
   ρ·share_ref (under: the reverse) and the estimate that of the first mode with the kind: cross-fitted for rotated
-  FINC, the eigenvalue for the other two. Each method is judged on what it finds.
-- estimate / truth: the same two, mean of their ratio. An excess of masses falls short of one of shares where kinds are
-  loose (docs/method.md), for every method.
+  FINC, the eigenvalue for the other two. Each method is judged on what it finds. An excess of masses falls short of
+  one of shares where kinds are loose (docs/method.md), for every method.
+- error of the frequency: the same for the estimate of the excess frequency, which KEN has not.
+- … / truth: mean of the estimate over the truth.
 """
 
 from dataclasses import dataclass, replace
@@ -90,10 +91,12 @@ class Sets:
 
 @dataclass(frozen=True)
 class Reported:
-    """One mode of any method: indices of its best samples in the set that has more, and its estimated excess."""
+    """One mode of any method: indices of its best samples in the set that has more, and two estimates of how many more
+    samples are of its kind: the excess of its mass (or λ), and its excess frequency where the method gives one."""
 
     best: np.ndarray
     excess: float
+    frequency: float = np.nan
 
 
 def shares(planted, shared, share, unevenness, rng):
@@ -144,8 +147,8 @@ def by_finc(sets, seed, rotation):
         gen=sets.gen, ref=sets.ref, rho=RHO, features=FEATURES, modes=MODES, seed=seed, rotation=rotation
     )
     estimate = (lambda mode: mode.excess) if rotation else (lambda mode: mode.fitted_excess)
-    over = [Reported(mode.top_gen, estimate(mode)) for mode in found.modes]
-    under = [Reported(mode.top_ref, estimate(mode)) for mode in found.under_represented]
+    over = [Reported(mode.top_gen, estimate(mode), mode.excess_frequency or 0.0) for mode in found.modes]
+    under = [Reported(mode.top_ref, estimate(mode), mode.excess_frequency or 0.0) for mode in found.under_represented]
     return {"over": over, "under": under}, found.settings.sigma
 
 
@@ -184,13 +187,16 @@ def judge(sets, reported):
             pure = np.flatnonzero(column >= FOUND)
             found[kind] = len(pure) > 0
             if found[kind]:
-                estimates.append((first[pure[0]].excess, np.mean(more == kind) - RHO * np.mean(less == kind)))
-    estimate, truth = np.array(estimates or [(np.nan, np.nan)]).T
+                mode, truth = first[pure[0]], np.mean(more == kind) - RHO * np.mean(less == kind)
+                estimates.append((mode.excess, mode.frequency, truth))
+    excess, frequency, truth = np.array(estimates or [(np.nan, np.nan, np.nan)]).T
     return {
         "recall": np.mean(list(found.values())),
         "purity": np.mean(purities),
-        "error": np.mean(np.abs(estimate - truth)),
-        "ratio": np.mean(estimate / truth),
+        "error": np.mean(np.abs(excess - truth)),
+        "ratio": np.mean(excess / truth),
+        "frequency error": np.mean(np.abs(frequency - truth)),
+        "frequency ratio": np.mean(frequency / truth),
         **{sort: np.mean([found[kind] for kind in kinds]) for sort, kinds in sets.planted.items()},
     }
 
@@ -237,8 +243,10 @@ def table(setting, runs):
                 "recall": shown(values["recall"]),
                 "of novel / over / under": " / ".join(f"{values[sort].mean():.2f}" for sort in SORTS),
                 "purity": shown(values["purity"]),
-                "frequency error": shown(values["error"], 4),
-                "estimate / truth": shown(values["ratio"]),
+                "error of the excess": shown(values["error"], 4),
+                "excess / truth": shown(values["ratio"]),
+                "error of the frequency": shown(values["frequency error"], 4),
+                "frequency / truth": shown(values["frequency ratio"]),
                 "recall, rotated − it": shown(ahead["recall"]) if other else "",
                 "purity, rotated − it": shown(ahead["purity"]) if other else "",
             }
