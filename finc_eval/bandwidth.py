@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 import numpy as np
 import torch
@@ -22,6 +23,9 @@ ALL_ALIKE = 1.5
 STABLE_VARIANCE = 0.01
 """Variance of a score over resamples that the papers call stable."""
 
+SMALLEST_SQUARED = float(torch.finfo(torch.float32).tiny) ** 0.5
+"""Distances below it have squares that float32 does not hold."""
+
 
 def median_distance(sample: torch.Tensor) -> float:
     """The median distance between two different rows of `sample`, shape (m, d).
@@ -30,7 +34,9 @@ def median_distance(sample: torch.Tensor) -> float:
         FincEvalError: when it is zero, so that no bandwidth follows from the sample.
     """
     median = float(torch.pdist(sample).median()) if len(sample) > 1 else 0.0
-    if not 0 < median < float("inf"):
+    if len(sample) > 1 and not SMALLEST_SQUARED < median < inf:
+        median = float(torch.pdist(sample.double()).median())
+    if not 0 < median < inf:
         raise FincEvalError(
             f"the median distance of the reference embeddings is {median:g}, so no bandwidth follows from it: leave "
             "out repeated samples, or pass sigma (--sigma), in the units of the embedding"
@@ -56,9 +62,12 @@ def effective_kinds(kernel: torch.Tensor) -> float:
 
 
 def bandwidth_warning(sample: torch.Tensor, sigma: float) -> str | None:
-    """What is wrong with σ for embeddings like `sample`, shape (m, d), m ≥ 2, or None."""
+    """What is wrong with σ for embeddings like `sample`, shape (m, d), or None, which is also all that m < 2 say."""
     samples = len(sample)
-    kinds = effective_kinds(gaussian_kernel(sample, sample, sigma)) if samples > 1 else ALL_ALIKE
+    if samples < 2:
+        return None
+    rows = sample.double()  # in which even the distances of enormous embeddings are finite
+    kinds = effective_kinds(gaussian_kernel(rows, rows, sigma))
     if kinds > ALONE * samples:
         return (
             f"sigma {sigma:.4g} is too small: it takes {samples} samples for {kinds:.0f} different kinds, so that "

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from typer.core import TyperGroup
@@ -16,11 +17,13 @@ from finc_eval.progress import Progress, terminal
 
 if TYPE_CHECKING:
     from finc_eval.cache import EmbeddingCache
-    from finc_eval.demo.run import DemoResult
-    from finc_eval.modes import Mode
-    from finc_eval.results import Comparison
+    from finc_eval.products import Precision
+    from finc_eval.sides import Kernel, Sketching
 
 BAD_INPUT, INTERRUPTED = 3, 130
+
+SWEEP_FEATURES = {"sigma": 1000, "rho": 2000}
+"""Random frequencies of a sweep: over sigma there is a sketch in memory for every value."""
 
 
 class _Verbs(TyperGroup):
@@ -51,7 +54,9 @@ app = typer.Typer(
         "  [bold]finc-eval demo[/bold]                              see it work, on digits that come with it\n\n"
         "  [bold]finc-eval compare --gen A/ --ref B/[/bold]         compare two folders, and write a report\n\n"
         "The steps can be run one by one, and each leaves a file that later steps re-use: "
-        "extract → sketch → compare → score · report. Results go to stdout, progress to stderr. "
+        "extract → sketch → compare → score · report. Beyond two sets: sweep tries many bandwidths or ρ, models "
+        "compares many models at once, changes follows the modes from one release to the next. "
+        "Results go to stdout, progress to stderr. "
         "Exit code 0: done; 3: the input cannot be used, and stderr says why in one sentence."
     ),
 )
@@ -64,7 +69,35 @@ Sigma = Annotated[
     float | None,
     typer.Option(help="Bandwidth of the Gaussian kernel; half the reference's median distance when left out."),
 ]
-Features = Annotated[int, typer.Option(help="Number of random frequencies.")]
+KernelName = Annotated[
+    str,
+    typer.Option(
+        metavar="gaussian|cosine",
+        help="gaussian tells kinds apart by their distance, at the scale of sigma; cosine by their angle alone, and is "
+        "exact, with neither bandwidth nor frequencies.",
+    ),
+]
+Features = Annotated[
+    str,
+    typer.Option(
+        metavar="N|auto",
+        help="Number of random frequencies: more is more exact, and slower. auto takes 1000, 2000 or 4000, the first "
+        "whose measured error of the kernel is within 0.01.",
+    ),
+]
+PrecisionName = Annotated[
+    str,
+    typer.Option(
+        metavar="float32|tf32|bfloat16|float64",
+        help="How features enter the covariances: tf32 and bfloat16 are faster on GPUs and coarser, float64 is slower.",
+    ),
+]
+Gen = Annotated[
+    str, typer.Option(help="The generated set: a folder, .zip or .npz of images, or an .h5 of extract or sketch.")
+]
+Ref = Annotated[str, typer.Option(help="The reference set, likewise.")]
+Modes = Annotated[int, typer.Option(help="How many modes of each role at most.")]
+Raw = Annotated[bool, typer.Option("--raw", help="The paper's raw eigenvectors, without the varimax rotation.")]
 Seed = Annotated[int, typer.Option(help="Seed of the random frequencies.")]
 
 
@@ -103,15 +136,18 @@ def extract(
 
 @app.command()
 def sketch(
+    context: typer.Context,
     embeddings: Annotated[Path, typer.Option(help="The .h5 file of embeddings that extract wrote.")],
     out: Annotated[Path, typer.Option(help="The .h5 file to write.")],
     like: Annotated[
         Path | None,
         typer.Option(help="A sketch whose feature map to use: needed for the two to be compared."),
     ] = None,
+    kernel: KernelName = "gaussian",
     sigma: Sigma = None,
-    features: Features = 2000,
+    features: Features = "2000",
     seed: Seed = 0,
+    precision: PrecisionName = "float32",
     device: Device = None,
 ) -> None:
     """Reduce a set to the statistics a comparison needs. Sketches compare without their samples.
@@ -121,38 +157,43 @@ def sketch(
     from finc_eval.sides import reference_feature_map
     from finc_eval.sketch import Sketch
 
-    if like is not None and sigma is not None:
-        raise FincEvalError("--like brings its own bandwidth: leave --sigma out")
+    how = _sketching(kernel, sigma, _features(features), seed, precision, device)
+    sources = {name: context.get_parameter_source(name) for name in ("kernel", "sigma", "features", "seed")}
+    given = [f"--{name}" for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if like is not None and given:
+        raise FincEvalError(f"--like brings its own feature map: leave {' and '.join(given)} out")
     with terminal() as progress:
         if like is None:
-            phi, _ = reference_feature_map(embeddings, features=features, sigma=sigma, seed=seed, device=device)
+            phi, _ = reference_feature_map(
+                embeddings, kernel=how.kernel, features=how.features, sigma=sigma, seed=seed, device=device
+            )
         else:
             phi = Sketch.load(like).feature_map
             phi = phi if device is None else phi.to(device)
-        result = Sketch.of(embeddings, phi, progress=progress)
+        result = Sketch.of(embeddings, phi, precision=how.precision, progress=progress)
         result.save(out)
-    print(f"{out}: sketch of {result.n} samples, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+    if phi.sigma is None:
+        print(f"{out}: sketch of {result.n} samples, {phi.kernel} kernel, {phi.dim} entries an embedding")
+    else:
+        print(f"{out}: sketch of {result.n} samples, sigma {phi.sigma:.6g}, {phi.features} frequencies")
 
 
 @app.command()
 def compare(
-    gen: Annotated[
-        str,
-        typer.Option(help="The generated set: a folder, .zip or .npz of images, or an .h5 of extract or sketch."),
-    ],
-    ref: Annotated[str, typer.Option(help="The reference set, likewise.")],
+    gen: Gen,
+    ref: Ref,
     out: Annotated[Path, typer.Option(help="The .h5 file to write; a JSON twin goes beside it.")] = Path(
         "reports/comparison.h5"
     ),
     report: Annotated[Path | None, typer.Option(help="The HTML report to write; beside --out when left out.")] = None,
     rho: Annotated[float, typer.Option(help="Report kinds with more than RHO times the mass in the other set.")] = 1.0,
+    kernel: KernelName = "gaussian",
     sigma: Sigma = None,
-    features: Features = 2000,
-    modes: Annotated[int, typer.Option(help="How many modes of each role at most.")] = 10,
+    features: Features = "2000",
+    modes: Modes = 10,
     seed: Seed = 0,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="The paper's raw eigenvectors, without the varimax rotation.")
-    ] = False,
+    raw: Raw = False,
+    precision: PrecisionName = "float32",
     extractor: Extractor = "pixels",
     strict: Strict = False,
     device: Device = None,
@@ -161,22 +202,23 @@ def compare(
     """Find the kinds of samples that --gen has more of than --ref, and fewer; write a report."""
     from finc_eval.comparison import compare as run
     from finc_eval.results import Comparison
+    from finc_eval.tables import print_comparison
 
     twin = Comparison.twin(out)
+    how = _sketching(kernel, sigma, _features(features), seed, precision, device)
     with terminal() as progress:
-        operands = [
-            _embedded(name, source, extractor, strict, device, progress)
-            for name, source in (("gen", gen), ("ref", ref))
-        ]
+        sets = _all_embedded({"gen": gen, "ref": ref}, extractor, strict, device, progress)
         result = run(
-            gen=operands[0],
-            ref=operands[1],
+            gen=sets["gen"],
+            ref=sets["ref"],
             rho=rho,
+            kernel=how.kernel,
             sigma=sigma,
-            features=features,
+            features=how.features,
             modes=modes,
             seed=seed,
             rotation=None if raw else "varimax",
+            precision=how.precision,
             device=device,
             progress=progress,
         )
@@ -185,8 +227,194 @@ def compare(
     if as_json:
         print(result.to_json())
         return
-    _print_comparison(result)
+    print_comparison(result)
     print(f"\n{page}\n{out}\n{twin}")
+
+
+@app.command()
+def sweep(
+    gen: Gen,
+    ref: Ref,
+    over: Annotated[
+        str,
+        typer.Option(
+            metavar="sigma|rho",
+            help="What to vary: sigma, the bandwidth, to see which kinds there are at which scale; or rho, to see "
+            "which remain when one set must have many times the mass of the other.",
+        ),
+    ],
+    values: Annotated[
+        str | None,
+        typer.Option(
+            metavar="V,V,…",
+            help="The values, separated by commas, in the units of the embedding for sigma; when left out, seven from "
+            "0.25 to 2 x the reference's median distance, or 1,2,5,10 for rho.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The HTML file to write; a JSON twin goes beside it.")] = Path(
+        "reports/sweep.html"
+    ),
+    rho: Annotated[float, typer.Option(help="The RHO of a sweep over sigma.")] = 1.0,
+    kernel: Annotated[
+        str, typer.Option(metavar="gaussian|cosine", help="The kernel of a sweep over rho; only gaussian has a sigma.")
+    ] = "gaussian",
+    sigma: Annotated[
+        float | None,
+        typer.Option(help="The bandwidth of a sweep over rho; half the reference's median distance when left out."),
+    ] = None,
+    features: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of random frequencies, at every value; 1000 over sigma, 2000 over rho when left out."
+        ),
+    ] = None,
+    modes: Modes = 10,
+    seed: Seed = 0,
+    raw: Raw = False,
+    extractor: Extractor = "pixels",
+    strict: Strict = False,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two sets under many bandwidths, or many RHO, reading each once; write a page of how modes come and go.
+
+    Intervals are conservative here, so fewer modes pass than in compare, which takes the value you choose.
+    """
+    from finc_eval.sweeps import RHOS, sweep_rho, sweep_sigma
+    from finc_eval.tables import print_sweep
+
+    if over not in ("sigma", "rho"):
+        raise FincEvalError(f"--over must be sigma or rho, got {over!r}")
+    if over == "sigma" and (sigma is not None or kernel != "gaussian"):
+        raise FincEvalError(
+            "a sweep over sigma tries bandwidths of the Gaussian kernel: leave --sigma and --kernel out"
+        )
+    if over == "rho" and rho != 1:
+        raise FincEvalError("a sweep over rho tries many of them: leave --rho out, and pass them as --values")
+    chosen = None if values is None else _values(values)
+    twin = _twin(out)
+    count = SWEEP_FEATURES[over] if features is None else features
+    how = _sketching(kernel, sigma, count, seed, "float32", device)
+    rotation: Literal["varimax"] | None = None if raw else "varimax"
+    with terminal() as progress:
+        sets = _all_embedded({"gen": gen, "ref": ref}, extractor, strict, device, progress)
+        if over == "sigma":
+            result = sweep_sigma(
+                sets["gen"],
+                sets["ref"],
+                chosen,
+                rho=rho,
+                features=count,
+                modes=modes,
+                seed=seed,
+                rotation=rotation,
+                device=device,
+                progress=progress,
+            )
+        else:
+            result = sweep_rho(
+                sets["gen"],
+                sets["ref"],
+                chosen or RHOS,
+                kernel=how.kernel,
+                sigma=sigma,
+                features=count,
+                modes=modes,
+                seed=seed,
+                rotation=rotation,
+                device=device,
+                progress=progress,
+            )
+    page, text = result.to_html(out), result.to_json(twin)
+    if as_json:
+        print(text)
+        return
+    print_sweep(result)
+    print(f"\n{page}\n{twin}")
+
+
+@app.command()
+def models(
+    sets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=PATH...",
+            help="The models, each a name and its samples: images, or an .h5 of extract or sketch.",
+        ),
+    ],
+    ref: Annotated[
+        str | None,
+        typer.Option(help="A reference set, likewise: it decides the bandwidth, and shows what the models lack."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The HTML file to write; a JSON twin goes beside it.")] = Path(
+        "reports/models.html"
+    ),
+    rho: Annotated[
+        float, typer.Option(help="Report kinds with more than RHO times the mean mass in the other sets.")
+    ] = 1.0,
+    kernel: KernelName = "gaussian",
+    sigma: Sigma = None,
+    features: Features = "2000",
+    modes: Annotated[int, typer.Option(help="How many modes of each set at most.")] = 10,
+    seed: Seed = 0,
+    raw: Raw = False,
+    precision: PrecisionName = "float32",
+    extractor: Extractor = "pixels",
+    strict: Strict = False,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Find the kinds of samples on which several models differ, and how much of each is whose; write a page."""
+    from finc_eval.ensemble import REFERENCE, compare_models
+    from finc_eval.tables import print_models
+
+    sources = _named(sets)
+    twin = _twin(out)
+    how = _sketching(kernel, sigma, _features(features), seed, precision, device)
+    with terminal() as progress:
+        wanted = sources | ({} if ref is None else {REFERENCE: ref})
+        found = _all_embedded(wanted, extractor, strict, device, progress)
+        table = compare_models(
+            {label: found[label] for label in sources},
+            None if ref is None else found[REFERENCE],
+            rho=rho,
+            kernel=how.kernel,
+            sigma=sigma,
+            features=how.features,
+            modes=modes,
+            seed=seed,
+            rotation=None if raw else "varimax",
+            precision=how.precision,
+            device=device,
+            progress=progress,
+        )
+    page, text = table.to_html(out), table.to_json(twin)
+    if as_json:
+        print(text)
+        return
+    print_models(table)
+    print(f"\n{page}\n{twin}")
+
+
+@app.command()
+def changes(
+    old: Annotated[Path, typer.Option(help="The .h5 that compare wrote for the earlier release.")],
+    new: Annotated[
+        Path,
+        typer.Option(help="The .h5 for the later one, compared with one sketch of the reference, in the same way."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Follow the modes from one release of a model to the next: new, grown, gone, shrunk, unchanged."""
+    from finc_eval.releases import match_releases
+    from finc_eval.results import Comparison
+    from finc_eval.tables import print_changes
+
+    found = match_releases(Comparison.load(old), Comparison.load(new))
+    if as_json:
+        print(json.dumps([change.to_dict() for change in found], indent=1))
+        return
+    print_changes(found)
 
 
 @app.command()
@@ -238,14 +466,15 @@ def demo(
 ) -> None:
     """Plant differences between two sets of real digits, compare them as any folders, and say what was found."""
     from finc_eval.demo.run import run_demo
+    from finc_eval.tables import print_comparison, print_planted
 
     with terminal() as progress:
         result = run_demo(out, progress)
     if as_json:
         print(result.comparison.to_json())
         return
-    _print_comparison(result.comparison)
-    _print_planted(result)
+    print_comparison(result.comparison)
+    print_planted(result)
     print(f"\nOpen the report: {result.report}")
 
 
@@ -255,6 +484,67 @@ def main() -> None:
         app()
     except SystemExit as end:
         raise SystemExit(BAD_INPUT if end.code == 2 else end.code) from None
+
+
+def _sketching(
+    kernel: str, sigma: float | None, features: int | Literal["auto"], seed: int, precision: str, device: str | None
+) -> Sketching:
+    """The options of a feature map, checked before any work is done."""
+    from finc_eval.sides import Sketching
+
+    return Sketching(cast("Kernel", kernel), sigma, features, seed, cast("Precision", precision), device=device)
+
+
+def _features(text: str) -> int | Literal["auto"]:
+    """The number in "2000", or "auto"."""
+    if text == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise FincEvalError(f"--features must be a whole number or auto, got {text!r}") from None
+
+
+def _values(text: str) -> list[float]:
+    """The numbers in "1,2,5"."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 < value < inf for value in found):
+        raise FincEvalError(f"--values must be positive numbers separated by commas, such as 1,2,5, got {text!r}")
+    return found
+
+
+def _named(arguments: list[str]) -> dict[str, str]:
+    """Sets by name, from NAME=PATH."""
+    sets: dict[str, str] = {}
+    for argument in arguments:
+        name, _, path = argument.partition("=")
+        if not name or not path:
+            raise FincEvalError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
+        if name in sets:
+            raise FincEvalError(f"two models are called {name!r}: give each a name of its own")
+        sets[name] = path
+    return sets
+
+
+def _twin(page: Path) -> Path:
+    """Where the JSON twin of a page lies."""
+    from finc_eval.storage import kind_of
+
+    twin = page.with_suffix(".json")
+    if twin == page:
+        raise FincEvalError(f"{page} is the name of the JSON twin: call the page {page.stem}.html")
+    if kind_of(page) is not None:
+        raise FincEvalError(f"{page} is a finc-eval file, no page: it is not overwritten, choose another name")
+    return twin
+
+
+def _all_embedded(
+    sources: dict[str, str], extractor: str, strict: bool, device: str | None, progress: Progress
+) -> dict[str, EmbeddingCache | str]:
+    return {label: _embedded(label, source, extractor, strict, device, progress) for label, source in sources.items()}
 
 
 def _embedded(
@@ -280,76 +570,3 @@ def _note_losses(cache: EmbeddingCache) -> None:
         print(f"  … and {len(cache.failures) - 10} more unreadable samples")
     if cache.ignored:
         print("  ignored, no images: " + ", ".join(f"{count} × {suffix}" for suffix, count in cache.ignored.items()))
-
-
-def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*columns, title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*row)
-    # A pipe has no width: keep rows on one line.
-    Console(width=None if sys.stdout.isatty() else 140, markup=False).print(table)
-
-
-def _print_comparison(result: Comparison) -> None:
-    def row(rank: int, mode: Mode) -> list[str]:
-        low, high = mode.interval
-        return [
-            str(rank),
-            mode.id,
-            f"{mode.mass_gen:.4f}",
-            f"{mode.mass_ref:.4f}",
-            f"{mode.ratio:.2f}",
-            f"{mode.excess:.4f} [{low:.4f}, {high:.4f}]",
-            f"{mode.p_value:.1e}" if mode.p_value >= 1e-16 else "< 1e-16",
-            (mode.tails[0].gen_ids if mode.role == "over" else mode.tails[0].ref_ids or ("",))[0],
-        ]
-
-    columns = ["", "mode", "mass gen", "mass ref", "ratio", "excess [95 %]", "p", "most typical sample"]
-    for title, found in (
-        ("More in gen than in ref", result.modes),
-        ("Less in gen than in ref", result.under_represented),
-    ):
-        if found:
-            _table(title, columns, [row(rank, mode) for rank, mode in enumerate(found, start=1)])
-        else:
-            print(f"{title}: nothing")
-    error, settings = result.kernel_error, result.settings
-    differ = len(result.significant())
-    print(f"{differ} modes differ at family-wise level 0.05 ({result.tested} directions tested)")
-    if settings.sigma is not None:
-        print(f"sigma {settings.sigma:.4g} ({settings.sigma_rule}), {settings.features} frequencies")
-    if error is not None:
-        print(f"kernel error: rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs")
-    for warning in result.warnings:
-        print(f"note: {warning}")
-    print(result.signature)
-
-
-def _print_planted(result: DemoResult) -> None:
-    rows = []
-    for planted in result.planted:
-        mode = planted.mode
-        found = "not found" if mode is None else f"{mode.id}, ratio {mode.ratio:.2f}, p {mode.p_value:.0e}"
-        rows.append(
-            [
-                planted.what,
-                f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
-                found,
-                f"{planted.purity:.2f}",
-            ]
-        )
-    copies = result.comparison.copies
-    rows.append(
-        [
-            "exact copies of reference images",
-            f"{result.copies_planted} images",
-            f"{copies.count if copies else 0} images",
-            "",
-        ]
-    )
-    print()
-    _table("Planted against found", ["planted", "share gen / ref", "found", "purity of top 50"], rows)
-    print("Colouring half of the generated digits also halves its grey ones: the other grey modes are real, too.")

@@ -14,7 +14,7 @@ from finc_eval.bandwidth import bandwidth_warning
 from finc_eval.differential import CrossFit, Estimates, holm
 from finc_eval.embeddings import ARRAY_SPACE, BATCH_SIZE
 from finc_eval.modes import Mode, Role, Tail, mode_id
-from finc_eval.products import Precision
+from finc_eval.products import Precision, arithmetic
 from finc_eval.progress import Progress, silent
 from finc_eval.results import Comparison, Copies, SetInfo, Settings
 from finc_eval.scoring import excess_frequency
@@ -98,6 +98,7 @@ class _Tested:
     estimates: Estimates
 
 
+@arithmetic("float32")
 def _compare(gen_side: Side, ref_side: Side, settings: Settings, progress: Progress) -> Comparison:
     over, under = _fits(gen_side, ref_side, settings, progress)
     gen, ref = (side.score([over, under], progress) for side in (gen_side, ref_side))

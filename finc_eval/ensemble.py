@@ -16,9 +16,10 @@ from finc_eval.embeddings import BATCH_SIZE
 from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import FeatureMap
 from finc_eval.modes import mode_id
-from finc_eval.products import Precision
+from finc_eval.products import Precision, arithmetic
 from finc_eval.progress import Progress, silent
 from finc_eval.results import SetInfo
+from finc_eval.samples import Samples, open_source
 from finc_eval.search import NUMERICAL_ZERO, Rotation, Search, check_search
 from finc_eval.sides import Kernel, Scored, Sketching, open_sides
 from finc_eval.storage import written_whole
@@ -156,11 +157,36 @@ class ModelTable:
                 temporary.write_text(text + "\n", encoding="utf-8")
         return text
 
+    def to_html(self, path: str | Path, *, samples: Mapping[str, Samples] | None = None) -> Path:
+        """Write the page of the table: one self-contained HTML file with thumbnails of the sets.
+
+        Args:
+            path: the file to write.
+            samples: where the samples of sets are now, by label, if not where they were embedded from: folders, zips,
+                npz files or arrays of images.
+
+        Raises:
+            FincEvalError: when samples that were passed are of no set of the table or cannot be opened, or the file
+                cannot be written.
+        """
+        # The page is drawn by the layer above, which is loaded only when it is asked for.
+        from finc_eval.report.models import render_models
+
+        for label, given in (samples or {}).items():
+            if label not in self.sets:
+                raise FincEvalError(f"the table has no set {label!r}: it has {', '.join(self.sets)}")
+            open_source(given)  # what the caller names must be there; what the table remembers may be gone
+        text = render_models(self, samples)
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return Path(path)
+
     def __repr__(self) -> str:
         found = len(self.significant())
         return f"ModelTable({', '.join(self.sets)}: {len(self.modes)} modes, {found} of them with p ≤ 0.05)"
 
 
+@arithmetic("float32")
 def compare_models(
     models: Mapping[str, object],
     ref: object = None,

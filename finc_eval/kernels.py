@@ -19,6 +19,6 @@ def cosine_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def unit_rows(rows: torch.Tensor) -> torch.Tensor:
-    """Every row divided by its norm."""
-    norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return rows / norms
+    """Every row divided by its norm, which float32 could not always hold."""
+    norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.double)
+    return (rows / norms).to(rows.dtype)

@@ -67,7 +67,7 @@ def arithmetic(precision: Precision) -> Iterator[None]:
     """Float32 products inside the block run in this precision, whatever torch is set to outside."""
     cuda: Any = torch.backends.cuda.matmul
     tf32 = precision == "tf32"
-    with _onednn() if _onednn_is_exact() else nullcontext():
+    with _onednn("bf16" if _onednn_is_exact() else "ieee"):
         if hasattr(cuda, "fp32_precision"):
             with _attribute(cuda, "fp32_precision", "tf32" if tf32 else "ieee"):
                 yield
@@ -78,21 +78,21 @@ def arithmetic(precision: Precision) -> Iterator[None]:
 
 @cache
 def _onednn_is_exact() -> bool:
-    """Whether `_onednn` products are true float32 on this CPU.
+    """Whether products that oneDNN may round are true float32 on this CPU.
 
     oneDNN rounds to bfloat16 only where the CPU has matrix units for it. Elsewhere it computes in float32, and on
     some CPUs twice as fast as torch's usual library.
     """
     tiny = 2.0**-12  # lost when 1 + tiny is rounded to bfloat16
     rows = torch.full((256, 256), 1 + tiny)
-    with _onednn():
+    with _onednn("bf16"):
         return abs(float((rows @ rows)[0, 0]) / (256 * (1 + tiny) ** 2) - 1) < 1e-6
 
 
-def _onednn() -> AbstractContextManager[None]:
-    """Sends the CPU's float32 products to oneDNN, which torch does where it is allowed to round them."""
+def _onednn(rounding: str) -> AbstractContextManager[None]:
+    """Whether float32 products on the CPU go to oneDNN: they do where torch allows it to round them, to "bf16"."""
     onednn: Any = getattr(torch.backends.mkldnn, "matmul", None)  # torch 2.8 has none
-    return nullcontext() if onednn is None else _attribute(onednn, "fp32_precision", "bf16")
+    return nullcontext() if onednn is None else _attribute(onednn, "fp32_precision", rounding)
 
 
 @contextmanager

@@ -68,6 +68,10 @@ class Change:
             "interval": list(self.interval),
         }
 
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return f"Change({self.status} {self.id}, {self.change:+.4f} [{low:+.4f}, {high:+.4f}])"
+
 
 def match_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> tuple[Change, ...]:
     """Which modes are new, grown, unchanged, shrunk or gone from one release of a model to the next.

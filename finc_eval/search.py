@@ -18,6 +18,9 @@ Rotation = Literal["varimax"] | None
 SPECTRUM = 25
 """Leading eigenvalues kept for the plot."""
 
+LARGEST_RHO = 1e9
+"""Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
+
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
 
@@ -27,6 +30,8 @@ def check_search(rho: float, modes: int, rotation: str | None) -> None:
     for name, value in (("rho", rho), ("modes", modes)):
         if not 0 < value < inf:
             raise FincEvalError(f"{name} must be a positive number, got {value}")
+    if rho > LARGEST_RHO:
+        raise FincEvalError(f"rho must be at most {LARGEST_RHO:g}, got {rho:g}: no kind of samples would pass it")
     if rotation not in ("varimax", None):
         raise FincEvalError(f'rotation must be "varimax" or None, got {rotation!r}')
 

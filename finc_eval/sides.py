@@ -109,6 +109,9 @@ def open_sides(
     (first, one), *others = operands.items()
     for label, operand in others:
         _check_alike(first, one, label, operand)
+    for label, operand in operands.items():
+        if operand.n < MINIMUM:
+            raise _too_few(label, operand.n)
     in_order = [*(operands[label] for label in reference), *operands.values()]
     sketched = next((operand for operand in in_order if isinstance(operand, Sketch)), None)
     if sketched is None:
@@ -151,16 +154,22 @@ def _feature_map(basis: Sequence[Embeddings], how: Sketching) -> tuple[FeatureMa
         return CosineFeatures(basis[0].dim, device), "the cosine kernel has none"
     sample = torch.cat([bottom_rows(embeddings, SAMPLE_SIZE // len(basis)) for embeddings in basis]).cpu()
     sigma = median_bandwidth(sample) if how.sigma is None else how.sigma
-    center = sample.double().mean(0).float()
 
     def make(features: int) -> FeatureMap:
-        return RandomFourierFeatures(
-            sample.shape[1], features, sigma=sigma, seed=how.seed, center=center, device=device
-        )
+        return centred_features(sample, features, sigma, how.seed, device)
 
     phi = enough_features(make, sample[:ERROR_SAMPLE]) if how.features == "auto" else make(how.features)
     rule = f"{BANDWIDTH_FACTOR} x median distance of {len(sample)} reference samples"
     return phi, rule if how.sigma is None else "given"
+
+
+def centred_features(
+    sample: torch.Tensor, features: int, sigma: float, seed: int, device: str | torch.device | None
+) -> RandomFourierFeatures:
+    """Random Fourier features centred on the mean of a sample of the reference, shape (m, d)."""
+    center = sample.double().mean(0).float()
+    where = default_device() if device is None else device
+    return RandomFourierFeatures(sample.shape[1], features, sigma=sigma, seed=seed, center=center, device=where)
 
 
 def bottom_rows(embeddings: Embeddings, capacity: int = SAMPLE_SIZE) -> torch.Tensor:
@@ -182,6 +191,13 @@ def _check_alike(label: str, operand: Operand, other_label: str, other: Operand)
             "extractor for both"
         )
     check_same_space(label, operand.space, other_label, other.space)
+
+
+def _too_few(label: str, n: int) -> FincEvalError:
+    return FincEvalError(
+        f"{label} has {n} samples: a comparison needs at least {MINIMUM} of each set, and hundreds to say anything "
+        "with confidence"
+    )
 
 
 @dataclass(frozen=True)
@@ -213,11 +229,8 @@ class Side:
                 progress=staged(progress, f"sketch {label}"),
             )
             side = cls(label, sketch, operand, how.batch_size)
-        if side.sketch.n < MINIMUM or min(fold.n for fold in side.sketch.folds) < 2:
-            raise FincEvalError(
-                f"{label} has {side.sketch.n} samples: a comparison needs at least {MINIMUM} of each set, and "
-                "hundreds to say anything with confidence"
-            )
+        if min(fold.n for fold in side.sketch.folds) < 2:
+            raise _too_few(label, side.sketch.n)
         if not all(fold.first.isfinite().all() for fold in side.sketch.folds):
             raise FincEvalError(
                 f"the features of {label} overflow: its embeddings are too large for float32, scale them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,20 +85,20 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     that is not finite (it has on large matrices of low rank), and always in float64 on a CPU.
     """
     if matrix.is_cuda:
-        try:
+        with _tolerant(matrix):
             values, vectors = torch.linalg.eigh(matrix)
             if values.isfinite().all() and vectors.isfinite().all():
                 return values.flip(0), vectors.flip(1)
-        except RuntimeError:  # torch.linalg.LinAlgError is one
-            pass
     values, vectors = torch.linalg.eigh(matrix.double().cpu())
     return values.flip(0).to(matrix), vectors.flip(1).to(matrix)
 
 
 def _top(matrix: torch.Tensor, count: int, spectrum: int) -> tuple[torch.Tensor, torch.Tensor]:
-    block = max(BLOCK, 2 * count, spectrum)
-    found = _block_lanczos(matrix, count, block) if len(matrix) > 2 * block * STEPS else None
-    values, vectors = all_eigenpairs(matrix) if found is None else found
+    block, found = max(BLOCK, 2 * count, spectrum), None
+    if len(matrix) > 2 * block * STEPS:
+        with _tolerant(matrix):
+            found = _block_lanczos(matrix, count, block)
+    values, vectors = found or all_eigenpairs(matrix)
     return values, vectors[:, :count]
 
 
@@ -131,3 +132,8 @@ def _extended(
         block = matrix @ block
         images = torch.cat([images, block], 1)
     return basis, images
+
+
+def _tolerant(matrix: torch.Tensor) -> AbstractContextManager[None]:
+    """Passes over the failures of a GPU's solvers, which another way of solving follows."""
+    return suppress(RuntimeError) if matrix.is_cuda else nullcontext()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -24,7 +25,7 @@ from finc_eval.products import Precision
 from finc_eval.progress import Progress, silent, staged
 from finc_eval.results import Comparison
 from finc_eval.search import Rotation
-from finc_eval.sides import Kernel, Sketching, bottom_rows, open_operand, open_sides, reference_feature_map
+from finc_eval.sides import Kernel, Sketching, bottom_rows, centred_features, open_operand, open_sides
 from finc_eval.sketch import Sketch, sketch_all
 from finc_eval.storage import written_whole
 
@@ -103,6 +104,20 @@ class Sweep:
                 temporary.write_text(text + "\n", encoding="utf-8")
         return text
 
+    def to_html(self, path: str | Path) -> Path:
+        """Write the page of the sweep: one self-contained HTML file."""
+        # The page is drawn by the layer above, which is loaded only when it is asked for.
+        from finc_eval.report.sweep import render_sweep
+
+        text = render_sweep(self)
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return Path(path)
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{point.value:.4g}: {len(point.comparison.significant())}" for point in self.points)
+        return f"Sweep({self.parameter}; modes with p ≤ 0.05 by value: {found})"
+
 
 def sweep_sigma(
     gen: object,
@@ -141,12 +156,10 @@ def sweep_sigma(
     """
     embeddings = {label: _streamed(source, label) for label, source in (("gen", gen), ("ref", ref))}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
-    median = median_distance(rows["ref"].cpu())
-    chosen = [factor * median for factor in FACTORS] if sigmas is None else sorted(set(sigmas))
-    maps = [
-        reference_feature_map(embeddings["ref"], features=features, sigma=sigma, seed=seed, device=device)[0]
-        for sigma in chosen
-    ]
+    sample = rows["ref"].cpu()
+    median = median_distance(sample)
+    chosen = [factor * median for factor in FACTORS] if sigmas is None else _ascending(sigmas)
+    maps = [centred_features(sample, features, sigma, seed, device) for sigma in chosen]
     sketches = {
         label: sketch_all(one, maps, batch_size=batch_size, progress=staged(progress, f"sketch {label}"))
         for label, one in embeddings.items()
@@ -198,14 +211,22 @@ def sweep_rho(
     how = Sketching(kernel, sigma, features, seed, precision, batch_size, device)
     sides, _ = open_sides({"gen": gen, "ref": ref}, ["ref"], how, progress)
     first, second = (sides[label].sketch for label in ("gen", "ref"))
-    median = median_distance(second.sample.rows) if len(second.sample.rows) > 1 else float("nan")
-    chosen = sorted(set(rhos))
+    median = float("nan")
+    with suppress(FincEvalError):  # a reference of copies has none, nor has a sketch without samples
+        median = median_distance(second.sample.rows)
+    chosen = _ascending(rhos)
     points = []
     for done, rho in enumerate(chosen):
         progress("compare", done, len(chosen))
         points.append(_point(rho, first, second, median, rho=rho, modes=modes, rotation=rotation))
     progress("compare", len(chosen), len(chosen))
     return Sweep("rho", tuple(points), 1.0)
+
+
+def _ascending(values: Sequence[float]) -> list[float]:
+    if not values:
+        raise FincEvalError("a sweep needs at least one value of its parameter, got none")
+    return sorted(set(values))
 
 
 def _streamed(source: object, label: str) -> Embeddings:

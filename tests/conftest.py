@@ -6,8 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from finc_eval.demo.planted import shipped_digits
+
+# The matrices here are small: threads gain nothing, and where other work shares the cores they cost a lot.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli import app
-from finc_eval.demo.planted import planted_sets
+from finc_eval.demo.planted import grey, planted_sets, shipped_digits
 
 
 def run(*arguments):
@@ -106,6 +106,150 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
     assert (tmp_path / "c.html").read_text().count("data:image/") > without.count("data:image/")
 
 
+@pytest.fixture(scope="module")
+def caches(folders, tmp_path_factory):
+    """The two folders embedded."""
+    folder = tmp_path_factory.mktemp("caches")
+    for name in ("gen", "ref"):
+        fe.extract(folders / name, out=folder / f"{name}.h5")
+    return folder
+
+
+def table_rows(text):
+    """The cells of the rows of a printed table, without its rules."""
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if line[:1] == "│"]
+
+
+def test_compare_prints_share_and_stability_in_percent(caches, tmp_path):
+    out = tmp_path / "c.h5"
+    result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
+    assert "≈ share" in result.stdout and "found again" in result.stdout
+    shown = {row[1]: row for row in table_rows(result.stdout)}
+    found = fe.load(out).all_modes
+    assert list(shown) == [mode.id for mode in found]
+    for mode in found:
+        share = "?" if mode.excess_frequency is None else f"{100 * mode.excess_frequency:.1f} %"
+        assert shown[mode.id][6] in (share, "< 0.1 %")
+        assert shown[mode.id][8] == f"{100 * mode.stability:.0f} %"
+
+
+def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
+    made = run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
+    assert made.exit_code == 0, made.stderr
+    assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries an embedding")
+    like = ("--like", tmp_path / "ref.sketch.h5")
+    assert run("sketch", "--embeddings", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    out = tmp_path / "c.h5"
+    result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert "cosine kernel: exact, without a bandwidth" in result.stdout and "sigma" not in result.stdout
+    assert fe.load(out).settings.kernel == "cosine"
+
+
+def test_features_and_precision_reach_the_comparison(caches, tmp_path):
+    made = run(
+        "sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
+        "--features", 60, "--precision", "bfloat16",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.stderr
+    sketch = fe.load(tmp_path / "ref.sketch.h5")
+    assert (sketch.feature_map.features, sketch.precision) == (60, "bfloat16")
+    result = run(
+        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c.h5",
+        "--features", "auto", "--sigma", 40, "--precision", "tf32", "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert made["settings"]["features"] == 1000 and "|prec:tf32|" in made["signature"]
+
+
+def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders, tmp_path):
+    out = tmp_path / "pages" / "sweep.html"
+    images, labels = shipped_digits()
+    np.savez(tmp_path / "zeros.npz", arr_0=grey(images[labels == 0][:300]))
+    result = run(
+        "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--over", "sigma", "--out", out,
+        "--values", "30,10", "--features", 100,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "extract gen" in result.stderr and "sketch ref" in result.stderr and "compare: 2/2" in result.stderr
+    twin = json.loads(out.with_suffix(".json").read_text())
+    rows = table_rows(result.stdout)
+    assert [row[0] for row in rows] == ["10", "30"]
+    for row, point in zip(rows, twin["points"], strict=True):
+        found = point["comparison"]
+        counts = [sum(mode["p_value"] <= 0.05 for mode in found[key]) for key in ("modes", "under_represented")]
+        assert [int(cell) for cell in row[1:3]] == counts
+        assert counts[0] != counts[1]
+        excess = [m["excess"] for m in found["modes"] + found["under_represented"] if m["p_value"] <= 0.05]
+        assert row[3] == (f"{max(excess):.4f}" if excess else "")
+    assert "sigma 30 is too large" in rows[1][6]
+    assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
+    assert str(out) in result.stdout and "Modes against σ" in out.read_text()
+
+
+def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
+    result = run(
+        "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--over", "rho", "--out", tmp_path / "r.html",
+        "--features", 60, "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert [point["value"] for point in made["points"]] == [1, 2, 5, 10]
+    assert {point["comparison"]["settings"]["features"] for point in made["points"]} == {60}
+    assert (tmp_path / "r.json").read_text().strip() == result.stdout.strip()
+
+
+def test_models_prints_the_significant_modes_against_the_sets(folders, caches, tmp_path):
+    out = tmp_path / "models.html"
+    result = run(
+        "models", f"mine={folders / 'gen'}", f"theirs={caches / 'ref.h5'}", "--ref", caches / "ref.h5",
+        "--features", 100, "--out", out,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    twin = json.loads(out.with_suffix(".json").read_text())
+    significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
+    rows = table_rows(result.stdout)
+    assert significant and [row[0] for row in rows] == [mode["id"] for mode in significant]
+    for row, mode in zip(rows, significant, strict=True):
+        assert row[1] == mode["owner"]
+        masses = [mode["holdings"][label]["mass"] for label in ("mine", "theirs", "ref")]
+        assert [cell.split(" ")[0] for cell in row[5:]] == [f"{mass:.4f}" for mass in masses]
+        assert row[5].endswith(f", {100 * mode['holdings']['mine']['share']:.0f} %") and "," not in row[7]
+    assert f"{len(twin['modes']) - len(significant)} more are not significant" in result.stdout
+    assert "data:image/" in out.read_text() and "extract mine" in result.stderr
+
+
+def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
+    result = run(
+        "models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--features", 60, "--out", tmp_path / "m.html",
+        "--json",
+    )  # fmt: skip
+    assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
+
+
+def test_changes_follows_the_modes_between_releases(caches, tmp_path):
+    run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
+    for name, release in (("old", "gen"), ("new", "ref")):
+        made = run(
+            "compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / f"{name}.h5"
+        )
+        assert made.exit_code == 0, made.stderr
+    old, new = (("--old", tmp_path / "old.h5"), ("--new", tmp_path / "new.h5"))
+    result = run("changes", *old, *new)
+    assert result.exit_code == 0, result.stderr
+    significant = fe.load(tmp_path / "old.h5").significant()
+    rows = {row[1]: row for row in table_rows(result.stdout)}
+    assert significant and list(rows) == [mode.id for mode in sorted(significant, key=lambda m: -m.excess)]
+    for mode in significant:
+        assert rows[mode.id][0] in ("gone", "shrunk") and rows[mode.id][2] == mode.role
+        assert rows[mode.id][3].startswith(f"{mode.excess:.4f} → ") and rows[mode.id][4].startswith("-")
+    assert "Nothing changed" not in result.stdout
+    assert {c["id"] for c in json.loads(run("changes", *old, *new, "--json").stdout)} == set(rows)
+    same = run("changes", *old, "--new", tmp_path / "old.h5")
+    assert "Nothing changed: the interval of every change holds zero." in same.stdout
+    none = run("changes", "--old", tmp_path / "new.h5", *new)
+    assert none.stdout.strip() == "Nothing changed: no mode is significant in either comparison."
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -119,6 +263,26 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
         (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
         (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "{text}"), "not overwritten"),
         (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "c.json"), "c.json is the name of the JSON twin"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--kernel", "cosin"), 'kernel must be "gaussian" or'),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--features", "many"), "a whole number or auto, got 'many'"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--features", "0"), "features must be a positive number"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--precision", "float23"), 'did you mean "float32"?'),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--kernel", "cosine", "--sigma", "3"), "has no bandwidth"),
+        (("sketch", "--embeddings", "g.h5", "--out", "s.h5", "--like", "r.h5", "--seed", "1"), "leave --seed out"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "tau"), "--over must be sigma or rho, got 'tau'"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--values", "x"), "such as 1,2,5, got 'x'"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--values", "1,-2"), "got '1,-2'"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--rho", "2"), "leave --rho out"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "sigma", "--sigma", "2"), "leave --sigma and"),
+        (("sweep", "--gen", "missing.h5", "--ref", "{gen}", "--over", "rho"), "missing.h5"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--out", "s.json"), "call the page s.html"),
+        (("models", "{gen}"), "is not of the form NAME=PATH"),
+        (("models", "a={gen}", "a={gen}"), "two models are called 'a'"),
+        (("models", "a={gen}", "b=missing.h5"), "missing.h5"),
+        (("models", "a={gen}"), "at least two sets are needed"),
+        (("models", "ref={gen}", "a={gen}"), 'a model cannot be called "ref"'),
+        (("changes", "--old", "missing.h5", "--new", "{text}"), "missing.h5 does not exist"),
+        (("changes", "--old", "{text}", "--new", "{text}"), "HDF5"),
     ],
 )
 def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_path, arguments, message):
@@ -140,6 +304,13 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
     assert message in complaint[0]
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "c.h5").exists()
+
+
+def test_a_page_does_not_take_the_place_of_embeddings(caches):
+    before = (caches / "gen.h5").read_bytes()
+    result = run("models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5")
+    assert result.exit_code == 3 and "it is not overwritten" in result.stderr
+    assert (caches / "gen.h5").read_bytes() == before
 
 
 def test_scores_by_another_extractor_are_refused(folders, tmp_path):
@@ -181,7 +352,7 @@ def test_help_teaches_and_loads_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    for verb in ("extract", "sketch", "compare", "score", "report", "demo"):
+    for verb in ("extract", "sketch", "compare", "sweep", "models", "changes", "score", "report", "demo"):
         assert verb in result.stdout
 
 

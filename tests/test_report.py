@@ -1,150 +1,25 @@
 """The report: what it says, that it says nothing else, and that it loads nothing."""
 
-import base64
 import hashlib
-import io
 import os
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from math import inf
 
 import matplotlib
 import numpy as np
 import pytest
+from _pages import BREAKOUT, HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, noise, pixels
 from PIL import Image, ImageDraw
 
-from finc_eval.approximation import KernelError
-from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.modes import Mode, Tail
-from finc_eval.report.html import p_value, ratio, render_fragment, render_report, summary, titles
+from finc_eval.feature_maps import CosineFeatures
+from finc_eval.report.formats import frequency, p_value, percent, ratio
+from finc_eval.report.html import render_fragment, render_report, summary, titles
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.thumbnails import read_thumbnails, thumbnail
-from finc_eval.results import Comparison, Copies, SetInfo, Settings
+from finc_eval.results import Copies, SetInfo, Settings
 from finc_eval.signature import Signature
-
-HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
-BREAKOUT = "</style></title></svg></code><script>alert(1)</script>' onload='alert(2)"
-VOID = {"meta", "img", "br", "path", "circle", "use", "link", "base", "input"}
-
-
-class Page(HTMLParser):
-    """Every element as (tag, attributes), and the text of elements found by tag and class."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self._open, self._text = [], [], {}
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        number = len(self.elements)
-        self.elements.append((tag, dict(attrs), tuple(self._open)))
-        self._text[number] = ""
-        if tag not in VOID:
-            self._open.append(number)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs), tuple(self._open)))
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.elements[self._open[-1]][0] == tag, f"</{tag}> closes {self.elements[self._open[-1]]}"
-            self._open.pop()
-
-    def handle_data(self, data):
-        for number in self._open:
-            self._text[number] += data
-
-    def find(self, tag, cls=None, inside=None):
-        return [
-            number
-            for number, (name, attrs, parents) in enumerate(self.elements)
-            if name == tag
-            and (cls is None or cls in (attrs.get("class") or "").split())
-            and (inside is None or inside in parents)
-        ]
-
-    def text(self, number):
-        return " ".join(self._text[number].split())
-
-    def texts(self, tag, cls=None, inside=None):
-        return [self.text(number) for number in self.find(tag, cls, inside)]
-
-    def attributes(self, number):
-        return self.elements[number][1]
-
-    def section(self, mode):
-        return next(n for n in self.find("section") if self.attributes(n).get("id") == f"mode-{mode.id}")
-
-    @property
-    def visible(self):
-        return self.text(self.find("body")[0])
-
-
-def a_tail(gen_ids, ref_ids, share=1.0):
-    def scores(ids):
-        return np.linspace(0.9, 0.5, len(ids), dtype=np.float32)
-
-    def index(ids):
-        return np.arange(len(ids))
-
-    return Tail(share, index(gen_ids), index(ref_ids), gen_ids, ref_ids, scores(gen_ids), scores(ref_ids))
-
-
-def a_mode(name, role="over", tails=None, **changes):
-    ids = tuple(str(i) for i in range(20))
-    values = {
-        "excess": 0.0875,
-        "mass_gen": 0.0912,
-        "mass_ref": 0.0037,
-        "interval": (0.0721, 0.1029),
-        "p_value": 3.2e-9,
-        "excess_frequency": 0.12,
-        "standard_error": 0.01,
-        "stability": 0.974,
-        "fitted_excess": 0.09,
-        **changes,
-    }
-    tails = tails or (a_tail(ids, ids), a_tail((), (), 0.0))
-    return Mode(id=name, role=role, direction=np.zeros(8, np.float32), tails=tails, **values)
-
-
-def a_comparison(over=(), under=(), **changes):
-    base = Comparison(
-        modes=tuple(over),
-        under_represented=tuple(under),
-        gen=SetInfo("gen", None, 1200, "aa11", False),
-        ref=SetInfo("ref", None, 3400, "bb22", False),
-        settings=Settings(1.0, "gaussian", 8.25, "0.5 x median distance", 500, 10, 7, "varimax"),
-        signature=Signature("finc", (("n", "1200/3400"), ("r", "500"))),
-        space="pixels@1234",
-        tested=26,
-        spectrum=((0.12, 0.03, 0.01), (0.08, 0.02)),
-        kernel_error=KernelError(0.031, 0.16, 499_500),
-        copies=None,
-        warnings=(),
-        feature_map=RandomFourierFeatures(3, 4, sigma=1.0),
-        version="9.8.7",
-    )
-    return replace(base, **changes)
-
-
-OVER = a_mode("over-aaaaaa")
-UNDER = a_mode(
-    "under-bbbbbb", "under", excess=0.05, mass_gen=0.02, mass_ref=0.07, interval=(0.031, 0.069), p_value=0.004
-)
-
-
-def noise(seed, n=20, size=28):
-    return np.random.default_rng(seed).integers(0, 256, (n, size, size, 3), np.uint8)
-
-
-def pixels(uri):
-    data = base64.b64decode(uri.split(",", 1)[1], validate=True)
-    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
-
 
 # --- untrusted text -----------------------------------------------------------------------------------------
 
@@ -323,7 +198,7 @@ def test_only_the_samples_shown_are_read_and_few_at_a_time(monkeypatch):
             return {i: noise(1, 1)[0] for i in ids}
 
     monkeypatch.setattr("finc_eval.report.thumbnails.open_source", lambda source: Recorder())
-    found, note = read_thumbnails("gen", "x", [str(i) for i in range(0, 2000, 10)])
+    found, note = read_thumbnails("the set", "x", [str(i) for i in range(0, 2000, 10)], "samples")
     assert note is None and len(found) == 200
     assert sorted(int(i) for chunk in asked for i in chunk) == list(range(0, 2000, 10))
     assert max(map(len, asked)) <= 64
@@ -389,13 +264,13 @@ def cells(page):
 def test_the_table_shows_the_numbers_of_the_comparison():
     page = Page(render_report(a_comparison([OVER], [UNDER])))
     assert cells(page) == [
-        ["0.0912", "0.0037", "× 24.6", "0.0875", "[0.0721, 0.1029]", "3.2e-09", "0.97"],
-        ["0.0200", "0.0700", "× 0.29", "0.0500", "[0.0310, 0.0690]", "0.004", "0.97"],
+        ["0.0912", "0.0037", "× 24.6", "0.0875", "[0.0721, 0.1029]", "12.0 %", "3.2e-09", "97 %"],
+        ["0.0200", "0.0700", "× 0.29", "0.0500", "[0.0310, 0.0690]", "12.0 %", "0.004", "97 %"],
     ]
     assert page.texts("th", "id") == ["over-aaaaaa", "under-bbbbbb"]
     for mode, row in zip((OVER, UNDER), cells(page), strict=True):
         facts = page.texts("dd", inside=page.section(mode))
-        assert facts == [row[0], row[1], row[2], f"{row[3]} {row[4]}", row[5], row[6]]
+        assert facts == [row[0], row[1], row[2], f"{row[3]} {row[4]}", row[5], row[6], row[7]]
 
 
 def test_settings_and_counts_are_those_of_the_comparison():
@@ -455,6 +330,55 @@ def test_p_values_have_two_digits_and_an_end(value, text):
     assert p_value(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [(1, "100 %"), (0.974, "97 %"), (0.006, "1 %"), (0.004, "< 1 %"), (0, "0 %")]
+)
+def test_shares_are_whole_percents_and_never_round_to_nothing(value, text):
+    assert percent(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0492, "4.9 %"), (0.0004, "< 0.1 %"), (0.0, "0.0 %"), (None, "?")])
+def test_excess_frequencies_have_one_decimal_and_may_be_unknown(value, text):
+    assert frequency(value) == text
+
+
+def test_the_excess_frequency_is_said_in_words_of_either_role():
+    modes = (
+        a_mode("over-1", excess_frequency=0.0492),
+        a_mode("over-2", excess_frequency=None),
+        a_mode("over-3", excess_frequency=0.03, p_value=0.2),
+    )
+    page = Page(render_report(a_comparison(modes, [UNDER])))
+    words = [page.texts("p", "legend", page.section(mode)) for mode in (*modes, UNDER)]
+    assert words == [
+        ["About 4.9 % more of the generated than of the reference samples are of this kind."],
+        [],
+        [],
+        ["About 12.0 % more of the reference than of the generated samples are of this kind."],
+    ]
+    doubled = replace(a_comparison(modes[:1]), settings=replace(a_comparison().settings, rho=2.0))
+    page = Page(render_report(doubled))
+    assert page.texts("p", "legend", page.section(modes[0])) == [
+        "The share of the generated samples that are of this kind exceeds 2 times that of the reference samples by "
+        "about 4.9 %."
+    ]
+
+
+def test_the_legend_explains_share_and_found_again():
+    (caption,) = Page(render_report(a_comparison([OVER]))).texts("caption")[:1]
+    assert "≈ share is an estimate, without interval" in caption
+    assert "about 5.0 % more of the generated than of the reference samples are of this kind" in caption
+    assert "four refits, to each half of the samples and with each half of the random frequencies" in caption
+    assert "below 50 % do not give the mode a name" in caption
+    cosine = a_comparison(
+        [OVER],
+        settings=Settings(1.0, "cosine", None, "the cosine kernel has none", 8, 10, 0, "varimax"),
+        feature_map=CosineFeatures(8),
+    )
+    (caption,) = Page(render_report(cosine)).texts("caption")[:1]
+    assert "two refits, to each half of the samples;" in caption and "frequencies" not in caption
+
+
 def test_rows_that_are_not_significant_are_muted_and_say_so():
     modes = [a_mode("over-1", p_value=0.05), a_mode("over-2", p_value=0.0501)]
     page = Page(render_report(a_comparison(modes)))
@@ -476,7 +400,7 @@ def test_intervals_are_drawn_on_one_scale():
         low, high = re.match(r"M([\d.]+) 8H([\d.]+)", line).groups()
         drawn.append([float(low), float(page.attributes(dot)["cx"]), float(high)])
     values = np.array([(0.0, 0.04, 0.08), (-0.02, 0.01, 0.04)])
-    np.testing.assert_allclose(drawn, 6 + 188 * (values + 0.02) / 0.1, atol=0.06)
+    np.testing.assert_allclose(drawn, 6 + 148 * (values + 0.02) / 0.1, atol=0.06)
 
 
 # --- unusual comparisons ------------------------------------------------------------------------------------

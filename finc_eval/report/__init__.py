@@ -1,1 +1,1 @@
-"""Reports of a comparison that people read: one self-contained HTML file, and a fragment for notebooks."""
+"""Pages that people read: of a comparison, a sweep and a table of models; and a fragment for notebooks."""

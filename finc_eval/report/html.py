@@ -5,29 +5,20 @@ Every number comes from the comparison; only the few samples that are shown are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cache
-from math import floor, inf, log10
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from finc_eval.modes import Mode, Role
+from finc_eval.report.formats import number
+from finc_eval.report.pages import ALPHA, LEAD, SHOWN, environment, interval_scale, kinds
 from finc_eval.report.plots import spectrum_svg
-from finc_eval.report.thumbnails import SET_NAMES, SetLabel, Thumbnail, read_thumbnails
+from finc_eval.report.thumbnails import Thumbnail, read_thumbnails
 from finc_eval.results import Comparison
 from finc_eval.samples import Samples
 
-ALPHA = 0.05
-"""Adjusted p-value up to which a mode counts as significant; the intervals belong to it."""
-
-SHOWN = 16
-"""Samples of each set and mode in the report."""
-
-LEAD = 3
-"""Samples of a mode in the headline table."""
+SetLabel = Literal["gen", "ref"]
 
 SHOWN_OPPOSITE = 8
 """Samples of each set on the opposite side of a mode."""
@@ -41,11 +32,9 @@ SHOWN_COPIES = 6
 OPPOSITE_SHARE = 0.1
 """The opposite side of a mode is shown when it carries more than this share of the excess."""
 
-TINY_P = 1e-16
-"""Below this a p-value says nothing more."""
+SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
 
-WHISKER_WIDTH = 200
-"""Width of an interval drawing, in its own units; 6 are kept free at each end."""
+WORDS: dict[SetLabel, str] = {"gen": "generated", "ref": "reference"}
 
 Pictures = dict[SetLabel, dict[str, Thumbnail]]
 
@@ -70,12 +59,15 @@ def render_report(
         shown["gen"] += [copied for copied, _ in comparison.copies.examples[:SHOWN_COPIES]]
     pictures, notes = _pictures(comparison, shown, gen_samples, ref_samples)
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             _shared(comparison, pictures, notes),
             summary=summary(comparison),
-            interval=interval_scale(comparison.all_modes),
+            interval=interval_scale((mode.excess, mode.interval) for mode in comparison.all_modes),
+            words=WORDS,
+            warnings=comparison.warnings,
+            version=comparison.version,
             spectrum=Markup(spectrum_svg(*comparison.spectrum)),
             shown=SHOWN,
             lead=LEAD,
@@ -93,7 +85,7 @@ def render_fragment(comparison: Comparison) -> str:
     }
     pictures, notes = _pictures(comparison, shown, None, None)
     return (
-        _environment()
+        environment()
         .get_template("fragment.html")
         .render(_shared(comparison, pictures, notes), shown=SHOWN_IN_FRAGMENT)
     )
@@ -105,7 +97,7 @@ def summary(comparison: Comparison) -> str:
     over = [mode for mode in significant if mode.role == "over"]
     under = [mode for mode in significant if mode.role == "under"]
     passed = f"(adjusted p ≤ {ALPHA:g})"
-    more, less = f"more of {_kinds(len(over))} than the reference set", f"less of {_kinds(len(under))}"
+    more, less = f"more of {kinds(len(over))} than the reference set", f"less of {kinds(len(under))}"
     if over and under:
         less = f"less of {len(under)}"
         sentences = [f"The generated set has {more}, and {less} {passed}."]
@@ -158,55 +150,6 @@ def sides_of(role: Role) -> tuple[SetLabel, SetLabel]:
     return ("gen", "ref") if role == "over" else ("ref", "gen")
 
 
-def number(value: float) -> str:
-    """A mass or an excess, with four decimals."""
-    return "< 0.0001" if 0 < value < 5e-5 else f"{value:z.4f}".replace("-", "−")
-
-
-def ratio(value: float) -> str:
-    """How many times the reference mass the generated mass is."""
-    if value in (0, inf):
-        return "∞" if value else "0"
-    if value >= 10_000:
-        return "> 10,000"
-    if value >= 1:
-        return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}" if value >= 0.001 else "< 0.001"
-
-
-def p_value(value: float) -> str:
-    """An adjusted p-value, with two digits."""
-    return f"< {TINY_P:g}" if value < TINY_P else f"{value:.2g}"
-
-
-def printable(value: object) -> object:
-    """Text with every character that shows nothing, or turns its line around, spelled out as an escape.
-
-    Ids are file names, which may hold control and bidirectional characters, and bytes that are no text at all.
-    """
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
-        return value
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in value)
-
-
-def interval_scale(modes: Iterable[Mode]) -> dict[str, Any]:
-    """One scale for the drawings of all intervals.
-
-    Returns:
-        `at`, which puts a value on the drawing, its `width`, and a round `tick` to the right of zero.
-    """
-    ends = [end for mode in modes for end in (*mode.interval, mode.excess)]
-    low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
-    span = high - low or 1.0
-
-    def at(value: float) -> str:
-        return f"{6 + (WHISKER_WIDTH - 12) * (value - low) / span:.1f}"
-
-    power = 10.0 ** floor(log10(high)) if high > 0 else 1.0
-    tick = max((step * power for step in (1, 2, 5) if step * power <= high), default=high)
-    return {"at": at, "width": WHISKER_WIDTH, "tick": tick}
-
-
 def _shared(comparison: Comparison, pictures: Pictures, notes: list[str]) -> dict[str, Any]:
     """What both templates speak of."""
     return {
@@ -231,30 +174,6 @@ def _pictures(
     """Thumbnails of both sets, and a sentence for each set that lacks some."""
     gen = comparison.gen.source if gen_samples is None else gen_samples
     ref = comparison.ref.source if ref_samples is None else ref_samples
-    gen_pictures, gen_note = read_thumbnails("gen", gen, shown["gen"])
-    ref_pictures, ref_note = read_thumbnails("ref", ref, shown["ref"])
+    gen_pictures, gen_note = read_thumbnails("the generated set", gen, shown["gen"], "gen_samples")
+    ref_pictures, ref_note = read_thumbnails("the reference set", ref, shown["ref"], "ref_samples")
     return {"gen": gen_pictures, "ref": ref_pictures}, [note for note in (gen_note, ref_note) if note]
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("finc_eval.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=printable,
-    )
-    filters: dict[str, Callable[..., object]] = {
-        "number": number,
-        "ratio": ratio,
-        "p_value": p_value,
-        "count": lambda value: f"{value:,}",
-    }
-    environment.filters.update(filters)
-    return environment
-
-
-def _kinds(count: int) -> str:
-    return f"{count} kind of samples" if count == 1 else f"{count} kinds of samples"

@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from typing import Any
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Stand-ins that matplotlib accepts, and the CSS they become, so that a figure follows the page's light or dark theme.
 INK, GEN, REF, RULE = "#010101", "#020202", "#030303", "#040404"
@@ -38,6 +42,12 @@ STROKES = "stroke-linejoin: round; stroke-linecap: butt"
 SPACING = 10
 """Of the marks on an axis of ranks."""
 
+LABELLED = 12
+"""Values on the axis of a sweep that bear their number, at most."""
+
+APART = 1.02
+"""By which factor the marks of the two roles stand to either side of their value, so that none hides another."""
+
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
@@ -61,8 +71,67 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
         axes.set_xlabel("rank")
         axes.set_ylabel("eigenvalue")
         axes.legend()
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata=NO_METADATA)
+        return _svg(figure)
+
+
+class Mark(NamedTuple):
+    """A mode in the figure of a sweep: the value it was found with, its excess, and how spread its samples are."""
+
+    value: float
+    excess: float
+    spreadness: float
+
+
+def sweep_svg(
+    parameter: str, values: Sequence[float], marks: tuple[Sequence[Mark], Sequence[Mark]], lines: dict[str, float]
+) -> str:
+    """Excess and spreadness of modes against a parameter, as an <svg> element of numbers and our own words.
+
+    Args:
+        parameter: its symbol.
+        values: that were tried, ascending.
+        marks: the over- and the under-represented modes.
+        lines: one or two values to point out, by what they are.
+    """
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    first, last = min(*values, *lines.values()), max(*values, *lines.values())
+    with style.context(["default", STYLE]):
+        figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        for found, colour, marker, label, shift in (
+            (marks[0], GEN, "o", "more in the generated set", 1 / APART),
+            (marks[1], REF, "s", "more in the reference set", APART),
+        ):
+            places = [mark.value * shift for mark in found]
+            style_of = {"color": colour, "marker": marker, "markersize": 4, "linestyle": "none"}
+            upper.plot(places, [mark.excess for mark in found], label=label, **style_of)
+            lower.plot(places, [mark.spreadness for mark in found], **style_of)
+        lower.axhline(1, color=INK, linewidth=0.8)
+        lower.set_ymargin(0.1)
+        for axes in (upper, lower):
+            axes.set_xscale("log")
+            axes.set_xlim(first / 1.2, last * 1.2)
+            axes.set_ylim(bottom=0)
+            axes.minorticks_off()
+        for height, dashes, (what, value) in zip((1.02, 1.1), ("--", ":"), lines.items(), strict=False):
+            for axes in (upper, lower):
+                axes.axvline(value, color=INK, linewidth=0.9, linestyle=dashes, zorder=1)
+            side = "left" if value**2 < first * last else "right"
+            upper.text(value, height, what, transform=upper.get_xaxis_transform(), ha=side)
+        shown = values[:: ceil(len(values) / LABELLED)]
+        lower.set_xticks(shown, [f"{value:.4g}" for value in shown])
+        lower.set_xlabel(parameter)
+        upper.set_ylabel("excess")
+        lower.set_ylabel("spreadness")
+        figure.legend(loc="outside lower center", ncols=2)
+        return _svg(figure)
+
+
+def _svg(figure: Figure) -> str:
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata=NO_METADATA)
     return _inline(stream.getvalue())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,6 @@ from PIL import Image
 
 from finc_eval.errors import FincEvalError
 from finc_eval.samples import open_source
-
-SetLabel = Literal["gen", "ref"]
-
-SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
 
 LONGEST = 96
 """Pixels of the longer edge of a thumbnail at most; none is enlarged."""
@@ -43,8 +39,16 @@ class Thumbnail(NamedTuple):
         return max(self.width, self.height) <= SMALL
 
 
-def read_thumbnails(label: SetLabel, source: Any, ids: Iterable[str]) -> tuple[dict[str, Thumbnail], str | None]:
+def read_thumbnails(
+    name: str, source: Any, ids: Iterable[str], argument: str
+) -> tuple[dict[str, Thumbnail], str | None]:
     """Read the samples with these ids from anything `open_source` takes.
+
+    Args:
+        name: what to call the set.
+        source: where its samples are; None when nobody knows.
+        ids: of the samples.
+        argument: of the caller's caller, by which to say where they are.
 
     Returns:
         The thumbnails by id, without those that cannot be read; and, when some are missing, one sentence that
@@ -54,24 +58,23 @@ def read_thumbnails(label: SetLabel, source: Any, ids: Iterable[str]) -> tuple[d
     found: dict[str, Thumbnail] = {}
     if not wanted:
         return found, None
-    where = f"pass {label}_samples, the folder, zip, npz or array that holds them"
+    where = f"pass {argument}, the folder, zip, npz or array that holds them"
     if source is None:
         return found, (
-            f"The samples of the {SET_NAMES[label]} are not shown, because the comparison was made "
-            f"from embeddings alone: {where}."
+            f"The samples of {name} are not shown, because the comparison was made from embeddings alone: {where}."
         )
     try:
         samples = open_source(source)
-        known = [name for name in samples.ids if name in wanted]
+        known = [sample for sample in samples.ids if sample in wanted]
         for chunk in _chunks(known, CHUNK):
-            found.update((name, thumbnail(image)) for name, image in samples.read(chunk).items())
+            found.update((sample, thumbnail(image)) for sample, image in samples.read(chunk).items())
     except (FincEvalError, OSError) as error:
-        return found, f"The samples of the {SET_NAMES[label]} cannot be read ({error}): {where} now."
+        return found, f"The samples of {name} cannot be read ({error}): {where} now."
     missing = len(wanted) - len(found)
     if missing:
         return found, (
-            f"{missing} of the {len(wanted)} samples of the {SET_NAMES[label]} that this report shows "
-            f"cannot be found or read in {samples.name}: {where} now."
+            f"{missing} of the {len(wanted)} samples of {name} that this report shows cannot be found or read in "
+            f"{samples.name}: {where} now."
         )
     return found, None
 

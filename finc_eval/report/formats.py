@@ -1,0 +1,52 @@
+"""How numbers and untrusted text are written in a report."""
+
+from __future__ import annotations
+
+from math import inf
+
+from markupsafe import Markup
+
+TINY_P = 1e-16
+"""Below this a p-value says nothing more."""
+
+
+def number(value: float) -> str:
+    """A mass or an excess, with four decimals."""
+    return "< 0.0001" if 0 < value < 5e-5 else f"{value:z.4f}".replace("-", "−")
+
+
+def ratio(value: float) -> str:
+    """How many times the reference mass the generated mass is."""
+    if value in (0, inf):
+        return "∞" if value else "0"
+    if value >= 10_000:
+        return "> 10,000"
+    if value >= 1:
+        return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
+def p_value(value: float) -> str:
+    """An adjusted p-value, with two digits."""
+    return f"< {TINY_P:g}" if value < TINY_P else f"{value:.2g}"
+
+
+def percent(value: float, decimals: int = 0) -> str:
+    """A share between 0 and 1, in percent; what would round to nothing says that it is not."""
+    smallest = 10.0**-decimals
+    return f"< {smallest:g} %" if 0 < 100 * value < smallest / 2 else f"{100 * value:.{decimals}f} %"
+
+
+def frequency(value: float | None) -> str:
+    """An estimated excess of a kind's share of the samples, in percent; "?" where there is no estimate."""
+    return "?" if value is None else percent(value, 1)
+
+
+def printable(value: object) -> object:
+    """Text with every character that shows nothing, or turns its line around, spelled out as an escape.
+
+    Ids are file names, which may hold control and bidirectional characters, and bytes that are no text at all.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in value)
