@@ -8,7 +8,6 @@ batch, then the full decomposition of C_X − C_Y), which gives eigenvectors onl
 """
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -109,12 +108,18 @@ def one(gen, ref):
     start = time.perf_counter()
     found = fe.compare(gen=gen, ref=ref, features=FEATURES)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_memory()
     blocks = Moments(2 * FEATURES, "float32", found.feature_map.device).blocks()
     operations = 2 * (found.gen.n + found.ref.n) * sum(block.numel() for _, block in blocks)
     share = operations / watch.seconds["covariance"] / gemm_rate(found.feature_map.device)
     figures = {"seconds": seconds, "stages": watch.seconds, "peak": peak, "share": share}
     print(json.dumps({**figures, "sigma": found.settings.sigma, "significant": len(found.significant())}))
+
+
+def peak_memory():
+    """Bytes resident at most since this program began: rusage would count what its parent held when it was forked."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
 
 def gemm_rate(device):

@@ -84,7 +84,9 @@ class EmbeddingCache:
             (self.source,) = _strings(self._file["source"])
             self.ignored: dict[str, int] = json.loads(attributes["ignored"])
             self._embeddings = self._file["embeddings"]
-            self._id_block = lru_cache(ID_BLOCKS)(lambda b: self.ids_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
+            # Of the dataset alone: a cycle through `self` would keep the file open.
+            names = self._file["ids"]
+            self._id_block = lru_cache(ID_BLOCKS)(lambda b: _strings(names, slice(b * ID_BLOCK, (b + 1) * ID_BLOCK)))
             self.n, self.dim = map(int, self._embeddings.shape)
             self.failures: list[tuple[str, str]] = list(
                 zip(

@@ -6,8 +6,10 @@ v has mass vᵀC_X v and vᵀC_Y v, and excess vᵀΛv with Λ = C_X − ρC_Y (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -98,24 +100,49 @@ class Directions:
 
 
 def directions(
-    difference: torch.Tensor | LowRank, count: int, sample: torch.Tensor | None, spectrum: int = 0
+    difference: torch.Tensor | LowRank,
+    count: int,
+    scores: Callable[[torch.Tensor], torch.Tensor] | None,
+    spectrum: int = 0,
 ) -> Directions:
     """The `count` leading directions of Λ.
 
     Args:
         difference: Λ, shape (q, q), or its factors.
         count: how many directions, t.
-        sample: φ of some samples of both sets, shape (m, q): the eigenspace is rotated (varimax) so that each
-            of them lies on few directions. None keeps the eigenvectors, as the paper does.
+        scores: φ(x)·v of some samples of both sets on directions, (q, t) → (m, t): the eigenspace is rotated (varimax)
+            so that each of them lies on few directions. None keeps the eigenvectors, as the paper does.
         spectrum: how many leading eigenvalues to return, at least `count`.
     """
     values, vectors = top_eigenpairs(difference, count, spectrum)
-    if sample is not None:
-        vectors = vectors @ varimax(sample.to(vectors) @ vectors)
+    if scores is not None:
+        vectors = vectors @ varimax(scores(vectors.float())).to(vectors)
     images = difference.apply(vectors) if isinstance(difference, LowRank) else difference @ vectors
     excess = (vectors * images).sum(0)
     order = excess.argsort(descending=True)
     return Directions(vectors[:, order].float(), excess[order], values)
+
+
+@dataclass(frozen=True)
+class RotationSample:
+    """Some samples of all sets, to rotate eigenspaces by.
+
+    Attributes:
+        features: φ of the samples of each set, shapes (m₁, q), (m₂, q), ….
+        folds: the fold of each of them all, (m,), on the CPU.
+    """
+
+    features: tuple[torch.Tensor, ...]
+    folds: torch.Tensor
+
+    def scores(
+        self, vectors: torch.Tensor, *, fold: int | None = None, entries: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """φ(x)·v of all of them, or those of one fold: (q, t) → (m, t); `vectors` may have some entries of φ only."""
+        if entries is not None:
+            vectors = _embedded(vectors, entries, self.features[0].shape[1])
+        scores = torch.cat([part @ vectors for part in self.features])
+        return scores if fold is None else scores[self.folds == fold]
 
 
 @dataclass(frozen=True)
@@ -140,8 +167,7 @@ def cross_fit(
     second: Mixture,
     rho: float,
     count: int,
-    sample: torch.Tensor | None,
-    sample_folds: torch.Tensor,
+    sample: RotationSample | None,
     spectrum: int,
     frequency_halves: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> CrossFit:
@@ -155,23 +181,24 @@ def cross_fit(
         second: the mixture compared with.
         rho: ρ.
         count: how many directions, t.
-        sample: φ of samples of both sets for the rotation, (m, q); None for eigenvectors.
-        sample_folds: the fold of each of them, (m,); a half is rotated by its own samples only.
+        sample: what to rotate by, a half by its own samples only; None for eigenvectors.
         spectrum: how many eigenvalues the full fit returns.
         frequency_halves: the entries of φ of either half of the frequencies; None for a map without frequencies.
     """
+
+    def scores(**of: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        return None if sample is None else partial(sample.scores, **of)
+
     difference = Difference(first, second, rho).matrix()
-    full = directions(difference, count, sample, spectrum)
+    full = directions(difference, count, scores(), spectrum)
     refits = []
     for entries in frequency_halves or ():
-        part = None if sample is None else sample[:, entries]
-        refits.append(torch.zeros_like(full.vectors))
-        refits[-1][entries] = directions(_restricted(difference, entries), count, part).vectors
+        found = directions(_restricted(difference, entries), count, scores(entries=entries)).vectors
+        refits.append(_embedded(found, entries, len(full.vectors)))
     del difference  # as large as all that follows
     halves = []
     for fold in (0, 1):
-        own = None if sample is None else sample[sample_folds == fold]
-        found = directions(Difference(first, second, rho, [fold]).matrix(), count, own).vectors
+        found = directions(Difference(first, second, rho, [fold]).matrix(), count, scores(fold=fold)).vectors
         _, order = match(squared_overlap(full.vectors, found))
         found = found[:, order.to(found.device)]
         halves.append(torch.where((full.vectors * found).sum(0) < 0, -found, found))
@@ -217,6 +244,13 @@ def match(similarity: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
     rows, columns = linear_sum_assignment(similarity.numpy(), maximize=True)
     return torch.from_numpy(rows), torch.from_numpy(columns)
+
+
+def _embedded(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor:
+    """Directions among these entries of φ as directions among all: (p, t) → (q, t)."""
+    whole = vectors.new_zeros(size, vectors.shape[1])
+    whole[entries] = vectors
+    return whole
 
 
 def _restricted(difference: torch.Tensor | LowRank, entries: torch.Tensor) -> torch.Tensor | LowRank:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import torch
 
 from finc_eval.differential import CrossFit, Estimates, critical_value, holm, squared_overlap, standard_error
+from finc_eval.documents import Document
 from finc_eval.embeddings import BATCH_SIZE
 from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import FeatureMap
@@ -22,7 +22,7 @@ from finc_eval.results import SetInfo
 from finc_eval.samples import Samples, open_source
 from finc_eval.search import NUMERICAL_ZERO, Rotation, Search, check_search
 from finc_eval.sides import Kernel, Scored, Sketching, open_sides
-from finc_eval.storage import written_whole
+from finc_eval.storage import write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +83,7 @@ class SharedMode:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelTable:
+class ModelTable(Document):
     """Modes × models.
 
     Attributes:
@@ -149,14 +149,6 @@ class ModelTable:
             ],
         }
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """`to_dict` as JSON text, also written to `path` if one is given."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        if path is not None:
-            with written_whole(path) as temporary:
-                temporary.write_text(text + "\n", encoding="utf-8")
-        return text
-
     def to_html(self, path: str | Path, *, samples: Mapping[str, Samples] | None = None) -> Path:
         """Write the page of the table: one self-contained HTML file with thumbnails of the sets.
 
@@ -176,10 +168,7 @@ class ModelTable:
             if label not in self.sets:
                 raise FincEvalError(f"the table has no set {label!r}: it has {', '.join(self.sets)}")
             open_source(given)  # what the caller names must be there; what the table remembers may be gone
-        text = render_models(self, samples)
-        with written_whole(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return Path(path)
+        return write_text(path, render_models(self, samples))
 
     def __repr__(self) -> str:
         found = len(self.significant())

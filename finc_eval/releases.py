@@ -17,7 +17,8 @@ Status = Literal["new", "grown", "unchanged", "shrunk", "gone"]
 ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "unchanged")
 
 SAME = 0.5
-"""Squared overlap of two directions from which on they are one mode: no direction has it with two others."""
+"""Squared overlap of two directions from which on they are one mode: no direction has it with two others. Also how much
+of a mode the other comparison, or refits, must have for it to be known there."""
 
 FREE = ("n", "modes", "se", "prec", "v")
 """Fields of the signature that two releases may differ in."""
@@ -77,8 +78,11 @@ def match_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> tup
     """Which modes are new, grown, unchanged, shrunk or gone from one release of a model to the next.
 
     A mode is followed where it is significant in at least one of the comparisons. It counts as the same mode in both
-    where the directions overlap by more than half, and as new or gone where no reported mode of the other comparison
-    does, significant or not: compare with more `modes` than you expect to differ.
+    where the directions overlap by more than half. It counts as new or gone where more than half of it lies outside
+    all that the other comparison reports, significant or not; where refits find it again (stability above one half),
+    since what halves of the data do not agree on two releases need not share; and where its interval lies above the
+    least excess that the other comparison reports, if that reports as many modes as it was asked for. So compare with
+    more `modes` than you expect to differ.
 
     Args:
         old: the comparison of the earlier release with the reference.
@@ -100,24 +104,39 @@ def match_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> tup
     pairs = [
         pair
         for before, after in ((old.modes, new.modes), (old.under_represented, new.under_represented))
-        for pair in _paired(before, after)
+        for pair in _paired(before, after, _cut(before, old), _cut(after, new))
         if any(mode is not None and mode.p_value <= alpha for mode in pair[:2])
     ]
     changes = [_change(*pair, family=len(pairs)) for pair in pairs]
     return tuple(sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change))))
 
 
-def _paired(old: tuple[Mode, ...], new: tuple[Mode, ...]) -> list[tuple[Mode | None, Mode | None, float]]:
-    """Every mode once: with its counterpart and their overlap, or alone."""
-    pairs: list[tuple[Mode | None, Mode | None, float]] = []
-    if old and new:
-        overlap = squared_overlap(_directions(old), _directions(new))
-        rows, columns = match(torch.where(overlap > SAME, overlap, 0.0))
-        matched = zip(rows.tolist(), columns.tolist(), strict=True)
-        pairs = [(old[i], new[j], float(overlap[i, j])) for i, j in matched if overlap[i, j] > SAME]
-    lost = [(mode, None, 0.0) for mode in old if not any(mode is pair[0] for pair in pairs)]
-    found = [(None, mode, 0.0) for mode in new if not any(mode is pair[1] for pair in pairs)]
-    return [*pairs, *lost, *found]
+def _cut(modes: tuple[Mode, ...], comparison: Comparison) -> float:
+    """The excess that a mode needed in order to be among these modes of the comparison."""
+    return modes[-1].excess if len(modes) == comparison.settings.modes else 0.0
+
+
+def _paired(
+    old: tuple[Mode, ...], new: tuple[Mode, ...], old_cut: float, new_cut: float
+) -> list[tuple[Mode | None, Mode | None, float]]:
+    """Every mode that can be followed: with its counterpart and their overlap, or alone."""
+    overlap = squared_overlap(_directions(old), _directions(new)) if old and new else torch.zeros(len(old), len(new))
+    rows, columns = match(torch.where(overlap > SAME, overlap, 0.0))
+    both = [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if overlap[i, j] > SAME]
+    # Directions of one comparison are orthonormal: their squared overlaps add to the part that lies in their span.
+    within = overlap.sum(1).tolist(), overlap.sum(0).tolist()
+    matched = {i for i, _ in both}, {j for _, j in both}
+
+    def alone(side: int, index: int, mode: Mode, cut: float) -> bool:
+        """Whether the other comparison lacks the mode, and would have reported it if it had it."""
+        elsewhere = index in matched[side] or within[side][index] > SAME
+        return not elsewhere and mode.stability > SAME and mode.interval[0] > cut
+
+    return [
+        *((old[i], new[j], float(overlap[i, j])) for i, j in both),
+        *((mode, None, 0.0) for i, mode in enumerate(old) if alone(0, i, mode, new_cut)),
+        *((None, mode, 0.0) for j, mode in enumerate(new) if alone(1, j, mode, old_cut)),
+    ]
 
 
 def _directions(modes: tuple[Mode, ...]) -> torch.Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from finc_eval.approximation import KernelError
+from finc_eval.documents import Document
 from finc_eval.embeddings import Batch, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import FeatureMap
@@ -19,7 +20,7 @@ from finc_eval.modes import Mode, Tail
 from finc_eval.samples import Samples, open_source
 from finc_eval.signature import Signature
 from finc_eval.sketch import read_feature_map, write_feature_map
-from finc_eval.storage import check_target, existing_hdf5, new_hdf5, written_whole
+from finc_eval.storage import check_target, existing_hdf5, new_hdf5, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,7 +93,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Document):
     """The modes on which a generated and a reference set differ.
 
     Attributes:
@@ -187,14 +188,6 @@ class Comparison:
             "under_represented": [_mode_to_dict(mode) for mode in self.under_represented],
         }
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """`to_dict` as JSON text, also written to `path` if one is given."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        if path is not None:
-            with written_whole(path) as temporary:
-                temporary.write_text(text + "\n", encoding="utf-8")
-        return text
-
     def to_html(
         self, path: str | Path, *, gen_samples: Samples | None = None, ref_samples: Samples | None = None
     ) -> Path:
@@ -215,10 +208,7 @@ class Comparison:
         for given in (gen_samples, ref_samples):
             if given is not None:
                 open_source(given)  # what the caller names must be there; what the comparison remembers may be gone
-        text = render_report(self, gen_samples=gen_samples, ref_samples=ref_samples)
-        with written_whole(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return Path(path)
+        return write_text(path, render_report(self, gen_samples=gen_samples, ref_samples=ref_samples))
 
     def save(self, path: str | Path) -> None:
         """Write an HDF5 file, from which `load` restores the comparison, and beside it its JSON twin."""

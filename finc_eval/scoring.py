@@ -60,7 +60,8 @@ class ScorePass:
         """Out-of-fold masses, with the variances that were seen."""
         n = self._n[:, None]
         mean = self._second.sum(1) / n
-        return Masses(self._n, mean, (self._fourth.sum(1) / n - mean.square()).clamp_min(0) * n / (n - 1))
+        variance = (self._fourth.sum(1) / n - mean.square()).clamp_min(0) * n / (n - 1)
+        return Masses(self._n, mean.clamp_max(1), variance)  # norms are 1 only up to rounding
 
     def powers(self) -> torch.Tensor:
         """Out-of-fold means of s² and of s⁴ over the samples of each side, the others counting as 0: (2, 2, t)."""

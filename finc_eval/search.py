@@ -9,7 +9,7 @@ from typing import Literal
 
 import torch
 
-from finc_eval.differential import OVERSAMPLING, CrossFit, cross_fit
+from finc_eval.differential import OVERSAMPLING, CrossFit, RotationSample, cross_fit
 from finc_eval.errors import FincEvalError
 from finc_eval.sides import Side
 
@@ -43,15 +43,13 @@ class Search:
     Attributes:
         rho: ρ.
         count: how many directions each fit gives.
-        sample: φ of the bottom-k samples of all sets, (m, q), to rotate by; None for raw eigenvectors.
-        sample_folds: the fold of each of them, (m,).
+        sample: the bottom-k samples of all sets, to rotate by; None for raw eigenvectors.
         frequency_halves: the entries of φ of either half of the frequencies, where there are any.
     """
 
     rho: float
     count: int
-    sample: torch.Tensor | None
-    sample_folds: torch.Tensor
+    sample: RotationSample | None
     frequency_halves: tuple[torch.Tensor, torch.Tensor] | None
 
     @classmethod
@@ -61,8 +59,11 @@ class Search:
         Raises:
             FincEvalError: when modes are to be rotated and the sketches keep no samples to rotate by.
         """
-        features, folds = (torch.cat(parts) for parts in zip(*(side.sample for side in sides), strict=True))
-        if rotation is not None and min(int((folds == fold).sum()) for fold in (0, 1)) < 2:
+        sample = None
+        if rotation is not None:
+            features, folds = zip(*(side.sample for side in sides), strict=True)
+            sample = RotationSample(features, torch.cat(folds))
+        if sample is not None and min(int((sample.folds == fold).sum()) for fold in (0, 1)) < 2:
             raise FincEvalError("the sketches keep no sample to rotate by: make them with one, or pass rotation=None")
         phi = sides[0].sketch.feature_map
         halves = phi.halves()
@@ -70,7 +71,7 @@ class Search:
         smallest_half = min(sum(side.sketch.folds[fold].n for side in sides) for fold in (0, 1))
         entries = phi.size if halves is None else min(len(half) for half in halves)
         count = min(ceil(OVERSAMPLING * modes), smallest_half, entries)
-        return cls(rho, count, None if rotation is None else features, folds, halves)
+        return cls(rho, count, sample, halves)
 
     def fit(self, first: Sequence[tuple[float, Side]], second: Sequence[tuple[float, Side]]) -> CrossFit:
         """The directions on which the first mixture of sets has more; weights add to 1 on either side."""
@@ -80,7 +81,6 @@ class Search:
             self.rho,
             self.count,
             self.sample,
-            self.sample_folds,
             SPECTRUM,
             self.frequency_halves,
         )

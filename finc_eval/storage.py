@@ -48,6 +48,13 @@ def written_whole(path: str | Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file whole or not at all, and return its path."""
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
 def check_target(path: str | Path, kind: str) -> None:
     """Raise FincEvalError when `path` holds anything but a finc-eval file of this kind, lest it be overwritten."""
     if Path(path).exists() and kind_of(path) != kind:

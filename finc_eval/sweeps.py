@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import torch
 from finc_eval.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison import compare
+from finc_eval.documents import Document
 from finc_eval.embeddings import BATCH_SIZE, Embeddings
 from finc_eval.errors import FincEvalError
 from finc_eval.kernels import gaussian_kernel
@@ -27,7 +27,7 @@ from finc_eval.results import Comparison
 from finc_eval.search import Rotation
 from finc_eval.sides import Kernel, Sketching, bottom_rows, centred_features, open_operand, open_sides
 from finc_eval.sketch import Sketch, sketch_all
-from finc_eval.storage import written_whole
+from finc_eval.storage import write_text
 
 SCHEMA = 1
 
@@ -61,7 +61,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Document):
     """Comparisons of the same two sets under ascending values of one parameter.
 
     Attributes:
@@ -96,23 +96,12 @@ class Sweep:
             ],
         }
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """`to_dict` as JSON text, also written to `path` if one is given."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        if path is not None:
-            with written_whole(path) as temporary:
-                temporary.write_text(text + "\n", encoding="utf-8")
-        return text
-
     def to_html(self, path: str | Path) -> Path:
         """Write the page of the sweep: one self-contained HTML file."""
         # The page is drawn by the layer above, which is loaded only when it is asked for.
         from finc_eval.report.sweep import render_sweep
 
-        text = render_sweep(self)
-        with written_whole(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return Path(path)
+        return write_text(path, render_sweep(self))
 
     def __repr__(self) -> str:
         found = ", ".join(f"{point.value:.4g}: {len(point.comparison.significant())}" for point in self.points)

@@ -1,8 +1,10 @@
 import pytest
 import torch
 
-from finc_eval import FincEvalError, products
+import finc_eval as fe
+from finc_eval import FincEvalError, differential, products
 from finc_eval.products import accumulator, add_product, arithmetic, check_precision, prepared, rounded
+from finc_eval.spectrum import top_eigenpairs
 
 new_style = pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "matmul"), reason="torch 2.8 has no such setting")
 
@@ -141,3 +143,27 @@ def test_an_unknown_precision_is_one_clear_sentence():
         check_precision("bfloat")
     with pytest.raises(FincEvalError, match="precision must be one of"):
         check_precision("float8")
+
+
+@pytest.mark.parametrize("loosened", LOOSENED)
+@pytest.mark.parametrize("sets", [2, 3])
+def test_a_comparison_is_computed_in_float32_whatever_torch_is_set_to(torch_settings, monkeypatch, loosened, sets):
+    seen = []
+
+    def observed(*arguments):
+        seen.append(settings())
+        return top_eigenpairs(*arguments)
+
+    rows = torch.randn(40 * sets, 5, generator=torch.Generator().manual_seed(0)).split(40)
+    monkeypatch.setattr(differential, "top_eigenpairs", observed)
+    loosened()
+    before = settings()
+    with arithmetic("float32"):
+        inside = settings()
+    if sets == 2:
+        fe.compare(*rows, features=10)
+    else:
+        fe.compare_models(dict(zip("abc", rows, strict=True)), features=10)
+    assert len(seen) == 5 * sets
+    assert set(seen) == {inside} != {before}
+    assert settings() == before

@@ -5,7 +5,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.embeddings import sample_keys
-from finc_eval.sketch import fold_of
+from finc_eval.sketch import LARGEST_EMBEDDING, FoldChunks, fold_of, sketch_all
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +134,79 @@ def test_a_damaged_sketch_file_is_one_clear_sentence(digits, phi, tmp_path):
     path.write_bytes(path.read_bytes()[:5000])
     with pytest.raises(fe.FincEvalError, match=r"a\.h5"):
         fe.Sketch.load(path)
+
+
+@pytest.mark.parametrize("sizes", [(700,), (100, 1, 0, 99, 500), (50,) * 14])
+def test_chunks_hold_every_row_once_in_its_fold_and_are_of_one_size(sizes):
+    keys = sample_keys([str(number) for number in range(700)])
+    rows = torch.arange(700.0)[:, None]
+    chunks, found, last = FoldChunks(64), ([], []), []
+    start = 0
+    for size in sizes:
+        part = slice(start, start + size)
+        for fold, chunk in chunks.add(keys[part], rows[part]):
+            assert len(chunk) == 64
+            found[fold].append(chunk)
+        start += size
+    for fold, chunk in chunks.rest():
+        assert 0 < len(chunk) < 64
+        found[fold].append(chunk)
+        last.append(fold)
+    assert len(last) == len(set(last))
+    assert list(chunks.rest()) == []
+    for fold in (0, 1):
+        np.testing.assert_array_equal(torch.cat(found[fold])[:, 0].numpy(), np.flatnonzero(fold_of(keys) == fold))
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float64"])
+def test_a_sketch_keeps_its_precision_on_file_and_says_it(digits, precision, tmp_path):
+    x, phi = digits[0][:300], fe.RandomFourierFeatures(dim=784, features=60, sigma=6.0)
+    sketch = fe.Sketch.of(x, phi, precision=precision)
+    exact = phi(x).double().T @ phi(x).double() / 300
+    error = float((sketch.covariance.double() - exact).abs().max())
+    assert error < {"float32": 1e-8, "tf32": 2e-6, "bfloat16": 2e-5, "float64": 1e-16}[precision]
+    sketch.save(tmp_path / "a.h5")
+    loaded = fe.load(tmp_path / "a.h5")
+    assert loaded.precision == precision
+    assert loaded.covariance.dtype == (torch.float64 if precision == "float64" else torch.float32)
+    assert torch.equal(loaded.covariance, sketch.covariance)
+    assert f"prec:{precision}" in str(fe.compare(gen=loaded, ref=sketch, modes=2).signature).split("|")
+
+
+def test_precisions_do_not_add_but_compare(digits):
+    x, phi = digits[0], fe.RandomFourierFeatures(dim=784, features=60, sigma=6.0)
+    exact, coarse = fe.Sketch.of(x[:300], phi), fe.Sketch.of(x[300:700], phi, precision="bfloat16")
+    with pytest.raises(fe.FincEvalError, match="in float32, the other in bfloat16: make one again"):
+        exact + coarse
+    mixed = fe.compare(gen=exact, ref=coarse, modes=3)
+    plain = fe.compare(gen=exact, ref=fe.Sketch.of(x[300:700], phi), modes=3)
+    assert "prec:float32/bfloat16" in str(mixed.signature)
+    assert mixed.modes[0].excess == pytest.approx(plain.modes[0].excess, abs=1e-3)
+    with pytest.raises(fe.FincEvalError, match="precision must be one of"):
+        fe.Sketch(phi, precision="half")
+
+
+def test_several_sketches_come_from_one_pass_each_as_if_alone(digits):
+    x = digits[0][:500]
+    maps = [fe.RandomFourierFeatures(784, 40, sigma=sigma) for sigma in (3.0, 6.0)] + [fe.CosineFeatures(784)]
+    for sketch, phi in zip(sketch_all(x, maps, batch_size=128), maps, strict=True):
+        alone = fe.Sketch.of(x, phi, batch_size=128)
+        assert sketch.feature_map is phi
+        assert torch.equal(sketch.covariance, alone.covariance)
+        assert torch.equal(sketch.embedding.mean_square(), alone.embedding.mean_square())
+        assert (sketch.sample.ids, sketch.sources) == (alone.sample.ids, alone.sources)
+
+
+def test_a_file_holds_each_covariance_once_above_its_diagonal(digits, tmp_path):
+    phi = fe.RandomFourierFeatures(dim=30, features=1000, sigma=6.0)
+    fe.Sketch.of(digits[0][:50, 300:330], phi, sample=0).save(tmp_path / "a.h5")
+    # Two folds of 2000² float32, of which blocks of 400 rows keep six tenths.
+    assert (tmp_path / "a.h5").stat().st_size == pytest.approx(2 * 0.6 * 2000**2 * 4, rel=0.03)
+
+
+def test_the_moments_of_very_long_embeddings_are_left_out():
+    rows = np.random.default_rng(0).standard_normal((20, LARGEST_EMBEDDING + 1)).astype(np.float32)
+    long = fe.Sketch.of(rows, fe.RandomFourierFeatures(LARGEST_EMBEDDING + 1, 5, sigma=50.0))
+    assert long.embedding is None
+    assert (long + long).embedding is None
+    assert fe.Sketch.of(rows[:, 1:], fe.RandomFourierFeatures(LARGEST_EMBEDDING, 5, sigma=50.0)).embedding is not None

@@ -211,5 +211,19 @@ def test_where_the_solver_of_the_gpu_works_nothing_leaves_the_gpu(monkeypatch):
     check_eigenpairs(matrix, values.as_subclass(torch.Tensor), sign_fixed(vectors.as_subclass(torch.Tensor)), 50)
 
 
+@pytest.mark.parametrize("error", [torch.linalg.LinAlgError, RuntimeError])
+def test_where_the_iteration_fails_on_the_gpu_a_full_decomposition_takes_over(error, monkeypatch):
+    matrix = CASES["a few leading eigenvalues in noise"]().float()
+
+    def failing(*arguments):
+        raise error("cusolver error: CUSOLVER_STATUS_EXECUTION_FAILED")
+
+    monkeypatch.setattr(spectrum, "_block_lanczos", failing)
+    values, vectors = (part.as_subclass(torch.Tensor) for part in top_eigenpairs(matrix.as_subclass(LikeCuda), COUNT))
+    check_eigenpairs(matrix, values, vectors, COUNT)
+    with pytest.raises(error):  # on a CPU nothing is known to fail, and nothing is hidden
+        top_eigenpairs(matrix, COUNT)
+
+
 def sign_fixed(vectors):
     return vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()
