@@ -24,7 +24,7 @@ from finc_eval.modes import Mode
 from finc_eval.products import Precision
 from finc_eval.progress import Progress, silent, staged
 from finc_eval.results import Comparison
-from finc_eval.search import Rotation
+from finc_eval.search import Rotation, check_search
 from finc_eval.sides import Kernel, Sketching, bottom_rows, centred_features, open_operand, open_sides
 from finc_eval.sketch import Sketch, sketch_all
 from finc_eval.storage import write_text
@@ -143,6 +143,7 @@ def sweep_sigma(
     Raises:
         FincEvalError: when a set is a sketch, a bandwidth is not positive, and as `compare` does.
     """
+    check_search(rho, modes, rotation)
     embeddings = {label: _streamed(source, label) for label, source in (("gen", gen), ("ref", ref))}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()

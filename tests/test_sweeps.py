@@ -287,3 +287,10 @@ def test_settings_out_of_range_are_refused(few):
         fe.sweep_rho(*few, [1, 0], features=10)
     with pytest.raises(fe.FincEvalError, match="modes must be a positive number, got -1"):
         fe.sweep_sigma(*few, [5.0], features=10, modes=-1)
+
+
+def test_a_bad_rho_is_refused_before_anything_is_read(monkeypatch):
+    monkeypatch.setattr(ArrayEmbeddings, "id_hashes", lambda *_: pytest.fail("a set was read"))
+    rows = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
+    with pytest.raises(fe.FincEvalError, match="rho must be"):
+        fe.sweep_sigma(rows, rows + 1, rho=-1.0)
