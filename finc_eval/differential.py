@@ -25,7 +25,7 @@ OVERSAMPLING = 1.3
 
 DUAL = 4
 """Entries of φ per sample from which on the eigenproblem of the samples is solved instead. Making it takes a QR
-factorisation: with 1000 samples and 4000 entries as long as the larger problem, with 2000 three times as long."""
+factorisation: of 4000 entries, in 0.4 of the time of the larger problem with 1000 samples, in 1.4 times with 2000."""
 
 LEVEL = 0.95
 """Simultaneous coverage of the intervals."""

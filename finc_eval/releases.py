@@ -113,7 +113,7 @@ def match_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> tup
 
 def _cut(modes: tuple[Mode, ...], comparison: Comparison) -> float:
     """The excess that a mode needed in order to be among these modes of the comparison."""
-    return modes[-1].excess if len(modes) == comparison.settings.modes else 0.0
+    return min(mode.excess for mode in modes) if len(modes) == comparison.settings.modes else 0.0
 
 
 def _paired(

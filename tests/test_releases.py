@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -125,6 +126,13 @@ def test_two_draws_of_one_law_with_loose_kinds_have_nothing_new_and_nothing_gone
     changes = fe.match_releases(old, new)
     assert changes
     assert {change.status for change in changes} == {"unchanged"}
+
+
+def test_the_order_in_which_modes_are_reported_does_not_matter(changes, releases):
+    # Unrotated modes come by eigenvalue, not by excess.
+    backward = [replace(release, modes=release.modes[::-1]) for release in releases]
+    again = fe.match_releases(*backward)
+    assert {change.id: change.status for change in again} == {change.id: change.status for change in changes}
 
 
 def test_a_release_and_itself_overlap_entirely(releases):
