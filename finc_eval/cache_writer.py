@@ -5,11 +5,12 @@ Rows go to `<name>.part`; the finished file takes its place under its name in on
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,12 +21,16 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.cache import DTYPE, PARTIAL, SCHEMA, WHOLE, EmbeddingCache, Floats, Identity, block_rows
+from finc_eval.audit import Profile
+from finc_eval.cache import PARTIAL, WHOLE, EmbeddingCache, Floats, block_rows
 from finc_eval.errors import FincEvalError
+from finc_eval.identity import DTYPE, SCHEMA, Identity
 from finc_eval.progress import Progress, silent
+from finc_eval.samples import Traits
 from finc_eval.storage import PROGRAM, disk_errors
 
 REASON_BYTES = 200
+TRAITS_BYTES = 48
 SPARE_BYTES = 1 << 20
 # A checkpoint waits for the disk; one a second costs little and loses little.
 CHECKPOINT_SECONDS = 1.0
@@ -86,14 +91,21 @@ class CacheWriter:
     Attributes:
         done: rows that need not be made again; a multiple of `batch_size`, or all of them.
 
+    Args:
+        path: the cache that is to be.
+        key: what the rows are made of; an unfinished cache of another key is not resumed.
+        ids: of the samples.
+        widths: the entries of the embedding, under "embeddings", and then of every further output by its name.
+        batch_size: rows that are made together.
+
     Raises:
         FincEvalError: the disk has too little room, or the file cannot be made.
     """
 
-    def __init__(self, path: Path, identity: Identity, ids: Sequence[str], dim: int, batch_size: int) -> None:
-        self.path, self.part, self._identity, self._ids = path, part_of(path), identity, ids
-        self._shape = (len(ids), dim)
-        row_bytes = dim * np.dtype(DTYPE).itemsize + REASON_BYTES
+    def __init__(self, path: Path, key: str, ids: Sequence[str], widths: Mapping[str, int], batch_size: int) -> None:
+        self.path, self.part, self._key, self._ids, self._widths = path, part_of(path), key, ids, widths
+        self._shape = (len(ids), sum(widths.values()))
+        row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + TRAITS_BYTES
         self._bytes = SPARE_BYTES + sum(len(name) + row_bytes for name in ids)
         self._last_checkpoint = 0.0
         with _resumable(path):
@@ -105,18 +117,27 @@ class CacheWriter:
         # Rows are made in the batches an uninterrupted run would make, so that the bits are its bits.
         self.done = done if done == len(ids) else done - done % batch_size
 
-    def write(self, rows: Floats, content: npt.NDArray[np.uint64], reasons: Sequence[str | None]) -> None:
+    def write(
+        self,
+        rows: Floats,
+        content: npt.NDArray[np.uint64],
+        reasons: Sequence[str | None],
+        traits: Sequence[Traits | None],
+    ) -> None:
         """Append a batch.
 
         Args:
-            rows: (b, dim) float32; rows of samples that failed are ignored.
-            content: (b,) uint64 digests of the decoded images.
+            rows: float32, (b, entries of the embedding and of all further outputs); those of samples that failed are
+                ignored.
+            content: (b,) uint64 digests of the decoded samples.
             reasons: b times None, or why that sample failed.
+            traits: b times how that sample was encoded, or None.
         """
         here = slice(self.done, self.done + len(rows))
         with _resumable(self.path):
-            self._file["embeddings"][here] = rows
+            self._file["rows"][here] = rows
             self._file["content"][here] = content
+            self._file["traits"][here] = [one.encode() if one else b"" for one in traits]
             self._file["status"][here] = [OK if reason is None else FAILED for reason in reasons]
             self._file["reason"][here] = [_short(reason or "") for reason in reasons]
             self.done = here.stop
@@ -130,15 +151,33 @@ class CacheWriter:
         reasons = self._file["reason"][: self.done][failed] if failed else []
         return [(self._ids[row], reason.decode()) for row, reason in zip(failed, reasons, strict=True)]
 
-    def finish(self, progress: Progress = silent) -> None:
-        """Copy the good rows to a whole cache, put it in place, and remove the unfinished one."""
+    def finish(
+        self,
+        identity: Identity,
+        target: Path | None = None,
+        *,
+        labels: Sequence[str] | None = None,
+        prompts: Sequence[str] | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        """Copy the good rows to a whole cache, put it in place, and remove the unfinished one.
+
+        Args:
+            identity: what the rows were made of.
+            target: where the cache goes; its own path when left out.
+            labels: the samples' classes, one for every id.
+            prompts: the samples' prompts, one for every id.
+            progress: told how far the copying is.
+        """
         new = self.path.with_name(f".{self.path.name}.new")
         with _resumable(self.path), _removed_on_error(new):
             _check_room(self.path, self._bytes)
             with h5py.File(new, "w") as file:
-                self._copy(file, progress)
+                good = self._file["status"][:] == OK
+                self._describe(file, identity, good, {"labels": labels, "prompts": prompts})
+                self._copy(file, good, progress)
             _sync(new)
-            new.replace(self.path)
+            new.replace(target or self.path)
             self.discard()
 
     def discard(self) -> None:
@@ -167,8 +206,8 @@ class CacheWriter:
         except OSError:  # there is none, or it is damaged
             return None
         try:
-            same = file.attrs["kind"] == PARTIAL and file.attrs["key"] == self._identity.key
-            if same and file["embeddings"].shape == self._shape and 0 <= file["done"][0] <= len(self._ids):
+            same = file.attrs["kind"] == PARTIAL and file.attrs["key"] == self._key
+            if same and file["rows"].shape == self._shape and 0 <= file["done"][0] <= len(self._ids):
                 return file
         except (KeyError, OSError):
             pass
@@ -180,10 +219,11 @@ class CacheWriter:
         new = self.path.with_name(f".{self.path.name}.new")
         n = len(self._ids)
         layouts = {
-            "embeddings": (self._shape, DTYPE),
+            "rows": (self._shape, DTYPE),
             "content": ((n,), "uint64"),
             "status": ((n,), "uint8"),
             "reason": ((n,), f"S{REASON_BYTES}"),
+            "traits": ((n,), f"S{TRAITS_BYTES}"),
             "done": ((1,), "int64"),
         }
         with _removed_on_error(new):
@@ -191,7 +231,7 @@ class CacheWriter:
                 for name, (shape, dtype) in layouts.items():
                     _fixed(file, name, shape, dtype)
                 file["done"][0] = 0
-                file.attrs["key"] = self._identity.key
+                file.attrs["key"] = self._key
                 file.attrs["program"] = PROGRAM
                 file.attrs["kind"] = PARTIAL
             _sync(new)
@@ -205,33 +245,58 @@ class CacheWriter:
         self._file.flush()
         self._last_checkpoint = time.monotonic()
 
-    def _copy(self, file: h5py.File, progress: Progress) -> None:
-        n, dim = self._shape
-        good = self._file["status"][:] == OK
+    def _describe(
+        self,
+        file: h5py.File,
+        identity: Identity,
+        good: npt.NDArray[np.bool_],
+        given: Mapping[str, Sequence[str] | None],
+    ) -> None:
+        """Write everything but the rows."""
+        kept = np.flatnonzero(good).tolist()
+        for name, texts in {"ids": self._ids, **given}.items():
+            if texts is not None:
+                _write_strings(file, name, [texts[row] for row in kept])
         failures = self.failures()
-        _write_strings(file, "ids", [self._ids[row] for row in np.flatnonzero(good).tolist()])
         _write_strings(file, "failures/ids", [name for name, _ in failures])
         _write_strings(file, "failures/reasons", [reason for _, reason in failures])
-        _write_strings(file, "source", [self._identity.source])
-        file.attrs["extractor"] = self._identity.extractor
-        file.attrs["card_digest"] = self._identity.card_digest
-        file.attrs["manifest_digest"] = self._identity.manifest_digest
-        file.attrs["ignored"] = json.dumps(self._identity.ignored)
-        file.attrs["key"] = self._identity.key
+        profile = Profile.of(Traits.decode(one) for one in self._file["traits"][:][good])
+        _write_strings(file, "profile", [json.dumps(profile.to_dict())])
+        _write_strings(file, "recipe", [json.dumps(identity.recipe)])
+        _write_strings(file, "source", [identity.source])
+        file["content"] = self._file["content"][:][good]
+        file.attrs["extractor"] = identity.extractor
+        file.attrs["extractor_digest"] = identity.extractor_digest
+        file.attrs["manifest_digest"] = identity.manifest.digest
+        file.attrs["ignored"] = json.dumps(identity.manifest.ignored)
+        file.attrs["key"] = identity.key
         file.attrs["schema"] = SCHEMA
         file.attrs["kind"] = WHOLE
         file.attrs["program"] = PROGRAM
-        file["content"] = self._file["content"][:][good]
+
+    def _copy(self, file: h5py.File, good: npt.NDArray[np.bool_], progress: Progress) -> None:
+        """Write the good rows, each output to its own dataset, with a digest of its bytes."""
+        n, width = self._shape
         # Contiguous, not chunked: a disk that fills up while chunks are cached makes HDF5 crash at exit.
-        rows = _fixed(file, "embeddings", (int(good.sum()), dim), DTYPE)
+        targets = [
+            _fixed(file, name if name == "embeddings" else f"outputs/{name}", (int(good.sum()), entries), DTYPE)
+            for name, entries in self._widths.items()
+        ]
+        bounds = np.cumsum([0, *self._widths.values()]).tolist()
+        digests = [hashlib.blake2b(digest_size=32) for _ in targets]
         file.flush()
-        end, size = 0, block_rows(dim)
+        end, size = 0, block_rows(width)
         for start in range(0, n, size):
             here = slice(start, start + size)
-            kept = self._file["embeddings"][here][good[here]]
-            rows[end : end + len(kept)] = kept
+            kept = self._file["rows"][here][good[here]]
+            for number, (target, digest) in enumerate(zip(targets, digests, strict=True)):
+                part = np.ascontiguousarray(kept[:, bounds[number] : bounds[number + 1]])
+                target[end : end + len(part)] = part
+                digest.update(part.data)
             end += len(kept)
             progress("write cache", min(here.stop, n), n)
+        for target, digest in zip(targets, digests, strict=True):
+            target.attrs["blake2b"] = digest.hexdigest()
 
 
 @contextmanager

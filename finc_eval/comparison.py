@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import version
+from math import ceil
 from typing import Literal
 
 import numpy as np
 import torch
 
 from finc_eval.approximation import approximation_error
+from finc_eval.audit import audit
 from finc_eval.bandwidth import bandwidth_warning
 from finc_eval.differential import CrossFit, Estimates, holm
 from finc_eval.embeddings import ARRAY_SPACE, BATCH_SIZE
@@ -125,7 +127,10 @@ def _compare(gen_side: Side, ref_side: Side, settings: Settings, progress: Progr
         spectrum=(tuple(over.full.eigenvalues.tolist()), tuple(under.full.eigenvalues.tolist())),
         kernel_error=approximation_error(phi, samples) if len(samples) > 1 else None,
         copies=copies,
-        warnings=_warnings(infos, copies, None if phi.sigma is None else bandwidth_warning(samples, phi.sigma)),
+        warnings=(
+            *_warnings(infos, copies, None if phi.sigma is None else bandwidth_warning(samples, phi.sigma)),
+            *_unlike_encodings(gen_side, ref_side),
+        ),
         feature_map=phi,
         version=version("finc-eval"),
     )
@@ -256,6 +261,17 @@ def _warnings(infos: tuple[SetInfo, SetInfo], copies: Copies | None, bandwidth: 
             found.append(f"{label} has only {info.n} samples: expect wide intervals and unstable modes below {FEW}")
         if info.unreadable:
             found.append(f"{info.unreadable} samples of {label} could not be read and are not in the comparison")
+        if info.clip and info.clip.windows > 1:
+            videos = ceil(info.n / info.clip.windows)
+            found.append(
+                f"the {info.n} samples of {label} are windows of about {videos} videos, and those of one video are "
+                "alike: intervals and p-values take them for independent, and are too sure"
+            )
     if copies and copies.count:
         found.append(f"{copies.count} generated samples are exact copies of reference samples")
     return tuple(found)
+
+
+def _unlike_encodings(gen: Side, ref: Side) -> list[str]:
+    """What sets the files of the two sets apart, beside what they show."""
+    return audit(gen.cache.profile, ref.cache.profile) if gen.cache and ref.cache else []

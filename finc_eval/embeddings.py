@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 BATCH_SIZE = 2048
 """Rows per matrix product: large enough to run at full speed, small enough to bound the memory."""
+
+WINDOW = re.compile(r"#\d+$")
+"""What ends the id of a window of a video."""
 
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
@@ -156,7 +160,7 @@ class CachedEmbeddings(Embeddings):
         self.n = cache.n
         self.dim = cache.dim
         self.name = str(cache.path)
-        self.space = f"{cache.extractor}@{cache.card_digest[:8]}"
+        self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
 
     @property
     def digest(self) -> str:
@@ -215,8 +219,19 @@ def check_same_space(mine: str, space: str, others: str, other_space: str) -> No
 
 
 def sample_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
-    """A 64-bit BLAKE2b hash of each id: it assigns folds and draws samples whatever the order or batching."""
-    digests = b"".join(hashlib.blake2b(i.encode("utf-8", "surrogateescape"), digest_size=8).digest() for i in ids)
+    """A 64-bit BLAKE2b hash of each id: it assigns folds and draws samples whatever the order or batching.
+
+    The lowest bit, which is the fold, comes from the hash of the video of a window ("clip.mp4" of "clip.mp4#3"): the
+    windows of a video are alike, and no half of a set may learn from the other.
+    """
+    keys, videos = _hashes(ids), [WINDOW.sub("", name) for name in ids]
+    if videos != list(ids):
+        keys = (keys & ~np.uint64(1)) | (_hashes(videos) & np.uint64(1))
+    return keys
+
+
+def _hashes(names: Sequence[str]) -> NDArray[np.uint64]:
+    digests = b"".join(hashlib.blake2b(i.encode("utf-8", "surrogateescape"), digest_size=8).digest() for i in names)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 

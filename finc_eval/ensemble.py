@@ -167,7 +167,9 @@ class ModelTable(Document):
         for label, given in (samples or {}).items():
             if label not in self.sets:
                 raise FincEvalError(f"the table has no set {label!r}: it has {', '.join(self.sets)}")
-            open_source(given)  # what the caller names must be there; what the table remembers may be gone
+            open_source(
+                given, clip=self.sets[label].clip
+            )  # what the caller names must be there; what the table remembers may be gone
         return write_text(path, render_models(self, samples))
 
     def __repr__(self) -> str:

@@ -1,193 +1,236 @@
-"""From samples to an embedding cache: resumable, and never done twice for the same samples and card."""
+"""From samples to an embedding cache: resumable, and never done twice for the same samples and extractor."""
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Callable, Generator
+import uuid
+from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.backbones import load_backbone
-from finc_eval.cache import EmbeddingCache, Identity
+from finc_eval.cache import EmbeddingCache
+from finc_eval.cache_folder import cache_folder
 from finc_eval.cache_writer import CacheWriter, only_writer, part_of, whole_cache
-from finc_eval.cards import Card, Preprocessing, load_card
+from finc_eval.cards import DEFAULT_EXTRACTOR, Card, load_card
+from finc_eval.decoding import DecodedBatch, decoded_batches
 from finc_eval.errors import FincEvalError
-from finc_eval.preprocess import preprocess
+from finc_eval.identity import Identity, NetworkPrecision, Recipe, recipe_of
 from finc_eval.progress import Progress, silent
-from finc_eval.samples import Sample, Samples, Source, ahead, fingerprint, open_source
+from finc_eval.samples import Samples, Source, open_source
 
 if TYPE_CHECKING:
     import torch
 
-Embed = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
+WORKERS = min(16, os.cpu_count() or 1)
+PIXELS_A_BATCH = 64 * 224 * 224
+"""Network inputs that are worked on together by default, counted in pixels: 64 images of 224 x 224."""
+
+LARGEST_BATCH = 256
+
+COMPILED_FROM = 8000
+"""Samples from which compiling a network for the CPU, half a minute, pays."""
+
+Item = TypeVar("Item")
 
 
 def extract(
     source: Samples | EmbeddingCache,
-    extractor: str | Path = "pixels",
+    extractor: str | Path = DEFAULT_EXTRACTOR,
     out: str | Path | None = None,
     *,
+    n: int | None = None,
+    seed: int = 0,
     strict: bool = False,
-    batch_size: int = 64,
+    batch_size: int | None = None,
+    workers: int = WORKERS,
+    precision: NetworkPrecision = "float32",
     device: str | torch.device | None = None,
     progress: Progress = silent,
 ) -> EmbeddingCache:
-    """Embed a set of images and keep the embeddings in a file; return it, at once if it is there already.
+    """Embed a set of samples and keep the embeddings in a file; return it, at once if it is there already.
 
-    The bytes of the samples and what the card says decide whether it is there, never a name. A run that was
-    stopped or killed is resumed by the next one with the same `out`.
+    The bytes of the samples, what the card says, its weights and the precision decide whether it is there, never a
+    name. A run that was stopped or killed is resumed by the next one with the same `out`.
 
     Args:
-        source: a folder, a .zip or an .npz by its path, a uint8 array, or a cache (returned as it is).
-        extractor: the name of an extractor, or the path of a card ending in .toml.
+        source: whatever `open_source` takes: a folder, .zip, .tar, .npz or video by its path, a uint8 array, a torch
+            dataset, an iterator of images, ...; or a cache, which is returned as it is.
+        extractor: the name of an extractor, "timm:NAME" for any network of timm, or the path of a card ending in .toml.
         out: the file to write; by default one named by its key in $FINC_EVAL_CACHE, or else in
             ~/.cache/finc-eval/embeddings.
+        n: how many samples to take: a seeded subset of the set. All of them when left out.
+        seed: of that subset.
         strict: refuse a set with unreadable samples; otherwise the cache lists them in `failures`.
-        batch_size: images per pass through the network.
+        batch_size: samples per pass through the network, halved where memory does not suffice; by default as many as
+            64 images of 224 x 224 have pixels, at most 256. It does not change the embeddings.
+        workers: threads that decode and resize.
+        precision: of the network: "float32" is exact on every device; "bfloat16" and "float16" are faster on GPUs,
+            and give embeddings that are not compared with exact ones.
         device: where the network runs; by default CUDA where there is one, otherwise the CPU.
         progress: told the stage, the samples done and their number.
 
     Raises:
-        FincEvalError: samples, card, device or output file are not usable, `strict` is not met, an embedding
+        FincEvalError: samples, card, weights, device or output file are not usable, `strict` is not met, an embedding
             is not finite, or another process is writing `out`.
     """
     if isinstance(source, EmbeddingCache):
         return source
-    if batch_size < 1:
+    if batch_size is not None and batch_size < 1:
         raise FincEvalError(f"the batch size must be at least 1, got {batch_size}")
-    card, samples = load_card(extractor), open_source(source)
-    manifest = samples.manifest(progress)
-    identity = Identity(card.name, card.digest, manifest.digest, samples.name, manifest.ignored)
-    path = Path(out).expanduser() if out is not None else _default_path(identity.key)
-
-    cache = whole_cache(path, identity.key)
-    if cache is None:
-        with only_writer(path):
-            # The process that held the lock before may just have made it.
-            cache = whole_cache(path, identity.key)
-            if cache is None:
-                _write(path, identity, samples, card, batch_size, device, strict, progress)
-                cache = EmbeddingCache(path)
-    elif part_of(path).exists():
-        # A kill between the last two steps leaves it; should somebody be writing there, it is theirs.
-        with suppress(FincEvalError), only_writer(path):
-            part_of(path).unlink(missing_ok=True)
+    if workers < 1:
+        raise FincEvalError(f"the number of workers must be at least 1, got {workers}")
+    card = load_card(extractor)
+    samples = open_source(source, clip=card.clip, n=n, seed=seed)
+    job = _Job(card, recipe_of(card, precision), samples, batch_size or _batch_size(card), workers, precision, device)
+    target = None if out is None else Path(out).expanduser()
+    cache = job.stream(target, strict, progress) if samples.once else job.run(target, strict, progress)
     if strict and cache.failures:
         cache.close()
         raise _unreadable(samples.name, cache.failures)
     return cache
 
 
+def _batch_size(card: Card) -> int:
+    height, width = card.preprocessing.size
+    pixels = height * width * (card.clip.frames if card.clip else 1)
+    return max(1, min(LARGEST_BATCH, PIXELS_A_BATCH // pixels))
+
+
 def _default_path(key: str) -> Path:
-    folder = os.environ.get("FINC_EVAL_CACHE") or "~/.cache/finc-eval/embeddings"
-    return Path(folder).expanduser() / f"{key}.h5"
+    return cache_folder() / f"{key}.h5"
 
 
-def _write(
-    path: Path,
-    identity: Identity,
-    samples: Source,
-    card: Card,
-    batch_size: int,
-    device: str | torch.device | None,
-    strict: bool,
-    progress: Progress,
-) -> None:
-    """Embed what is not embedded yet and put the whole cache in place."""
-    n = len(samples.ids)
-    with CacheWriter(path, identity, samples.ids, card.output.dimension, batch_size) as writer:
-        stage = "extract" if writer.done == 0 else "extract, resumed"
-        if path.exists():
-            stage += f" ({path.name} is of other samples or another card, and is replaced at the end)"
+@dataclass(frozen=True)
+class _Job:
+    """One set to be embedded with one card."""
+
+    card: Card
+    recipe: Recipe
+    samples: Source
+    batch_size: int
+    workers: int
+    precision: NetworkPrecision
+    device: str | torch.device | None
+
+    def identity(self, progress: Progress = silent) -> Identity:
+        """What the cache is made of; it reads every byte of the set."""
+        return Identity(self.samples.name, self.samples.manifest(progress), self.card.name, self.recipe)
+
+    def run(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
+        """Return the whole cache of the set, making what is not there yet."""
+        identity = self.identity(progress)
+        path = out or _default_path(identity.key)
+        cache = whole_cache(path, identity.key)
+        if cache is None:
+            with only_writer(path):
+                # The process that held the lock before may just have made it.
+                cache = whole_cache(path, identity.key)
+                if cache is None:
+                    stage = "extract"
+                    if path.exists():
+                        stage += f" ({path.name} is of other samples or another card, and is replaced at the end)"
+                    with self._writer(path, identity.key) as writer:
+                        self._fill(writer, strict, stage, progress)
+                        self._finish(writer, identity, path, progress)
+                    cache = EmbeddingCache(path)
+        elif part_of(path).exists():
+            # A kill between the last two steps leaves it; should somebody be writing there, it is theirs.
+            with suppress(FincEvalError), only_writer(path):
+                part_of(path).unlink(missing_ok=True)
+        return cache
+
+    def stream(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
+        """Embed a set that can be read only once: what it is made of, and so its name, is known at the end."""
+        name = uuid.uuid4().hex
+        if out is not None:
+            whole_cache(out, name)  # refuses what must not be overwritten
+        path = (out or _default_path(name)).with_name(f".{name}.h5")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._writer(path, name) as writer:
+            try:
+                self._fill(writer, strict, "extract", progress)
+                identity = self.identity()
+                target = out or _default_path(identity.key)
+                with only_writer(target):
+                    self._finish(writer, identity, target, progress)
+            except BaseException:
+                writer.discard()  # nobody could resume it
+                raise
+        return EmbeddingCache(target)
+
+    def _writer(self, path: Path, key: str) -> CacheWriter:
+        widths = {"embeddings": self.card.output.dimension}
+        widths |= {name: output.dimension for name, output in self.card.extra.items()}
+        return CacheWriter(path, key, self.samples.ids, widths, self.batch_size)
+
+    def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
+        writer.finish(identity, path, labels=self.samples.labels, prompts=self.samples.prompts, progress=progress)
+
+    def _fill(self, writer: CacheWriter, strict: bool, stage: str, progress: Progress) -> None:
+        """Embed what is not embedded yet."""
+        n = len(self.samples.ids)
+        if writer.done:
+            stage = stage.replace("extract", "extract, resumed", 1)
         progress(stage, writer.done, n)
         if writer.done < n:
-            embed = _embedder(card, device)
-            with closing(_batches(samples, writer.done, batch_size, card.preprocessing)) as batches:
-                for batch in batches:
-                    rows = _embed_batch(batch, embed, card)
-                    content = np.array([item.content for item in batch], np.uint64)
-                    writer.write(rows, content, [item.error for item in batch])
+            with closing(_one_behind(self._embedded(writer.done, progress))) as embedded:
+                for batch, rows in embedded:
+                    writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.traits)
                     progress(stage, writer.done, n)
         failures = writer.failures()
         if len(failures) == n:
             writer.discard()
         if len(failures) == n or (strict and failures):
-            raise _unreadable(samples.name, failures)
-        writer.finish(progress)
+            raise _unreadable(self.samples.name, failures)
 
+    @property
+    def _compiled_for(self) -> int | None:
+        """The batch size for which the network is compiled; whatever is still to do, for equal bits after a crash."""
+        many = len(self.samples.ids) >= COMPILED_FROM
+        return self.batch_size if many and self.card.weights is not None else None
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A sample as the network takes it: (3, height, width) float32, or why there is none."""
+    def _embedded(
+        self, start: int, progress: Progress
+    ) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
+        """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
+        # Seconds of import that a cache that is there already does not need.
+        from finc_eval.embedder import Embedder
 
-    id: str
-    pixels: npt.NDArray[np.float32] | None
-    content: int
-    error: str | None
+        if self._compiled_for:
+            progress("compile the network", 0, 1)
+        embed = Embedder(self.card, self.device, self.precision, self._compiled_for)
+        how, pinned = self.card.preprocessing, embed.device.type == "cuda"
+        with closing(decoded_batches(self.samples, start, self.batch_size, how, self.workers, pinned)) as batches:
+            for batch in batches:
+                yield batch, None if batch.pixels is None else embed(batch.pixels)
 
-
-def _batches(samples: Source, start: int, size: int, how: Preprocessing) -> Generator[list[_Prepared], None, None]:
-    """Yield samples from number `start` on, prepared in threads, `size` at a time."""
-
-    def prepare(sample: Sample) -> _Prepared:
-        if sample.image is None:
-            return _Prepared(sample.id, None, 0, sample.error or "unreadable")
-        return _Prepared(sample.id, preprocess(sample.image, how), fingerprint(sample.image), None)
-
-    with closing(ahead(prepare, samples.images(start))) as prepared:
-        while batch := list(itertools.islice(prepared, size)):
-            yield batch
-
-
-def _embed_batch(batch: list[_Prepared], embed: Embed, card: Card) -> npt.NDArray[np.float32]:
-    """Return (len(batch), dimension) embeddings, zero where a sample is unreadable."""
-    rows = np.zeros((len(batch), card.output.dimension), np.float32)
-    readable = [number for number, item in enumerate(batch) if item.pixels is not None]
-    if not readable:
-        return rows
-    embeddings = embed(np.stack([item.pixels for item in batch if item.pixels is not None]))
-    if embeddings.shape[1:] != rows.shape[1:]:
-        raise FincEvalError(
-            f"card {card.name}: the network gives embeddings of shape {embeddings.shape[1:]}, "
-            f"the card says {card.output.dimension}: correct output.dimension"
-        )
-    rows[readable] = embeddings
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if len(bad):
-        raise FincEvalError(
-            f"the embedding of sample {batch[bad[0]].id} by {card.name} holds NaN or infinity: "
-            "remove the sample, or check the card's preprocessing and the device"
-        )
-    return rows
-
-
-def _embedder(card: Card, device: str | torch.device | None) -> Embed:
-    """Return the card's network as a function of arrays."""
-    # Seconds of import that a cache that is there already does not need.
-    import torch
-
-    from finc_eval.device import default_device
-
-    try:
-        where = torch.device(device) if device else default_device()
-        torch.empty(0, device=where)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise FincEvalError(f'the device "{device}" cannot be used ({reason}): try cpu or cuda') from error
-    backbone = load_backbone(card, where)
-
-    def embed(pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        with torch.inference_mode():
-            rows: npt.NDArray[np.float32] = backbone(torch.from_numpy(pixels).to(where)).float().cpu().numpy()
+    def _rows(self, batch: DecodedBatch, embedded: torch.Tensor | None) -> npt.NDArray[np.float32]:
+        """Return the rows of a whole batch, zero where a sample is unreadable."""
+        width = self.card.output.dimension + sum(output.dimension for output in self.card.extra.values())
+        rows = np.zeros((len(batch.ids), width), np.float32)
+        if embedded is not None:
+            rows[batch.readable] = embedded.cpu().numpy()
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(bad):
+            raise FincEvalError(
+                f"the embedding of sample {batch.ids[bad[0]]} by {self.card.name} holds NaN or infinity: "
+                "remove the sample, or check the card's preprocessing, the precision and the device"
+            )
         return rows
 
-    return embed
+
+def _one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """The same items, each handed on when the next one has been begun: a GPU works while its last rows are written."""
+    before: list[Item] = []
+    for item in items:
+        yield from before
+        before = [item]
+    yield from before
 
 
 def _unreadable(name: str, failures: list[tuple[str, str]]) -> FincEvalError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from finc_eval.cache import EmbeddingCache
+from finc_eval.embeddings import ARRAY_SPACE
 from finc_eval.errors import FincEvalError
 from finc_eval.results import Comparison
 from finc_eval.sketch import Sketch
@@ -26,3 +27,16 @@ def load(path: str | Path) -> Comparison | Sketch | EmbeddingCache:
             return Sketch.load(path)
         case _:
             return EmbeddingCache(path)
+
+
+def extractor_of(path: str | Path) -> str | None:
+    """The name of the extractor behind the embeddings or the sketch in this file; None where it holds neither."""
+    match kind_of(path):
+        case "embeddings":
+            with EmbeddingCache(path) as cache:
+                return cache.extractor
+        case "sketch":
+            space = Sketch.load(path).space
+            return None if space.startswith(ARRAY_SPACE) else space.split("@")[0]
+        case _:
+            return None

@@ -64,16 +64,22 @@ def add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) ->
 
 @contextmanager
 def arithmetic(precision: Precision) -> Iterator[None]:
-    """Float32 products inside the block run in this precision, whatever torch is set to outside."""
-    cuda: Any = torch.backends.cuda.matmul
-    tf32 = precision == "tf32"
-    with _onednn("bf16" if _onednn_is_exact() else "ieee"):
-        if hasattr(cuda, "fp32_precision"):
-            with _attribute(cuda, "fp32_precision", "tf32" if tf32 else "ieee"):
-                yield
-        else:  # torch 2.8
-            with _attribute(cuda, "allow_tf32", tf32):
-                yield
+    """Float32 products and convolutions in the block run in this precision, whatever torch is set to outside."""
+    matmul, cudnn, tf32 = torch.backends.cuda.matmul, torch.backends.cudnn, precision == "tf32"
+    convolutions = getattr(cudnn, "conv", None)
+    with (
+        _onednn("bf16" if _onednn_is_exact() else "ieee"),
+        _cuda(matmul, matmul, tf32),
+        _cuda(convolutions, cudnn, tf32),
+    ):
+        yield
+
+
+def _cuda(backend: Any, of_old: Any, tf32: bool) -> AbstractContextManager[None]:
+    """Whether a backend may round float32 to tf32; torch 2.8 knows only the old name of that switch."""
+    if hasattr(backend, "fp32_precision"):
+        return _attribute(backend, "fp32_precision", "tf32" if tf32 else "ieee")
+    return _attribute(of_old, "allow_tf32", tf32)
 
 
 @cache

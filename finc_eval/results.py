@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from finc_eval.approximation import KernelError
+from finc_eval.cards import Clip
 from finc_eval.documents import Document
 from finc_eval.embeddings import Batch, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
@@ -43,6 +44,7 @@ class SetInfo:
             shown come from the sketch's own sample.
         unreadable: how many samples could not be read.
         unreadable_examples: the first few of them, (id, reason).
+        clip: which frames of a video are a sample; None of images.
     """
 
     name: str
@@ -52,6 +54,7 @@ class SetInfo:
     from_sketch: bool
     unreadable: int = 0
     unreadable_examples: tuple[tuple[str, str], ...] = ()
+    clip: Clip | None = None
 
 
 @dataclass(frozen=True)
@@ -177,8 +180,8 @@ class Comparison(Document):
             "signature": str(self.signature),
             "space": self.space,
             "settings": _plain(self.settings),
-            "gen": _plain(self.gen),
-            "ref": _plain(self.ref),
+            "gen": asdict(self.gen),
+            "ref": asdict(self.ref),
             "kernel_error": None if self.kernel_error is None else _plain(self.kernel_error),
             "copies": None if self.copies is None else _plain(self.copies),
             "warnings": list(self.warnings),
@@ -205,9 +208,11 @@ class Comparison(Document):
         # The page is drawn by the layer above; results know of it only when they are asked for it.
         from finc_eval.report.html import render_report
 
-        for given in (gen_samples, ref_samples):
+        for given, info in ((gen_samples, self.gen), (ref_samples, self.ref)):
             if given is not None:
-                open_source(given)  # what the caller names must be there; what the comparison remembers may be gone
+                open_source(
+                    given, clip=info.clip
+                )  # what the caller names must be there; what the comparison remembers may be gone
         return write_text(path, render_report(self, gen_samples=gen_samples, ref_samples=ref_samples))
 
     def save(self, path: str | Path) -> None:
@@ -288,7 +293,8 @@ def _plain(record: Any) -> dict[str, Any]:
 
 def _set_from_dict(data: dict[str, Any]) -> SetInfo:
     examples = tuple((i, reason) for i, reason in data["unreadable_examples"])
-    return SetInfo(**{**data, "unreadable_examples": examples})
+    clip = data.get("clip")
+    return SetInfo(**{**data, "unreadable_examples": examples, "clip": clip and Clip(**clip)})
 
 
 def _mode_to_dict(mode: Mode) -> dict[str, Any]:

@@ -299,6 +299,7 @@ class Side:
             from_sketch=self.embeddings is None,
             unreadable=len(failures),
             unreadable_examples=tuple((str(i), str(reason)) for i, reason in failures[:EXAMPLES]),
+            clip=cache.clip if cache else None,
         )
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from finc_eval.report.formats import frequency, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from finc_eval.cache_folder import Entry
+    from finc_eval.cards import Card
+    from finc_eval.demo.found import Experiment, Planted
     from finc_eval.demo.run import DemoResult
     from finc_eval.ensemble import Holding, ModelTable
     from finc_eval.modes import Mode
     from finc_eval.releases import Change
     from finc_eval.results import Comparison
     from finc_eval.sweeps import Sweep
+    from finc_eval.weights import WeightState
 
 PIPE_WIDTH = 1000
 """A pipe has no width: rows stay on one line. Tables are as wide as they need to be."""
@@ -62,32 +68,100 @@ def print_comparison(result: Comparison) -> None:
     print(result.signature)
 
 
-def print_planted(result: DemoResult) -> None:
-    """What the demo planted against what was found."""
-    rows = []
-    for planted in result.planted:
-        mode = planted.mode
-        found = "not found" if mode is None else f"{mode.id}, ratio {mode.ratio:.2f}, p {mode.p_value:.0e}"
-        rows.append(
-            [
-                planted.what,
-                f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
-                found,
-                f"{planted.purity:.2f}",
-            ]
-        )
-    copies = result.comparison.copies
-    rows.append(
-        [
-            "exact copies of reference images",
-            f"{result.copies_planted} images",
-            f"{copies.count if copies else 0} images",
-            "",
+def print_caches(entries: Sequence[Entry]) -> None:
+    """The caches of the folder, with what each is made from and whether that is still there."""
+
+    def row(entry: Entry) -> list[str]:
+        gone = " (gone)" if entry.source_is_there is False else ""
+        return [
+            entry.path.name[:12],
+            entry.state,
+            "" if entry.n is None else f"{entry.n} x {entry.dim}",
+            entry.extractor or "",
+            f"{entry.size / 1e6:,.1f}",
+            f"{datetime.fromtimestamp(entry.modified):%Y-%m-%d %H:%M}",
+            entry.note or f"{entry.source or ''}{gone}",
         ]
-    )
-    print()
-    _table("Planted against found", ["planted", "share gen / ref", "found", "purity of top 50"], rows)
+
+    _table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], [row(entry) for entry in entries])
+    print(f"{sum(entry.size for entry in entries) / 1e6:,.1f} MB in {entries[0].path.parent}")
+
+
+def print_extractors(cards: Sequence[Card], weights: Mapping[str, str]) -> None:
+    """The extractors, with the state of their weights by name."""
+
+    def row(card: Card) -> list[str]:
+        state = weights.get(card.name, "none needed")
+        return [card.name, card.takes, str(card.output.dimension), state, card.description.split(". ")[0].rstrip(".")]
+
+    _table("", ["extractor", "takes", "numbers", "weights", "what it is"], [row(card) for card in cards])
+    print("Weights that are missing: finc-eval weights fetch NAME. Any network of timm: --extractor timm:NAME.")
+
+
+def print_card(card: Card) -> None:
+    """A card, section by section."""
+    print(f"{card.name} ({card.digest[:12]})\n\n{card.description}\n\nSource: {card.citation}\n")
+    sections = {
+        "network": card.loader,
+        "weights": card.weights,
+        "clip": card.clip,
+        "preprocessing": card.preprocessing,
+        "output": card.output,
+        **{f"extra {name}": output for name, output in card.extra.items()},
+        "golden": card.golden,
+    }
+    for name, section in sections.items():
+        values = {} if section is None else dataclasses.asdict(section)
+        print(f"{name}: {'none' if section is None else ''}".rstrip())
+        for key, value in values.items():
+            if value not in (None, "", (), {}):
+                print(f"  {key}: {' '.join(map(str, value)) if isinstance(value, tuple) else value}")
+    print("\nWhat people get wrong:")
+    for trap in card.traps:
+        print(f"- {trap}")
+
+
+def print_weights(states: Sequence[WeightState]) -> None:
+    """Weights, whether they are here, and what they are held against."""
+
+    def row(state: WeightState) -> list[str]:
+        size = "" if state.size is None else f"{state.size / 1e6:,.0f}"
+        return [state.name, state.state, size, state.trust, state.licence, str(state.path)]
+
+    _table("", ["extractor", "weights", "MB", "held against", "licence", "file"], [row(state) for state in states])
+
+
+def print_demo(result: DemoResult) -> None:
+    """The comparison of the digits, and of all experiments what was planted against what was found."""
+    print_comparison(result.digits.comparison)
+    copies = result.digits.comparison.copies
+    count = copies.count if copies else 0
+    copied = ["exact copies of reference images", f"{result.copies_planted} images", f"{count} images", "", ""]
+    print_planted(result.digits, copied)
     print("Colouring half of the generated digits also halves its grey ones: the other grey modes are real, too.")
+    for experiment in result.real:
+        print_planted(experiment)
+
+
+def print_planted(experiment: Experiment, *more: list[str]) -> None:
+    """What an experiment planted against what was found."""
+
+    def row(planted: Planted) -> list[str]:
+        mode = planted.mode
+        return [
+            planted.what,
+            f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
+            "not found" if mode is None else f"{mode.id}, ratio {mode.ratio:.2f}, p {mode.p_value:.0e}",
+            f"{planted.purity:.2f}",
+            f"{planted.recall:.2f}",
+        ]
+
+    found = sum(planted.mode is not None for planted in experiment.planted)
+    title = f"{experiment.title}: planted against found"
+    columns = ["planted", "share gen / ref", "found", "purity of top 50", "recall"]
+    print()
+    _table(title, columns, [*map(row, experiment.planted), *more])
+    print(f"{found} of {len(experiment.planted)} planted kinds are found")
 
 
 def print_sweep(sweep: Sweep) -> None:

@@ -2,17 +2,20 @@
 
 from importlib import resources
 
-import numpy as np
 import pytest
 import torch
 
 from finc_eval.backbones import load_backbone
 from finc_eval.cards import available_cards, load_card
 from finc_eval.errors import FincEvalError
-from finc_eval.preprocess import preprocess
 
 PIXELS = (resources.files("finc_eval.extractors") / "pixels.toml").read_text()
-WEIGHTS = '\n[weights]\nfile = "net.pt"\nsha256 = "{}"\nlicence = "MIT"\n'
+WEIGHTS = '\n[weights]\nfile = "{file}"\nsha256 = "{sha256}"\nlicence = "MIT"\n'
+CLIP = '\n[clip]\nframes = 16\nstride = 1\nwindows = 1\nshort = "loop"\n'
+
+
+def weights(file="net.pt", sha256="0" * 64):
+    return WEIGHTS.format(file=file, sha256=sha256)
 
 
 @pytest.fixture
@@ -35,45 +38,26 @@ def message(call, *arguments):
 
 
 @pytest.mark.parametrize("name", available_cards())
-def test_every_card_gives_its_golden_values(name):
+def test_every_card_bears_its_name_and_says_whom_to_cite_and_what_to_beware_of(name):
     card = load_card(name)
-    golden, cpu = card.golden, torch.device("cpu")
     assert card.name == name
-    image = np.random.default_rng(golden.seed).integers(0, 256, golden.shape, dtype=np.uint8)
-    pixels = torch.from_numpy(preprocess(image, card.preprocessing))[None]
-    (embedding,) = load_backbone(card, cpu)(pixels).numpy()
-    assert embedding.shape == (card.output.dimension,)
-    assert np.linalg.norm(embedding) == pytest.approx(golden.norm, rel=golden.tolerance)
-    np.testing.assert_allclose(embedding[: len(golden.first)], golden.first, rtol=golden.tolerance)
+    assert card.citation
+    assert card.traps
+    if card.weights:
+        assert card.weights.licence
+        assert card.weights.urls or card.weights.package
+        assert "/" not in card.weights.file
 
 
-def test_pixels_leaves_mnist_sized_images_as_they_are():
-    image = np.random.default_rng(1).integers(0, 256, (28, 28, 3), dtype=np.uint8)
-    pixels = preprocess(image, load_card("pixels").preprocessing)
-    assert pixels.dtype == np.float32
-    np.testing.assert_array_equal(pixels, image.transpose(2, 0, 1) / np.float32(255))
+def test_no_two_cards_keep_different_weights_under_one_file_name():
+    kept = [load_card(name).weights for name in available_cards()]
+    digests = {(weights.file, weights.sha256) for weights in kept if weights}
+    assert len(digests) == len({file for file, _ in digests})
 
 
-def test_mean_and_deviation_are_in_units_of_scaled_pixels(edited):
-    card = load_card(edited("mean = [0.0, 0.0, 0.0]\nstd = [1.0, 1.0, 1.0]", "mean = [0, 0.5, 1]\nstd = [1, 0.5, 2]"))
-    white = np.full((28, 28, 3), 255, np.uint8)
-    np.testing.assert_allclose(preprocess(white, card.preprocessing)[:, 0, 0], [1, 1, 0])
-
-
-def test_crop_keeps_the_centre_and_squash_keeps_everything(edited):
-    image = np.zeros((56, 168, 3), np.uint8)
-    image[:, 56:112] = 255
-    crop = load_card(edited('"squash"', '"crop"')).preprocessing
-    assert preprocess(image, load_card("pixels").preprocessing).mean() == pytest.approx(1 / 3, abs=0.02)
-    assert preprocess(image, crop).shape == (3, 28, 28)
-    assert preprocess(image, crop)[:, :, 2:-2].min() == 1
-    assert preprocess(image[:57, :91], crop).shape == (3, 28, 28)
-
-
-def test_shrinking_is_antialiased():
-    checkers = np.zeros((280, 280, 3), np.uint8)
-    checkers[::2, ::2] = checkers[1::2, 1::2] = 255
-    assert np.ptp(preprocess(checkers, load_card("pixels").preprocessing)) < 0.05
+def test_the_four_inceptions_are_four_extractors():
+    names = ["inception-fid", "inception-fid-clean", "inception-fid-legacy-pytorch", "inception-tv"]
+    assert len({load_card(name).digest for name in names}) == 4
 
 
 def test_the_digest_follows_what_changes_the_numbers_and_not_the_prose(edited):
@@ -85,15 +69,28 @@ def test_the_digest_follows_what_changes_the_numbers_and_not_the_prose(edited):
         load_card(edited('"bicubic"', '"lanczos"')).digest,
         load_card(edited("= 2352", "= 2353")).digest,
         load_card(edited('kind = "pixels"', 'kind = "other"')).digest,
-        load_card(edited(more=WEIGHTS.format("0" * 64))).digest,
-        load_card(edited(more=WEIGHTS.format("1" * 64))).digest,
+        load_card(edited(more='\n[extra.logits]\nlayer = "head"\npooling = "none"\ndimension = 10\n')).digest,
+        load_card(edited(more=weights())).digest,
+        load_card(edited(more=weights(sha256="1" * 64))).digest,
     ]
-    assert len({digest, *others}) == 6
+    assert len({digest, *others}) == 7
+
+
+def test_where_the_weights_lie_is_no_part_of_the_digest(edited):
+    digest = load_card(edited(more=weights("net.pt"))).digest
+    assert load_card(edited(more=weights("./other.pt"))).digest == digest
 
 
 def test_golden_values_may_be_left_out(tmp_path):
     (tmp_path / "card.toml").write_text(PIXELS[: PIXELS.index("[golden]")])
     assert load_card(tmp_path / "card.toml").golden is None
+
+
+def test_weights_may_lie_beside_the_users_card(edited, tmp_path):
+    assert load_card(edited(more=weights("./net.pt"))).weights.file == str(tmp_path / "net.pt")
+    assert load_card(edited(more=weights("nets/net.pt"))).weights.file == str(tmp_path / "nets" / "net.pt")
+    assert load_card(edited(more=weights("/nets/net.pt"))).weights.file == "/nets/net.pt"
+    assert load_card(edited(more=weights("net.pt"))).weights.file == "net.pt"
 
 
 def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
@@ -116,8 +113,17 @@ def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
         ("[28, 28]", "[28, 0]", '"preprocessing.size" must be positive'),
         ("[28, 28]", "28", '"preprocessing.size" must be a list of 2 integers, got 28'),
         ('"bicubic"', '"cubic"', """must be "bicubic" or "bilinear" or "lanczos", got 'cubic\'"""),
-        ("antialias = true", "antialias = false", '"preprocessing.antialias" must be true, got False'),
+        (
+            "antialias = true",
+            "antialias = false",
+            '"preprocessing.antialias" must be true with method = "pil", got false',
+        ),
+        ('"uint8"', '"none"', '"preprocessing.rounding" must be "uint8" with method = "pil", got "none"'),
+        ('"pil"', '"tensorflow1"', '"preprocessing.interpolation" must be "bilinear" with method = "tensorflow1"'),
+        ("[0.0, 1.0]", "[1.0, 0.0]", '"preprocessing.range" must be a lower and a higher value, got [1.0, 0.0]'),
+        ('geometry = "squash"', 'geometry = "crop"\ncrop_fraction = 1.5', "must be above 0 and at most 1, got 1.5"),
         ("std = [1.0, 1.0, 1.0]", "std = [1, 0, 1]", '"preprocessing.std" must be positive'),
+        ("shape = [37, 41, 3]", "shape = [37, 41]", '"golden.shape" must be [height, width, 3], got [37, 41]'),
         ("[loader]", "[loader", "is no valid TOML"),
     ],
 )
@@ -125,8 +131,27 @@ def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, wo
     assert words in message(load_card, edited(old, new))
 
 
-def test_weights_need_a_sha256(edited):
-    assert '"weights.sha256" must be 64' in message(load_card, edited(more=WEIGHTS.format("abc")))
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (weights(sha256="abc"), "\"weights.sha256\" must be 8 to 64 lower-case hex digits, got 'abc'"),
+        (weights(sha256="A" * 64), "must be 8 to 64 lower-case hex digits"),
+        (weights() + 'urls = ["ftp://a/b"]\n', "must begin with https://, http:// or file://, got 'ftp://a/b'"),
+        (weights() + 'package = "../x"\n', '"weights.package" must be an import name and folders'),
+        ('\n[extra.Logits]\nlayer = "head"\npooling = "none"\ndimension = 2\n', "lower-case letters, digits"),
+        (
+            '\n[extra.a]\nlayer = "head"\npooling = "none"\ndimension = 0\n',
+            '"extra.a.dimension" must be positive, got 0',
+        ),
+        ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "is no valid TOML"),
+        (CLIP.replace("16", "0"), '"clip.frames" must be at least 1, got 0'),
+        (CLIP.replace("windows = 1", "windows = -2"), '"clip.windows" must be at least 1, got -2'),
+        (CLIP + "fps = 0.0\n", '"clip.fps" must be positive, got 0.0'),
+        (CLIP, '"golden.shape" must be [frames, height, width, 3], got [37, 41, 3]'),
+    ],
+)
+def test_tables_that_make_no_sense_are_refused(edited, more, words):
+    assert words in message(load_card, edited(more=more))
 
 
 def test_a_missing_card_file_is_named(tmp_path):
@@ -139,5 +164,21 @@ def test_an_unknown_loader_is_refused(edited):
 
 
 def test_pixels_refuses_weights_it_would_not_use(edited):
-    card = load_card(edited(more=WEIGHTS.format("0" * 64)))
+    card = load_card(edited(more=weights()))
     assert "takes no weights" in message(load_backbone, card, torch.device("cpu"))
+
+
+def test_any_network_of_timm_has_a_card_as_timm_configures_it():
+    card = load_card("timm:resnet18")
+    assert card.name == "timm:resnet18.a1_in1k"
+    assert card.preprocessing.size == (224, 224)
+    assert (card.preprocessing.geometry, card.preprocessing.crop_fraction) == ("crop", 0.95)
+    assert (card.output.layer, card.output.dimension, card.extra["head"].dimension) == ("pool", 512, 1000)
+    assert card.weights.urls == ("https://huggingface.co/timm/resnet18.a1_in1k/resolve/main/model.safetensors",)
+    assert card.digest == load_card("timm:resnet18.a1_in1k").digest
+
+
+@pytest.mark.parametrize("name", ["resnet18.a1_in1", "resnet18_a1_in1k"])
+def test_a_network_timm_has_no_weights_of_is_refused_with_the_nearest(name):
+    text = message(load_card, f"timm:{name}")
+    assert f'has no trained weights of "{name}" (did you mean "resnet18.' in text

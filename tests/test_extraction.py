@@ -10,21 +10,26 @@ from importlib import import_module, resources
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from finc_eval import cache_writer
-from finc_eval.backbones import LOADERS
 from finc_eval.cache import EmbeddingCache
 from finc_eval.cache_writer import part_of
 from finc_eval.cards import load_card
 from finc_eval.errors import FincEvalError
-from finc_eval.preprocess import preprocess
+from finc_eval.preprocess import resized
 from finc_eval.samples import fingerprint
 
-extract_module = import_module("finc_eval.extraction")
-extract = extract_module.extract
+extraction = import_module("finc_eval.extraction")
+
+
+def extract(source, extractor="pixels", out=None, **options):
+    return extraction.extract(source, extractor, out, **options)
+
 
 N, BATCH = 40, 8
+ROUNDING = 2e-7
 CHILD = """
 import os, pathlib, signal, sys
 import finc_eval.cache_writer
@@ -54,7 +59,7 @@ if target == "fsync":
     os.fsync = killing(os.fsync)
 if target == "unlink":
     pathlib.Path.unlink = killing(pathlib.Path.unlink)
-extract(source, out=out, batch_size=8, progress=progress)
+extract(source, "pixels", out=out, batch_size=8, progress=progress)
 """
 
 
@@ -121,24 +126,26 @@ def test_folder_zip_npz_and_array_give_the_same_embeddings(tmp_path, folder, ima
     caches = [extract(source, out=tmp_path / f"{number}.h5") for number, source in enumerate(sources)]
     expected = images.transpose(0, 3, 1, 2).reshape(N, -1) / np.float32(255)
     for cache, source in zip(caches, [*map(str, sources[:3]), "array"], strict=True):
-        np.testing.assert_array_equal(cache, expected)
+        np.testing.assert_allclose(cache, expected, rtol=ROUNDING)
+        np.testing.assert_array_equal(cache, caches[0])
         assert cache.content.tolist() == [fingerprint(image) for image in images]
         assert (cache.source, cache.extractor, cache.dim) == (source, "pixels", 2352)
-        assert cache.card_digest == load_card("pixels").digest
+        assert cache.recipe["loader"]["kind"] == "pixels"
     assert caches[0].ids == [f"{number:03}.png" for number in range(N)]
 
 
-def test_embeddings_do_not_depend_on_the_batch_size(tmp_path, images):
-    sizes = (1, 7, 64)
-    caches = [extract(images, out=tmp_path / f"{size}.h5", batch_size=size) for size in sizes]
+def test_embeddings_depend_on_neither_batch_size_nor_workers(tmp_path, images):
+    ways = ((1, 1), (7, 3), (64, 8))
+    caches = [extract(images, out=tmp_path / f"{size}.h5", batch_size=size, workers=workers) for size, workers in ways]
     for cache in caches[1:]:
         np.testing.assert_array_equal(cache, caches[0])
 
 
 def test_other_sizes_are_resized_as_the_card_says(images):
     large = np.repeat(np.repeat(images[:3], 2, axis=1), 3, axis=2)
-    expected = [preprocess(image, load_card("pixels").preprocessing).ravel() for image in large]
-    np.testing.assert_array_equal(extract(large), expected)
+    small = [resized(image, load_card("pixels").preprocessing) for image in large]
+    expected = np.stack(small).transpose(0, 3, 1, 2).reshape(3, -1) / np.float32(255)
+    np.testing.assert_allclose(extract(large), expected, rtol=ROUNDING)
 
 
 def test_unreadable_samples_are_recorded(broken_folder):
@@ -152,7 +159,7 @@ def test_unreadable_samples_are_recorded(broken_folder):
     assert cache.ids == [f"{number:03}.png" for number in kept]
     image = np.asarray(Image.open(broken_folder / "012.png"))
     row = cache[cache.ids.index("012.png")]
-    np.testing.assert_array_equal(row, (image.transpose(2, 0, 1) / np.float32(255)).ravel())
+    np.testing.assert_allclose(row, (image.transpose(2, 0, 1) / np.float32(255)).ravel(), rtol=ROUNDING)
 
 
 def test_strict_refuses_unreadable_samples_and_leaves_no_cache(tmp_path, broken_folder):
@@ -182,7 +189,7 @@ def test_the_same_samples_are_not_extracted_again(tmp_path, folder, images, monk
     assert first.path == tmp_path / "default" / f"{first.key}.h5"
     written = first.path.stat().st_mtime_ns
     shutil.copytree(folder, tmp_path / "another name")
-    monkeypatch.setattr(extract_module, "_embedder", None)
+    monkeypatch.setattr(extraction._Job, "_embedded", None)
     for source in (folder, tmp_path / "another name"):
         steps = Steps()
         assert extract(source, progress=steps).path == first.path
@@ -220,27 +227,67 @@ def test_other_peoples_files_are_never_overwritten(tmp_path, images):
     assert (tmp_path / "thesis.h5").read_text() == "years of work"
 
 
+class Network(torch.nn.Module):
+    """The pixels, with what `spoil` does to them."""
+
+    def __init__(self, spoil):
+        super().__init__()
+        self.spoil, self.calls = spoil, 0
+
+    def forward(self, batch):
+        self.calls += 1
+        return {"input": self.spoil(batch.flatten(1).clone(), self.calls)}
+
+
+@pytest.fixture
+def network(monkeypatch):
+    """Put another network in the place of that of pixels."""
+
+    def put(spoil):
+        made = Network(spoil)
+        monkeypatch.setattr("finc_eval.embedder.load_backbone", lambda card, device, weights: made)
+        return made
+
+    return put
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_embeddings_that_are_not_finite_are_refused_with_their_sample(folder, monkeypatch, value):
-    def load(card, device):
-        calls = []
+def test_embeddings_that_are_not_finite_are_refused_with_their_sample(folder, network, value):
+    def spoil(rows, call):
+        rows[3 if call == 2 else len(rows) :, 100] = value
+        return rows
 
-        def backbone(images):
-            calls.append(images)
-            rows = images.flatten(1).clone()
-            rows[3 if len(calls) == 2 else len(rows) :, 100] = value
-            return rows
-
-        return backbone
-
-    monkeypatch.setitem(LOADERS, "pixels", load)
+    network(spoil)
     text = message(extract, folder, batch_size=BATCH)
     assert "the embedding of sample 011.png by pixels holds NaN or infinity" in text
 
 
-def test_a_network_of_another_dimension_than_its_card_is_refused(images, monkeypatch):
-    monkeypatch.setitem(LOADERS, "pixels", lambda card, device: lambda images: images.flatten(1)[:, :7])
-    assert "gives embeddings of shape (7,), the card says 2352" in message(extract, images)
+def test_a_network_of_another_dimension_than_its_card_is_refused(images, network):
+    network(lambda rows, call: rows[:, :7])
+    assert "gives input of shape (7,), the card says 2352: correct output.dimension" in message(extract, images)
+
+
+def test_a_batch_that_does_not_fit_is_halved_until_it_does(images, network):
+    sizes = []
+
+    def hungry(rows, call):
+        sizes.append(len(rows))
+        if len(rows) > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return rows
+
+    network(hungry)
+    expected = images.transpose(0, 3, 1, 2).reshape(N, -1) / np.float32(255)
+    np.testing.assert_allclose(extract(images, batch_size=32), expected, rtol=ROUNDING)
+    assert sizes == [32, 16, 8, *[4] * 10]
+
+
+def test_a_device_without_room_for_one_sample_is_named(images, network):
+    def starved(rows, call):
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried")
+
+    network(starved)
+    assert "cpu has too little memory for one sample of pixels" in message(extract, images)
 
 
 def test_a_users_card_is_another_key(tmp_path, images):
@@ -257,6 +304,8 @@ def test_a_users_card_is_another_key(tmp_path, images):
     ("options", "words"),
     [
         ({"batch_size": 0}, "the batch size must be at least 1, got 0"),
+        ({"workers": 0}, "the number of workers must be at least 1, got 0"),
+        ({"precision": "float8"}, "the precision of a network must be one of float32, bfloat16, float16, got 'float8'"),
         ({"device": "cuda:99"}, 'the device "cuda:99" cannot be used'),
         ({"device": "gpu"}, 'the device "gpu" cannot be used'),
         ({"extractor": "pixel"}, 'did you mean "pixels"?'),
@@ -348,7 +397,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(tmp_path, images):
     np.savez(tmp_path / "set.npz", images)
     extract(tmp_path / "set.npz", out=out)
     code = (
-        "import sys; from finc_eval.extraction import extract; extract(sys.argv[1], out=sys.argv[2]);"
+        "import sys; from finc_eval.extraction import extract; extract(sys.argv[1], 'pixels', out=sys.argv[2]);"
         "print(sorted({'torch', 'torchvision', 'timm', 'faiss', 'rich'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "set.npz"), str(out)]

@@ -1,9 +1,12 @@
 """The report: what it says, that it says nothing else, and that it loads nothing."""
 
+import base64
 import hashlib
+import io
 import os
 import re
 import sys
+import weakref
 from dataclasses import replace
 from math import inf
 
@@ -13,12 +16,14 @@ import pytest
 from _pages import BREAKOUT, HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, noise, pixels
 from PIL import Image, ImageDraw
 
+from finc_eval.cards import Clip
 from finc_eval.feature_maps import CosineFeatures
 from finc_eval.report.formats import frequency, p_value, percent, ratio
 from finc_eval.report.html import render_fragment, render_report, summary, titles
 from finc_eval.report.plots import spectrum_svg
-from finc_eval.report.thumbnails import read_thumbnails, thumbnail
+from finc_eval.report.thumbnails import preview, read_thumbnails, thumbnail
 from finc_eval.results import Copies, SetInfo, Settings
+from finc_eval.samples import Sample
 from finc_eval.signature import Signature
 
 # --- untrusted text -----------------------------------------------------------------------------------------
@@ -186,22 +191,89 @@ def test_the_smaller_encoding_is_taken():
     assert thumbnail(noise(3, 1, 80)[0]).uri.startswith("data:image/webp")
 
 
-def test_only_the_samples_shown_are_read_and_few_at_a_time(monkeypatch):
-    asked = []
+def test_only_the_samples_shown_are_read_and_none_is_kept(monkeypatch):
+    asked, read = [], []
 
     class Recorder:
         ids = tuple(str(i) for i in range(10_000))
         name = "recorder"
 
-        def read(self, ids):
-            asked.append(list(ids))
-            return {i: noise(1, 1)[0] for i in ids}
+        def take(self, numbers):
+            for number in numbers:
+                asked.append(number)
+                image = noise(1, 1)[0].copy()
+                read.append(weakref.ref(image))
+                assert sum(reference() is not None for reference in read) <= 2
+                yield Sample(str(number), image)
 
-    monkeypatch.setattr("finc_eval.report.thumbnails.open_source", lambda source: Recorder())
+    monkeypatch.setattr("finc_eval.report.thumbnails.open_source", lambda source, clip: Recorder())
     found, note = read_thumbnails("the set", "x", [str(i) for i in range(0, 2000, 10)], "samples")
     assert note is None and len(found) == 200
-    assert sorted(int(i) for chunk in asked for i in chunk) == list(range(0, 2000, 10))
-    assert max(map(len, asked)) <= 64
+    assert asked == list(range(0, 2000, 10))
+
+
+def moving(frames, height, width):
+    """A bright square that crosses a dim gradient."""
+    clip = np.empty((frames, height, width, 3), np.uint8)
+    clip[:] = np.linspace(0, 90, width)[:, None]
+    for number, frame in enumerate(clip):
+        left = number * (width - 8) // max(1, frames - 1)
+        frame[height // 3 : height // 3 + 8, left : left + 8] = 250
+    return clip
+
+
+def played(uri):
+    """Frames of an animated WebP, their durations in ms, and how often it plays (0: for ever)."""
+    assert uri.startswith("data:image/webp;base64,")
+    with Image.open(io.BytesIO(base64.b64decode(uri.split(",", 1)[1], validate=True))) as image:
+        frames, durations = [], []
+        for number in range(image.n_frames):
+            image.seek(number)
+            frames.append(np.asarray(image.convert("RGB"), int))
+            durations.append(image.info["duration"])
+        return np.stack(frames), durations, image.info["loop"]
+
+
+def test_a_clip_becomes_a_preview_that_plays_for_ever():
+    clip = moving(40, 120, 160)
+    picture = preview(clip, fps=8.0)
+    frames, durations, loop = played(picture.uri)
+    assert (picture.width, picture.height) == (96, 72) and frames.shape == (16, 72, 96, 3) and loop == 0
+    # Forty frames at 8 a second last five seconds.
+    assert abs(sum(durations) - 5000) <= 16
+    shown = clip[np.linspace(0, 39, 16).round().astype(int)]
+    expected = [np.asarray(Image.fromarray(f).resize((96, 72), Image.Resampling.LANCZOS), int) for f in shown]
+    assert np.abs(frames - expected).mean() < 4
+
+
+def test_a_small_clip_stays_as_it_is_and_a_fast_one_is_slowed_down():
+    clip = noise(5, 4, 28)
+    frames, durations, _ = played(preview(clip, fps=60.0).uri)
+    np.testing.assert_array_equal(frames, clip)
+    assert durations == [250] * 4
+
+
+def test_previews_of_real_clips_are_small(assets):
+    found, note = read_thumbnails(
+        "the set", assets / "clips", [p.name for p in (assets / "clips").iterdir()], "samples", Clip(16, 4, 1, "loop")
+    )
+    sizes = [len(picture.uri) for picture in found.values()]
+    assert note is None and len(sizes) == 12
+    assert np.mean(sizes) < 28_000 and max(sizes) < 40_000
+
+
+def test_a_report_shows_clips_by_the_policy_they_were_embedded_with(tmp_path):
+    clips = np.stack([moving(20, 28, width) for width in [28] * 20])
+    clips[:, :, 0, 0, 0] = np.arange(20)[:, None]
+    np.savez(tmp_path / "gen.npz", clips)
+    found, note = read_thumbnails("the set", tmp_path / "gen.npz", ["3#1", "19#0"], "samples", Clip(8, 2, 2, "refuse"))
+    assert note is None and list(found) == ["3#1", "19#0"]
+    frames, durations, _ = played(found["3#1"].uri)
+    np.testing.assert_array_equal(frames, clips[3, 5::2])
+    # Eight frames, every second of 25 a second, would last 0.64 s.
+    assert durations == [125] * 8
+    image = found["19#0"]
+    assert (image.width, image.height, image.is_small) == (28, 28, True)
 
 
 def test_without_samples_tiles_bear_ids_and_a_sentence_says_why(tmp_path):

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import torch
 
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError
 
-if TYPE_CHECKING:
-    import torch
+
+class Pixels(torch.nn.Module):
+    """(n, 3, height, width) -> (n, 3 * height * width), in channel, row, column order."""
+
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The pixels, as the output "input"."""
+        return {"input": images.flatten(1)}
 
 
-def load(card: Card, device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return the map (n, 3, height, width) -> (n, 3 * height * width), in channel, row, column order."""
+def load(card: Card, weights: Path | None) -> Pixels:
+    """The network that does nothing."""
     if card.weights is not None:
         raise FincEvalError(f"card {card.name}: the loader pixels takes no weights: remove that table")
-    return lambda images: images.flatten(1)
+    return Pixels()

@@ -174,6 +174,6 @@ def _pictures(
     """Thumbnails of both sets, and a sentence for each set that lacks some."""
     gen = comparison.gen.source if gen_samples is None else gen_samples
     ref = comparison.ref.source if ref_samples is None else ref_samples
-    gen_pictures, gen_note = read_thumbnails("the generated set", gen, shown["gen"], "gen_samples")
-    ref_pictures, ref_note = read_thumbnails("the reference set", ref, shown["ref"], "ref_samples")
+    gen_pictures, gen_note = read_thumbnails("the generated set", gen, shown["gen"], "gen_samples", comparison.gen.clip)
+    ref_pictures, ref_note = read_thumbnails("the reference set", ref, shown["ref"], "ref_samples", comparison.ref.clip)
     return {"gen": gen_pictures, "ref": ref_pictures}, [note for note in (gen_note, ref_note) if note]

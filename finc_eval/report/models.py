@@ -80,6 +80,6 @@ def _pictures(table: ModelTable, samples: Mapping[str, Samples]) -> tuple[dict[s
     for label, info in table.sets.items():
         shown = [name for mode in table.modes if mode.owner == label for name in mode.holdings[label].top_ids[:SHOWN]]
         source = samples.get(label, info.source)
-        pictures[label], note = read_thumbnails(label, source, shown, f"samples={{{label!r}: …}}")
+        pictures[label], note = read_thumbnails(label, source, shown, f"samples={{{label!r}: …}}", info.clip)
         notes += [note] if note else []
     return pictures, notes

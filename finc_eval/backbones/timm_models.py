@@ -1,0 +1,74 @@
+"""Any network of timm (https://github.com/huggingface/pytorch-image-models)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from finc_eval.backbones.tensors import filled
+from finc_eval.cards import Card
+from finc_eval.errors import FincEvalError, did_you_mean
+
+
+class TimmNetwork(torch.nn.Module):
+    """(n, 3, height, width) -> by name, (n, d) each.
+
+    "pool": the features after the network's own pooling and norm; "cls": the class token after the last norm, where the
+    network is a transformer that has one; "head": what its last layer makes of "pool", where it has one: the logits of
+    a classifier, the projection into the space shared with text for CLIP.
+    """
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The outputs of a batch."""
+        features = self.network.forward_features(images)
+        outputs = {"pool": self.network.forward_head(features, pre_logits=True)}
+        if getattr(self.network, "cls_token", None) is not None and features.ndim == 3:
+            outputs["cls"] = features[:, 0]
+        if self.network.num_classes > 0:
+            outputs["head"] = self.network.forward_head(features)
+        return outputs
+
+
+def build(card: Card) -> TimmNetwork:
+    """The card's network with random weights, in evaluation mode.
+
+    Raises:
+        FincEvalError: timm has no such network, or refuses the card's options.
+    """
+    return TimmNetwork(_create(card)).requires_grad_(False).eval()
+
+
+def load(card: Card, weights: Path | None) -> TimmNetwork:
+    """The card's network with its weights.
+
+    Raises:
+        FincEvalError: as `build`, or the weights are not the network's.
+    """
+    return TimmNetwork(filled(_create(card), card, weights)).requires_grad_(False).eval()
+
+
+def _create(card: Card) -> torch.nn.Module:
+    import timm
+
+    model = card.loader.model
+    if not timm.is_model(model):
+        known = timm.list_models()
+        near = did_you_mean(model, known) or did_you_mean(model.partition(".")[0], known)
+        raise FincEvalError(
+            f'card {card.name}: timm {timm.__version__} has no network "{model}"{near}: '
+            "correct loader.model, or install another version of timm"
+        )
+    try:
+        options: dict[str, Any] = dict(card.loader.options)
+        network: torch.nn.Module = timm.create_model(model, pretrained=False, **options)
+    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+        raise FincEvalError(
+            f"card {card.name}: timm cannot make {model} with {card.loader.options} ({error}): correct loader.options"
+        ) from error
+    return network

@@ -1,0 +1,67 @@
+"""Any image network of torchvision that ends in a linear layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from finc_eval.backbones.tensors import filled
+from finc_eval.cards import Card
+from finc_eval.errors import FincEvalError, did_you_mean
+
+
+class TorchvisionNetwork(torch.nn.Module):
+    """(n, 3, height, width) -> by name, (n, d) each: "pool" goes into the last linear layer, "head" comes out of it."""
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        name = [name for name, module in network.named_modules() if isinstance(module, torch.nn.Linear)][-1]
+        self.head = network.get_submodule(name)
+        network.set_submodule(name, torch.nn.Identity())
+        self.trunk = network
+
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The outputs of a batch."""
+        pool = self.trunk(images)
+        return {"pool": pool, "head": self.head(pool)}
+
+
+def build(card: Card) -> TorchvisionNetwork:
+    """The card's network with random weights, in evaluation mode.
+
+    Raises:
+        FincEvalError: torchvision has no such network, or refuses the card's options.
+    """
+    return TorchvisionNetwork(_create(card)).requires_grad_(False).eval()
+
+
+def load(card: Card, weights: Path | None) -> TorchvisionNetwork:
+    """The card's network with its weights.
+
+    Raises:
+        FincEvalError: as `build`, or the weights are not the network's.
+    """
+    return TorchvisionNetwork(filled(_create(card), card, weights)).requires_grad_(False).eval()
+
+
+def _create(card: Card) -> torch.nn.Module:
+    import torchvision
+
+    model = card.loader.model
+    known = torchvision.models.list_models(module=torchvision.models)
+    if model not in known:
+        raise FincEvalError(
+            f'card {card.name}: torchvision {torchvision.__version__} has no image network "{model}"'
+            f"{did_you_mean(model, known)}: correct loader.model"
+        )
+    try:
+        network: torch.nn.Module = torchvision.models.get_model(model, weights=None, **card.loader.options)
+    except (TypeError, ValueError) as error:
+        raise FincEvalError(
+            f"card {card.name}: torchvision cannot make {model} with {card.loader.options} ({error}): "
+            "correct loader.options"
+        ) from error
+    if not any(isinstance(module, torch.nn.Linear) for module in network.modules()):
+        raise FincEvalError(f"card {card.name}: {model} has no linear layer to take features before: choose another")
+    return network

@@ -1,0 +1,156 @@
+"""The options that verbs share, and how their texts are read."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from finc_eval.cards import DEFAULT_EXTRACTOR
+from finc_eval.errors import FincEvalError
+from finc_eval.progress import Progress
+
+if TYPE_CHECKING:
+    from finc_eval.cache import EmbeddingCache
+    from finc_eval.products import Precision
+    from finc_eval.sides import Kernel, Sketching
+
+Extractor = Annotated[
+    str | None,
+    typer.Option(
+        help=f"What turns samples into embeddings: a name of finc-eval extractors list, timm:NAME, or the path of your "
+        f"own card ending in .toml. When left out, that of an .h5 file given beside, or else {DEFAULT_EXTRACTOR}."
+    ),
+]
+Count = Annotated[
+    int | None, typer.Option("--n", help="Take only so many samples of the set, a seeded subset; fewer are an error.")
+]
+SubsetSeed = Annotated[int, typer.Option("--subset-seed", help="Seed of the subset that --n takes.")]
+NetworkPrecisionName = Annotated[
+    str,
+    typer.Option(
+        metavar="float32|bfloat16|float16",
+        help="Arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs.",
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Unreadable samples are an error, not a note.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; CUDA if there is one when left out.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout instead of a table.")]
+Sigma = Annotated[
+    float | None,
+    typer.Option(help="Bandwidth of the Gaussian kernel; half the reference's median distance when left out."),
+]
+KernelName = Annotated[
+    str,
+    typer.Option(
+        metavar="gaussian|cosine",
+        help="gaussian tells kinds apart by their distance, at the scale of sigma; cosine by their angle alone, and is "
+        "exact, with neither bandwidth nor frequencies.",
+    ),
+]
+Features = Annotated[
+    str,
+    typer.Option(
+        metavar="N|auto",
+        help="Number of random frequencies: more is more exact, and slower. auto takes 1000, 2000 or 4000, the first "
+        "whose measured error of the kernel is within 0.01.",
+    ),
+]
+PrecisionName = Annotated[
+    str,
+    typer.Option(
+        metavar="float32|tf32|bfloat16|float64",
+        help="How features enter the covariances: tf32 and bfloat16 are faster on GPUs and coarser, float64 is slower.",
+    ),
+]
+Gen = Annotated[
+    str, typer.Option(help="The generated set: a folder, .zip or .npz of images, or an .h5 of extract or sketch.")
+]
+Ref = Annotated[str, typer.Option(help="The reference set, likewise.")]
+Modes = Annotated[int, typer.Option(help="How many modes of each role at most.")]
+Raw = Annotated[bool, typer.Option("--raw", help="The paper's raw eigenvectors, without the varimax rotation.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random frequencies.")]
+
+
+def sketching_options(
+    kernel: str, sigma: float | None, features: int | Literal["auto"], seed: int, precision: str, device: str | None
+) -> Sketching:
+    """The options of a feature map, checked before any work is done."""
+    from finc_eval.sides import Sketching
+
+    return Sketching(cast("Kernel", kernel), sigma, features, seed, cast("Precision", precision), device=device)
+
+
+def feature_count(text: str) -> int | Literal["auto"]:
+    """The number in "2000", or "auto"."""
+    if text == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise FincEvalError(f"--features must be a whole number or auto, got {text!r}") from None
+
+
+def listed_numbers(text: str) -> list[float]:
+    """The numbers in "1,2,5"."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 < value < inf for value in found):
+        raise FincEvalError(f"--values must be positive numbers separated by commas, such as 1,2,5, got {text!r}")
+    return found
+
+
+def named_sets(arguments: list[str]) -> dict[str, str]:
+    """Sets by name, from NAME=PATH."""
+    sets: dict[str, str] = {}
+    for argument in arguments:
+        name, _, path = argument.partition("=")
+        if not name or not path:
+            raise FincEvalError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
+        if name in sets:
+            raise FincEvalError(f"two models are called {name!r}: give each a name of its own")
+        sets[name] = path
+    return sets
+
+
+def twin_of(page: Path) -> Path:
+    """Where the JSON twin of a page lies."""
+    from finc_eval.storage import kind_of
+
+    twin = page.with_suffix(".json")
+    if twin == page:
+        raise FincEvalError(f"{page} is the name of the JSON twin: call the page {page.stem}.html")
+    if kind_of(page) is not None:
+        raise FincEvalError(f"{page} is a finc-eval file, no page: it is not overwritten, choose another name")
+    return twin
+
+
+def all_embedded(
+    sources: dict[str, str], extractor: str | None, strict: bool, device: str | None, progress: Progress
+) -> dict[str, EmbeddingCache | str]:
+    """Every set as a cache, or as the path of the embeddings or the sketch that it is already."""
+    from finc_eval.files import extractor_of
+
+    made = [extractor_of(source) for source in sources.values()]
+    chosen = extractor or next((name for name in made if name), DEFAULT_EXTRACTOR)
+    return {label: embedded(label, source, chosen, strict, device, progress) for label, source in sources.items()}
+
+
+def embedded(
+    label: str, source: str, extractor: str, strict: bool, device: str | None, progress: Progress
+) -> EmbeddingCache | str:
+    """The path of embeddings or a sketch as it is; anything else is embedded first."""
+    from finc_eval.extraction import extract
+    from finc_eval.storage import kind_of
+
+    if Path(source).is_file() and kind_of(source) is not None:
+        return source
+
+    def labelled(stage: str, done: int, total: int) -> None:
+        progress(f"{stage} {label}", done, total)
+
+    return extract(source, extractor, strict=strict, device=device, progress=labelled)

@@ -1,0 +1,183 @@
+"""Sets in which every sample is an encoded image file: folders and zips."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from finc_eval.errors import FincEvalError
+from finc_eval.samples.annotations import ANNOTATION_FILES, Annotations, beside, of_folders
+from finc_eval.samples.images import IMAGE_SUFFIXES, decode
+from finc_eval.samples.source import RandomAccessSource, Sample, failure_digest, reason
+
+HASH_CHUNK = 1 << 20
+
+VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
+
+
+class FileSource(RandomAccessSource):
+    """A set in which every sample is an encoded file."""
+
+    @abstractmethod
+    def open(self, number: int) -> IO[bytes]:
+        """Open the file of one sample."""
+
+    def sample(self, number: int) -> Sample:
+        name = self.ids[number]
+        try:
+            with self.open(number) as stream:
+                pixels, traits = decode(stream)
+                # Pillow stops where the picture ends; a zip checks its sum where the file ends.
+                while stream.read(HASH_CHUNK):
+                    pass
+        except MemoryError:
+            raise
+        except Exception as error:  # Pillow's readers raise almost anything on damaged bytes
+            return Sample(name, None, reason(error))
+        return Sample(name, pixels, None, traits)
+
+    def content(self, number: int) -> bytes:
+        digest = hashlib.blake2b(digest_size=32)
+        try:
+            with self.open(number) as stream:
+                while chunk := stream.read(HASH_CHUNK):
+                    digest.update(chunk)
+        except MemoryError:
+            raise
+        except Exception as error:  # as zipfile's readers do
+            return failure_digest(reason(error))
+        return digest.digest()
+
+
+class FolderSource(FileSource):
+    """The images in a folder and the folders in it; ids are relative paths with forward slashes."""
+
+    kind = "folder"
+
+    def __init__(self, path: Path, ids: list[str], ignored: dict[str, int]) -> None:
+        """Take the images that `sort_out` found in a folder."""
+        self._root = path.resolve()
+        annotations = _annotations(ids, path, lambda name: (self._root / name).read_bytes())
+        super().__init__(str(self._root), ids, ignored, *annotations)
+
+    def open(self, number: int) -> IO[bytes]:
+        return (self._root / self.ids[number]).open("rb")
+
+
+class ZipSource(FileSource):
+    """The images in a zip file, at any depth; ids are member names."""
+
+    kind = "zip"
+
+    def __init__(self, path: Path) -> None:
+        self._zip = SharedZip(path)
+        names = {info.filename for info in self._zip.archive.infolist() if not info.is_dir()}
+        ids, ignored = sort_out(name for name in names if not is_hidden(PurePosixPath(name)))
+        if not ids:
+            raise no_images(path, ignored)
+        annotations = _annotations(ids, path, self._zip.archive.read)
+        super().__init__(str(path.resolve()), ids, ignored, *annotations)
+
+    def open(self, number: int) -> IO[bytes]:
+        return self._zip.archive.open(self.ids[number])
+
+
+class SharedZip:
+    """A zip file for use in many threads and processes: every process opens it for itself.
+
+    A handle inherited by a fork would share its place in the file with the parent's.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._archive = open_zip(path)
+        self._owner = os.getpid()
+
+    @property
+    def archive(self) -> zipfile.ZipFile:
+        """The open file, of this process."""
+        if self._owner != os.getpid():
+            self._archive = open_zip(self._path)
+            self._owner = os.getpid()
+        return self._archive
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_path": self._path, "_owner": None}
+
+
+def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = "") -> Iterator[str]:
+    """Yield relative paths of all files not hidden; links to folders are followed, but not in circles."""
+    real = os.path.realpath(folder)
+    if real in parents:
+        return
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise FincEvalError(f"{folder} cannot be listed: {reason(error)}") from error
+    for entry in entries:
+        if is_hidden(PurePosixPath(entry.name)):
+            continue
+        if entry.is_dir():
+            yield from files_in(Path(entry.path), parents | {real}, f"{prefix}{entry.name}/")
+        else:
+            yield prefix + entry.name
+
+
+def sort_out(names: Iterable[str]) -> tuple[list[str], dict[str, int]]:
+    """Divide file names into sorted image ids and a count, by suffix, of everything else."""
+    ids, ignored = [], Counter[str]()
+    for name in names:
+        suffix = PurePosixPath(name).suffix.lower()
+        if suffix in IMAGE_SUFFIXES:
+            ids.append(name)
+        else:
+            ignored[suffix or "no suffix"] += 1
+    return sorted(ids), dict(sorted(ignored.items()))
+
+
+def is_hidden(path: PurePosixPath) -> bool:
+    """Whether systems put such files beside those of the user."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+
+
+def no_images(path: Path, ignored: dict[str, int]) -> FincEvalError:
+    """Say what a set without images holds."""
+    if ignored and set(ignored) <= VIDEO_SUFFIXES:
+        return FincEvalError(
+            f"{path} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
+            "(finc-eval extractors list)"
+        )
+    seen = ", ".join(f"{count} x {suffix}" for suffix, count in ignored.items())
+    holds = f"only other files ({seen})" if seen else "nothing"
+    return FincEvalError(f"{path} holds no images, {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
+
+
+def open_zip(path: Path) -> zipfile.ZipFile:
+    """Open a zip file, or say why not."""
+    try:
+        return zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise FincEvalError(
+            f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
+            "it may be cut short or of another kind; copy or save it again"
+        ) from error
+
+
+def _annotations(ids: list[str], path: Path, read: Callable[[str], bytes]) -> Annotations:
+    """Find labels and prompts in the root of a set, or take the folders for labels."""
+    for name in ANNOTATION_FILES:
+        try:
+            data = read(name)
+        except (OSError, KeyError):
+            continue
+        if found := beside(name, data, ids, f"{path}/{name}"):
+            # StyleGAN's tool spreads unlabelled images over numbered folders, which are no classes.
+            by_folder = None if name == "dataset.json" else of_folders(ids)
+            return Annotations(found.labels or by_folder, found.prompts)
+    return Annotations(of_folders(ids), None)

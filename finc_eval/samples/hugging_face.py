@@ -1,0 +1,97 @@
+"""Sets of the package `datasets` of Hugging Face: its objects, and the folders that `save_to_disk` writes."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import IO, Any
+
+from finc_eval.errors import FincEvalError
+from finc_eval.samples.annotations import LABEL_KEYS, PROMPT_KEYS
+from finc_eval.samples.files import FileSource
+
+STATE, SPLITS = "state.json", "dataset_dict.json"
+
+
+class HuggingFaceSource(FileSource):
+    """The image column of a dataset; ids are row numbers.
+
+    Images are read as the files they were, not as `datasets` would decode them. The label is the column of a class
+    type, or else one named "label" or "class"; the prompt is a text named "prompt", "caption" or "text".
+    """
+
+    kind = "hugging-face"
+
+    def __init__(self, dataset: Any, name: str) -> None:
+        import datasets
+
+        features = dataset.features
+        images = [column for column, feature in features.items() if isinstance(feature, datasets.Image)]
+        if len(images) != 1:
+            found = (
+                f"the image columns {', '.join(images)}" if images else f"no image column, only {', '.join(features)}"
+            )
+            raise FincEvalError(f"{name} has {found}: it must have one; keep one with select_columns")
+        if len(dataset) == 0:
+            raise FincEvalError(f"{name} is empty")
+        self._column = images[0]
+        self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))
+        labels = _labels(dataset, [c for c, feature in features.items() if isinstance(feature, datasets.ClassLabel)])
+        prompts = next((_texts(dataset, key) for key in PROMPT_KEYS if key in features), None)
+        super().__init__(name, [str(number) for number in range(len(dataset))], {}, labels, prompts)
+
+    def open(self, number: int) -> IO[bytes]:
+        stored = self._rows[number][self._column]
+        if stored is None:
+            raise ValueError("the row has no image")
+        return io.BytesIO(stored["bytes"]) if stored["bytes"] is not None else Path(stored["path"]).open("rb")
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether `save_to_disk` wrote this folder."""
+    return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / "dataset_info.json").is_file())
+
+
+def open_saved(folder: Path) -> HuggingFaceSource:
+    """Open what `save_to_disk` wrote: one split."""
+    if (folder / SPLITS).is_file():
+        try:
+            splits = json.loads((folder / SPLITS).read_text())["splits"]
+        except (OSError, ValueError, KeyError) as error:
+            raise FincEvalError(f"{folder / SPLITS} cannot be read ({error}): save the dataset again") from error
+        raise FincEvalError(
+            f"{folder} holds the splits {', '.join(splits)}: pass the folder of one, {folder / splits[0]}"
+        )
+    try:
+        from datasets import load_from_disk
+    except ImportError as error:
+        raise FincEvalError(
+            f"{folder} is a Hugging Face dataset, and the package that reads it is missing: pip install datasets"
+        ) from error
+    try:
+        dataset = load_from_disk(str(folder))
+    except Exception as error:  # Arrow's and JSON's, by what is damaged
+        raise FincEvalError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
+    return HuggingFaceSource(dataset, str(folder.resolve()))
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether this is a dataset of that package with numbered rows; the package need not be imported to know."""
+    return (
+        type(value).__module__.partition(".")[0] == "datasets"
+        and hasattr(value, "select_columns")
+        and hasattr(value, "__getitem__")
+    )
+
+
+def _labels(dataset: Any, of_class_type: list[str]) -> list[str] | None:
+    if len(of_class_type) == 1:
+        column = of_class_type[0]
+        names = dataset.features[column]
+        return [str(names.int2str(value)) if value is not None and value >= 0 else "" for value in dataset[column]]
+    return next((_texts(dataset, key) for key in LABEL_KEYS if key in dataset.features), None)
+
+
+def _texts(dataset: Any, column: str) -> list[str]:
+    return ["" if value is None else str(value) for value in dataset[column]]

@@ -1,0 +1,140 @@
+"""Sets whose samples are the rows of one uint8 array: in memory, or streamed from an npz file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from finc_eval.errors import FincEvalError
+from finc_eval.samples.files import SharedZip
+from finc_eval.samples.images import as_rgb
+from finc_eval.samples.in_memory import check_dtype, row_traits
+from finc_eval.samples.source import DAMAGED, Pixels, RandomAccessSource, Sample, Source, pixels_digest
+
+LABEL_ARRAYS = ("labels", "label", "arr_1")
+
+
+class ArraySource(RandomAccessSource):
+    """The rows of an array in memory."""
+
+    kind = "array"
+
+    def __init__(self, array: npt.NDArray[np.uint8]) -> None:
+        super().__init__("array", _numbers(len(array)), {})
+        self._array = array
+
+    def sample(self, number: int) -> Sample:
+        return _sample(number, self._array[number])
+
+    def content(self, number: int) -> bytes:
+        return pixels_digest(self._array[number])
+
+
+class NpzSource(Source):
+    """The rows of one array in an npz file, streamed: the array is never held whole.
+
+    Labels are a one-dimensional array of the same length, named "labels" or "label", or as in ADM's files "arr_1".
+    """
+
+    kind = "npz"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._zip = SharedZip(path)
+        members = [info.filename for info in self._zip.archive.infolist() if info.filename.endswith(".npy")]
+        keys = [member.removesuffix(".npy") for member in members]
+        chosen = [key for key in ("arr_0", "images") if key in keys] or (keys if len(keys) == 1 else [])
+        if not chosen:
+            raise FincEvalError(
+                f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images"
+            )
+        self._member = f"{chosen[0]}.npy"
+        with self._zip.archive.open(self._member) as stream:
+            shape, by_columns, dtype = self._header(stream)
+        if by_columns and len(shape) > 1 and dtype == np.uint8:
+            raise FincEvalError(
+                f"{path}: {self._member} is stored in Fortran order and cannot be streamed: "
+                "save np.ascontiguousarray(images)"
+            )
+        self._check(shape, dtype, f"{path}, array {chosen[0]},")
+        self._shape = shape
+        labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(f"{key}.npy"))), None)
+        super().__init__(str(self._path), _numbers(shape[0]), {}, labels)
+
+    def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
+        return (_sample(number, row) for number, row in zip(numbers, self._rows(numbers), strict=True))
+
+    def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        return map(pixels_digest, self._rows(numbers))
+
+    def _check(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
+        """Refuse what is no set of images."""
+        check_rows(shape, dtype, who)
+
+    def _header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+        """Read the npy header (shape, whether in Fortran order, type) and leave `stream` at the first row."""
+        try:
+            version = np.lib.format.read_magic(stream)
+            # Version 3 only differs for named fields, which images do not have.
+            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            return read[version](stream)
+        except (KeyError, *DAMAGED) as error:
+            raise FincEvalError(f"{self._path}: {stream.name} is no readable npy array: save it again") from error
+
+    def _labels(self, member: str) -> list[str] | None:
+        """Read the labels, or None if the array is something else."""
+        with self._zip.archive.open(member) as stream:
+            shape, _, dtype = self._header(stream)
+            if shape != self._shape[:1] or dtype.kind not in "biuUS":
+                return None
+            try:
+                values = np.frombuffer(stream.read(), dtype).tolist()
+            except DAMAGED as error:
+                raise FincEvalError(f"{self._path} is damaged: save it again") from error
+        return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+
+    def _rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
+        """Yield rows as stored, (height, width[, 1 or 3]) uint8, by their increasing numbers."""
+        row_shape = self._shape[1:]
+        size = int(np.prod(row_shape))
+        following = 0
+        with self._zip.archive.open(self._member) as stream:
+            self._header(stream)
+            try:
+                for number in numbers:
+                    stream.seek((number - following) * size, os.SEEK_CUR)
+                    following = number + 1
+                    data = stream.read(size)
+                    if len(data) != size:
+                        raise EOFError
+                    yield np.frombuffer(data, np.uint8).reshape(row_shape)
+            except DAMAGED as error:
+                raise FincEvalError(f"{self._path} is damaged: save it again") from error
+
+
+def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
+    """Refuse arrays that are not n images, and say how to turn them into such."""
+    found = f"{who} has shape {shape} and dtype {dtype}"
+    check_dtype(dtype, found)
+    is_grey = len(shape) == 3
+    if not is_grey and not (len(shape) == 4 and shape[3] in (1, 3)):
+        how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
+        if len(shape) == 5:
+            how = "clips need an extractor for clips (finc-eval extractors list)"
+        raise FincEvalError(f"{found}, but images must be (n, height, width, 3) or (n, height, width): {how}")
+    if 0 in shape:
+        raise FincEvalError(f"{found}: it holds no pixels")
+
+
+def _numbers(n: int) -> list[str]:
+    return [str(row) for row in range(n)]
+
+
+def _sample(number: int, row: Pixels) -> Sample:
+    pixels = as_rgb(row)
+    return Sample(str(number), pixels, None, row_traits(pixels, 1 if row.ndim == 2 else row.shape[2]))

@@ -1,0 +1,48 @@
+"""A seeded choice of samples from a larger set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from heapq import nsmallest
+
+from finc_eval.samples.source import Sample, Source, utf8
+
+
+class Subset(Source):
+    """`n` samples of a set, in its order.
+
+    They are those whose ids have the smallest digests under the seed. So the choice depends on no order, and a file
+    more or less in the set changes at most one sample of it.
+    """
+
+    def __init__(self, inner: Source, n: int, seed: int) -> None:
+        self._inner = inner
+        self.kind = inner.kind
+        self.random_access = inner.random_access
+        key = str(seed).encode()
+
+        def rank(number: int) -> bytes:
+            return hashlib.blake2b(utf8(inner.ids[number]), digest_size=16, key=key).digest()
+
+        self._numbers = sorted(nsmallest(n, range(len(inner.ids)), rank))
+        super().__init__(
+            inner.name, self._part(inner.ids), inner.ignored, self._chosen(inner.labels), self._chosen(inner.prompts)
+        )
+
+    def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
+        return self._inner.take([self._numbers[number] for number in numbers])
+
+    def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        yield from self._inner.contents([self._numbers[number] for number in numbers])
+        # A dataset may know them only now.
+        self.labels, self.prompts = self._chosen(self._inner.labels), self._chosen(self._inner.prompts)
+
+    def sample(self, number: int) -> Sample:
+        return self._inner.sample(self._numbers[number])
+
+    def _part(self, of_all: Sequence[str]) -> list[str]:
+        return [of_all[number] for number in self._numbers]
+
+    def _chosen(self, of_all: Sequence[str] | None) -> list[str] | None:
+        return None if of_all is None else self._part(of_all)

@@ -1,0 +1,176 @@
+"""Sets in tar shards, as WebDataset writes them: files of one sample share their name up to its first dot.
+
+`a/7.jpg`, `a/7.cls` and `a/7.txt` in train-003.tar are the image, label and prompt of the sample "train-003/a/7".
+One pass over the headers tells where every image lies; after that any of them is read by its place.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, NamedTuple
+
+from finc_eval.errors import FincEvalError
+from finc_eval.samples.annotations import label_and_prompt
+from finc_eval.samples.files import FileSource, is_hidden
+from finc_eval.samples.images import IMAGE_SUFFIXES
+from finc_eval.samples.source import aligned, reason
+
+COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
+BRACES = re.compile(r"\{(?:(\d+)\.\.(\d+)|([^{}]*,[^{}]*))\}")
+LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
+
+
+class _Place(NamedTuple):
+    """Where the bytes of an image lie."""
+
+    shard: int
+    offset: int
+    size: int
+
+
+class TarSource(FileSource):
+    """The images in one or more uncompressed tar files; ids are shard/key."""
+
+    kind = "tar"
+
+    def __init__(self, name: str, shards: list[tuple[str, Path]]) -> None:
+        """Index the shards.
+
+        Args:
+            name: of the set.
+            shards: what each is called in ids, and its path.
+        """
+        self._paths = [path.resolve() for _, path in shards]
+        places: dict[str, _Place] = {}
+        labels: dict[str, str] = {}
+        prompts: dict[str, str] = {}
+        ignored: dict[str, int] = {}
+        for number, (shard, path) in enumerate(shards):
+            for key, suffix, member, archive in _members(path):
+                sample = f"{shard}/{key}"
+                if suffix in IMAGE_SUFFIXES:
+                    if sample in places:
+                        raise FincEvalError(
+                            f"{path} holds two images of the sample {key}, by the name up to its first dot: "
+                            "give each image a key of its own"
+                        )
+                    places[sample] = _Place(number, member.offset_data, member.size)
+                elif suffix in (LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX):
+                    label, prompt = _annotation(suffix, _content(archive, member), f"{path}: {member.name}")
+                    labels |= {} if label is None else {sample: label}
+                    prompts |= {} if prompt is None else {sample: prompt}
+                else:
+                    ignored[suffix or "no suffix"] = ignored.get(suffix or "no suffix", 0) + 1
+        if not places:
+            seen = ", ".join(f"{count} x {suffix}" for suffix, count in sorted(ignored.items()))
+            raise FincEvalError(
+                f"{name} holds no images, {f'only other files ({seen})' if seen else 'nothing'}: "
+                f"what follows the first dot of a member's name must be one of {', '.join(sorted(IMAGE_SUFFIXES))}"
+            )
+        ids = sorted(places)
+        self._places = [places[sample] for sample in ids]
+        super().__init__(
+            name,
+            ids,
+            dict(sorted(ignored.items())),
+            aligned(labels, ids, "label", name),
+            aligned(prompts, ids, "prompt", name),
+        )
+
+    def open(self, number: int) -> IO[bytes]:
+        place = self._places[number]
+        with self._paths[place.shard].open("rb") as shard:
+            shard.seek(place.offset)
+            data = shard.read(place.size)
+        if len(data) != place.size:
+            raise EOFError("the shard is cut short")
+        return io.BytesIO(data)
+
+
+def expand(pattern: str) -> list[str]:
+    """Expand the braces of a shell: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a and b."""
+    pieces: list[list[str]] = []
+    end = 0
+    for found in BRACES.finditer(pattern):
+        first, last, words = found.groups()
+        pieces.append([pattern[end : found.start()]])
+        numbers = range(int(first), int(last) + 1) if first else ()
+        pieces.append([str(number).zfill(len(first)) for number in numbers] if first else words.split(","))
+        end = found.end()
+    pieces.append([pattern[end:]])
+    return ["".join(parts) for parts in itertools.product(*pieces)]
+
+
+def open_tar(path: Path) -> TarSource:
+    """Open one shard."""
+    return TarSource(str(path.resolve()), [(path.name.removesuffix(path.suffix), path)])
+
+
+def open_tar_folder(folder: Path, names: list[str]) -> TarSource:
+    """Open the shards with these names, relative to `folder`."""
+    shards = [(name[: -len(".tar")], folder / name) for name in sorted(names)]
+    return TarSource(str(folder.resolve()), shards)
+
+
+def open_tar_pattern(pattern: str) -> TarSource:
+    """Open the shards that a pattern with braces names; all of them must be there."""
+    paths = [Path(path).expanduser() for path in expand(pattern)]
+    missing = [path for path in paths if not path.is_file()]
+    if missing or not paths:
+        first = f", the first of them {missing[0]}" if missing else ""
+        raise FincEvalError(
+            f"{pattern} names {len(paths)} shards, and {len(missing)} do not exist{first}: correct the pattern"
+        )
+    names = [path.name.removesuffix(path.suffix) for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path.with_suffix("")) for path in paths]
+    return TarSource(str(Path(pattern).expanduser().absolute()), list(zip(names, paths, strict=True)))
+
+
+def refuse_compressed(path: Path) -> None:
+    """Refuse compressed shards: their samples cannot be found by their place."""
+    if path.name.lower().endswith(COMPRESSED):
+        raise FincEvalError(f"{path} is compressed, and its samples cannot be read by their place: unpack it to a .tar")
+
+
+def _members(path: Path) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.TarFile]]:
+    """Yield key, lower-case suffix, header and archive of every file of a shard that is not hidden."""
+    refuse_compressed(path)
+    try:
+        with tarfile.open(path, "r:") as archive:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                if not member.isfile() or member.issparse() or is_hidden(name):
+                    continue
+                stem, dot, suffix = name.name.partition(".")
+                yield str(name.with_name(stem)), (dot + suffix).lower(), member, archive
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise FincEvalError(
+            f"{path} cannot be read as a .tar file ({reason(error)}): "
+            "it may be cut short, compressed or of another kind; copy or save it again"
+        ) from error
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    return stream.read() if stream else b""
+
+
+def _annotation(suffix: str, data: bytes, where: str) -> tuple[str | None, str | None]:
+    """Read the label and the prompt in a member that may hold either."""
+    try:
+        text = data.decode("utf-8")
+        if suffix == LABEL_SUFFIX:
+            return text.strip(), None
+        if suffix == PROMPT_SUFFIX:
+            return None, text.strip()
+        table: Any = json.loads(text)
+    except ValueError as error:
+        raise FincEvalError(f"{where} cannot be read ({error}): write it again in UTF-8") from error
+    return label_and_prompt(table) if isinstance(table, dict) else (None, None)

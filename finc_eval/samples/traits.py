@@ -1,0 +1,105 @@
+"""How a sample was encoded: what may differ between two sets without their content differing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+# The luminance table of the Independent JPEG Group (ITU-T T.81, table K.1), in natural order. Every quality is this
+# table times a factor.
+IJG_LUMINANCE = np.array(
+    [
+        [16, 11, 10, 16, 24, 40, 51, 61],
+        [12, 12, 14, 19, 26, 58, 60, 55],
+        [14, 13, 16, 24, 40, 57, 69, 56],
+        [14, 17, 22, 29, 51, 87, 80, 62],
+        [18, 22, 37, 56, 68, 109, 103, 77],
+        [24, 35, 55, 64, 81, 104, 113, 92],
+        [49, 64, 78, 87, 103, 121, 120, 101],
+        [72, 92, 95, 98, 112, 100, 103, 99],
+    ]
+).ravel()
+MOST_UNLIKE = 0.1
+
+GREY_SAMPLES = 64
+
+ENCODED_BYTES = 48
+LONGEST_MODE = 12
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How a sample was encoded.
+
+    Attributes:
+        format: "JPEG", "PNG", "WEBP", "WEBP-lossless", "array", "h264" ….
+        mode: of its pixels as stored, by Pillow's names or those of FFmpeg: "RGB", "L", "CMYK", "yuv420p" ….
+        width: in pixels, upright.
+        height: in pixels, upright.
+        is_grey: whether the three channels are equal wherever they were looked at.
+        quality: of a JPEG, 1 to 100, by its quantisation table; None of anything else.
+        fps: frames a second of a video; None of an image.
+    """
+
+    format: str
+    mode: str
+    width: int
+    height: int
+    is_grey: bool
+    quality: int | None = None
+    fps: float | None = None
+
+    def encode(self) -> bytes:
+        """Write the traits in at most 48 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: colour, g: grey).
+
+        What `decode` reads back differs only where `fps` needs more than five digits, or where the names are too long
+        for the room: the format's is cut first of all.
+        """
+        quality = "-" if self.quality is None else str(self.quality)
+        fps = "-" if self.fps is None else f"{self.fps:.5g}"
+        grey = "g" if self.is_grey else "c"
+        rest = f" {_name(self.mode)[:LONGEST_MODE]} {self.width}x{self.height} {grey} {quality} {fps}"
+        return (_name(self.format)[: ENCODED_BYTES - len(rest)] + rest).encode("ascii")
+
+    @classmethod
+    def decode(cls, text: bytes) -> Traits:
+        """Read what `encode` wrote."""
+        name, mode, size, grey, quality, fps = text.decode("ascii").split(" ")
+        width, height = map(int, size.split("x"))
+        known_quality = None if quality == "-" else int(quality)
+        return cls(name, mode, width, height, grey == "g", known_quality, None if fps == "-" else float(fps))
+
+
+def is_grey(pixels: npt.NDArray[np.uint8]) -> bool:
+    """Whether the channels of (height, width, 3) pixels are equal on a grid of at most 64 × 64 of them."""
+    height, width, _ = pixels.shape
+    seen = pixels[:: -(-height // GREY_SAMPLES), :: -(-width // GREY_SAMPLES)]
+    return bool((seen[..., 0] == seen[..., 1]).all() and (seen[..., 1] == seen[..., 2]).all())
+
+
+@lru_cache(maxsize=256)
+def jpeg_quality(table: tuple[int, ...]) -> int | None:
+    """Estimate the quality, 1 to 100, at which libjpeg makes the luminance table `table` (natural order).
+
+    None where no quality comes near it: cameras and some encoders have tables of their own.
+    """
+    distances = np.abs(_ijg_tables() - np.array(table)).mean(axis=1)
+    best = int(distances.argmin())
+    return best + 1 if distances[best] <= MOST_UNLIKE * np.mean(table) else None
+
+
+@lru_cache(maxsize=1)
+def _ijg_tables() -> npt.NDArray[np.int64]:
+    """Return the (100, 64) luminance tables of qualities 1 to 100, as jpeg_set_quality computes them."""
+    quality = np.arange(1, 101)
+    factor = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)
+    tables: npt.NDArray[np.int64] = np.clip((IJG_LUMINANCE * factor[:, None] + 50) // 100, 1, 255)
+    return tables
+
+
+def _name(name: str) -> str:
+    """Return a name as `encode` may write it."""
+    return name.replace(" ", "-").encode("ascii", "replace").decode()

@@ -1,0 +1,209 @@
+"""Decoding one video file, forwards, with FFmpeg as the package `av` carries it.
+
+- Frames come in the order in which they are shown and are numbered from 0, as PyAV's `decode` gives them: what the
+  container says about their number or their times is not relied upon. There is no seeking, which is inexact in AVI.
+- RGB is what `frame.to_ndarray(format="rgb24")` gives: swscale, bilinear chroma, with the matrix (BT.601, BT.709 …) and
+  the range that the frame is marked with, BT.601 and limited range where it is not. Alpha is dropped, more than 8 bits
+  become 8, HDR is not tone-mapped, and pixels are taken as square.
+- The display matrix (phones store portrait video lying down) is applied where it turns by quarters or mirrors.
+- A file that is damaged or cut short is no sample: FFmpeg would go on and show what it can guess.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from finc_eval.cards import Clip
+from finc_eval.samples.clips import Indices, gathered, window_indices
+from finc_eval.samples.source import Pixels
+from finc_eval.samples.traits import Traits, is_grey
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
+# A closed list, of FFmpeg's names: its other demuxers include playlists, which read further files and addresses.
+CONTAINERS = "mov,avi,matroska,gif,mpegts,mpeg,asf,flv,ogg"
+
+AT_ONCE = 64 << 20
+"""Bytes of pixels up to which all windows of a video are held together."""
+
+CUT_SHORT = Fraction(1, 4)
+"""Seconds by which a file may end before its stated duration: not every packet says how long it lasts."""
+
+
+def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
+    """Decode windows of a video.
+
+    The number of frames decides where windows lie, and only decoding tells it for certain. Where the windows fit into
+    `AT_ONCE`, they are decoded as if every packet of the file were a frame, and again if that turns out wrong (as in
+    AVI with packed B-frames); where they do not, frames are counted first.
+
+    Args:
+        stream: the file, which can be sought in.
+        clip: the policy.
+        windows: which of the video's windows, by increasing number.
+
+    Yields:
+        For each, its pixels, (frames, height, width, 3) uint8 RGB, and how the video is encoded.
+
+    Raises:
+        ValueError: the file is no video, is damaged or cut short, or has too few frames for the policy.
+    """
+    facts = _examined(stream)
+    for pixels in _decoded(stream, clip, windows, facts):
+        height, width = pixels.shape[1:3]
+        grey = all(is_grey(frame) for frame in pixels)
+        fps = None if facts.rate is None else float(facts.rate)
+        yield pixels, Traits(facts.codec, facts.pixel_format, width, height, grey, fps=fps)
+
+
+def _decoded(stream: IO[bytes], clip: Clip, windows: Sequence[int], facts: _Facts) -> Iterator[Pixels]:
+    plan = window_indices(facts.packets, facts.rate, clip)[list(windows)]
+    if plan.size * facts.frame_bytes <= AT_ONCE:
+        reading = _Reading(stream, plan)
+        with closing(reading.frames()) as frames:
+            made = list(gathered(plan, frames))
+            for _ in frames:
+                pass
+        if reading.count == facts.packets:
+            yield from made
+            return
+    else:
+        reading = _Reading(stream)
+        for _ in reading.frames():
+            pass
+    plan = window_indices(reading.count, facts.rate, clip)[list(windows)]
+    with closing(_Reading(stream, plan).frames()) as frames:
+        yield from gathered(plan, frames)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What can be known of a video without decoding it."""
+
+    codec: str
+    pixel_format: str
+    rate: Fraction | None
+    frame_bytes: int
+    packets: int
+
+
+def _examined(stream: IO[bytes]) -> _Facts:
+    """Read all packets of a video.
+
+    Raises:
+        ValueError: it is no video, or is cut short in a way that decoding would not show.
+    """
+    with _opened(stream) as (container, video):
+        if Image.MAX_IMAGE_PIXELS is not None and video.width * video.height > Image.MAX_IMAGE_PIXELS:
+            raise ValueError(f"frames of {video.width}x{video.height} pixels, which is not safe to decode")
+        packets, end = 0, Fraction(0)
+        for packet in container.demux():
+            if packet.is_corrupt:
+                raise ValueError(f"damaged or cut short after {packets} frames")
+            if packet.stream is video and packet.size and not packet.is_discard:
+                packets += 1
+            if packet.pts is not None:
+                end = max(end, (packet.pts + (packet.duration or 0)) * packet.time_base)
+        # FFmpeg marks a packet that is cut, but where a file ends between packets, or in Matroska, it says nothing.
+        stated = Fraction(container.duration or 0, 1_000_000)
+        if container.format.name.startswith(("matroska", "mov")) and stated - end > CUT_SHORT:
+            raise ValueError(f"cut short: it ends after {float(end):.2f} of {float(stated):.2f} seconds")
+        if container.format.name == "gif" and not _has_trailer(stream):
+            raise ValueError("cut short: the end of the GIF is missing")
+        context = video.codec_context
+        return _Facts(
+            codec=context.codec.canonical_name,
+            pixel_format=context.pix_fmt or "",
+            rate=video.average_rate or video.guessed_rate,
+            frame_bytes=3 * video.width * video.height,
+            packets=packets,
+        )
+
+
+class _Reading:
+    """One pass over the frames of a video, which counts them.
+
+    Attributes:
+        count: frames decoded so far.
+    """
+
+    def __init__(self, stream: IO[bytes], plan: Indices | None = None) -> None:
+        self.count = 0
+        self._stream = stream
+        self._wanted = frozenset() if plan is None else frozenset(plan.ravel().tolist())
+
+    def frames(self) -> Generator[tuple[int, Pixels], None, None]:
+        """Yield number and pixels of the frames that the plan names."""
+        from av.video.reformatter import VideoReformatter
+
+        # One for all frames: making it takes about as long as using it once.
+        reformatter = VideoReformatter()
+        with _opened(self._stream) as (container, video):
+            # Many videos are decoded side by side: threads within one would only get into each other's way.
+            video.codec_context.thread_count = 1
+            for frame in container.decode(video):
+                number = self.count
+                self.count += 1
+                if frame.is_corrupt:
+                    raise ValueError(f"damaged or cut short at frame {number}")
+                if number in self._wanted:
+                    rgb = reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
+                    yield number, _upright(rgb.astype(np.uint8, copy=False), frame)
+
+
+@contextmanager
+def _opened(stream: IO[bytes]) -> Iterator[tuple[InputContainer, VideoStream]]:
+    """Open the video in a file; errors of FFmpeg become ValueError, in few words."""
+    import av
+
+    stream.seek(0)
+    try:
+        # Old data sets have metadata that is no UTF-8.
+        container = av.open(stream, "r", metadata_errors="ignore", options={"format_whitelist": CONTAINERS})
+    except av.FFmpegError as error:
+        raise ValueError(f"no video that can be read: {_words(error)}") from error
+    with container:
+        video = container.streams.best("video")
+        # Sound files carry their cover as a video of one picture.
+        if not isinstance(video, av.VideoStream) or video.disposition & av.stream.Disposition.attached_pic:
+            raise ValueError("it holds no video")
+        if video.codec_context is None:
+            raise ValueError("its codec is not known")
+        try:
+            yield container, video
+        except av.FFmpegError as error:
+            raise ValueError(f"damaged or cut short: {_words(error)}") from error
+
+
+def _words(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).lower()
+
+
+def _upright(pixels: Pixels, frame: VideoFrame) -> Pixels:
+    """Apply the frame's display matrix: row vectors (x, y) · [[a, b], [c, d]], in 16.16 fixed point."""
+    matrix: Any = frame.side_data.get("DISPLAYMATRIX")
+    if matrix is None:
+        return pixels
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5]
+    if a == d == 0:
+        pixels, a, d = pixels.swapaxes(0, 1), c, b
+    elif b or c:
+        return pixels
+    return np.ascontiguousarray(pixels[:: -1 if d < 0 else 1, :: -1 if a < 0 else 1])
+
+
+def _has_trailer(stream: IO[bytes]) -> bool:
+    """Whether a GIF ends with its trailer, a semicolon; some programs fill up with zeros."""
+    stream.seek(max(0, stream.seek(0, os.SEEK_END) - 64))
+    return stream.read().rstrip(b"\0\r\n").endswith(b";")

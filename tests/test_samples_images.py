@@ -1,0 +1,248 @@
+"""Every kind of image becomes RGB by one rule, or is refused with a reason."""
+
+import io
+import struct
+import tracemalloc
+import warnings
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from finc_eval.samples import Traits, open_source
+from finc_eval.samples.images import decode
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (12, 10, 3), dtype=np.uint8)
+PHOTO = Image.fromarray(PIXELS).resize((80, 96), Image.Resampling.BICUBIC)
+
+
+def encoded(image, kind, **options):
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    buffer.seek(0)
+    return buffer
+
+
+def refusal(stream):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        with pytest.raises(ValueError) as caught:
+            decode(stream)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [
+        ("1", "PNG"),
+        ("L", "PNG"),
+        ("LA", "PNG"),
+        ("P", "PNG"),
+        ("RGB", "PNG"),
+        ("RGBA", "PNG"),
+        ("PA", "TIFF"),
+        ("CMYK", "TIFF"),
+        ("CMYK", "JPEG"),
+        ("YCbCr", "TIFF"),
+        ("L", "JPEG"),
+        ("RGB", "JPEG"),
+        ("RGBA", "WEBP"),
+        ("RGB", "BMP"),
+        ("RGB", "PPM"),
+        ("P", "GIF"),
+    ],
+)
+def test_every_mode_becomes_what_pillow_makes_of_it_and_nothing_is_warned_of(mode, kind):
+    image = PHOTO.convert("RGBA").convert("P").convert(mode) if mode == "PA" else PHOTO.convert(mode)
+    file = encoded(image, kind)
+    wanted = np.asarray(Image.open(file).convert("RGB"))
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pixels, traits = decode(file)
+    np.testing.assert_array_equal(pixels, wanted)
+    assert (traits.width, traits.height) == (80, 96)
+    assert traits.format == kind
+    assert traits.is_grey == (mode in ("1", "L", "LA"))
+
+
+def test_a_lab_picture_comes_out_in_colour():
+    red = Image.new("LAB", (4, 4), (136, 208, 195))  # L* 53, a* 80, b* 67
+    pixels, traits = decode(encoded(red, "TIFF"))
+    assert traits.mode == "LAB"
+    np.testing.assert_allclose(pixels[0, 0], [255, 0, 0], atol=12)
+
+
+@pytest.mark.parametrize("mode", ["HSV", "LAB", "RGBa", "La", "RGBX", "PA", "YCbCr"])
+def test_modes_that_no_file_has_become_rgb_all_the_same(mode):
+    from finc_eval.samples.images import rgb
+
+    pixels, traits = rgb(Image.new(mode, (3, 2)))
+    assert (pixels.shape, pixels.dtype, traits.mode, traits.format) == ((2, 3, 3), np.uint8, mode, "array")
+
+
+def test_alpha_is_dropped_and_what_it_hides_shows():
+    pixels = np.dstack([PIXELS, np.zeros(PIXELS.shape[:2], np.uint8)])
+    np.testing.assert_array_equal(decode(encoded(Image.fromarray(pixels), "PNG"))[0], PIXELS)
+
+
+def test_a_transparent_colour_of_a_palette_is_dropped_without_a_warning():
+    image = PHOTO.convert("P")
+    wanted = np.asarray(image.convert("RGB"))
+    for transparency in (3, bytes(range(256))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pixels, _ = decode(encoded(image, "PNG", transparency=transparency))
+        np.testing.assert_array_equal(pixels, wanted)
+
+
+@pytest.mark.parametrize(("kind", "order"), [("PNG", "<"), ("TIFF", "<"), ("TIFF", ">"), ("PPM", "<")])
+def test_sixteen_bit_grey_keeps_its_upper_byte(kind, order):
+    values = np.array([[0, 255, 256, 32768, 65535]], np.uint16)
+    image = Image.fromarray(values)
+    if order == ">":
+        image = Image.frombytes("I;16B", (5, 1), values.astype(">u2").tobytes())
+    pixels, traits = decode(encoded(image, kind))
+    assert pixels[0, :, 0].tolist() == [0, 0, 1, 128, 255]
+    assert traits.is_grey
+
+
+def test_numbers_without_a_stated_range_are_refused():
+    for mode in ("I", "F"):
+        assert f"mode {mode} has no 8-bit range" in refusal(encoded(Image.new(mode, (2, 2)), "TIFF"))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
+def test_all_eight_orientations_of_exif_are_turned_upright(orientation, kind):
+    corner = Image.new("RGB", (32, 16), "white")
+    ImageDraw.Draw(corner).rectangle((0, 0, 15, 7), "black")
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    pixels, traits = decode(encoded(corner, kind, exif=exif))
+    turned = {
+        1: lambda x: x,
+        2: np.fliplr,
+        3: lambda x: np.rot90(x, 2),
+        4: np.flipud,
+        5: lambda x: np.transpose(x, (1, 0, 2)),
+        6: lambda x: np.rot90(x, -1),
+        7: lambda x: np.transpose(np.rot90(x, 2), (1, 0, 2)),
+        8: np.rot90,
+    }[orientation](np.asarray(corner))
+    assert pixels.shape == turned.shape == (traits.height, traits.width, 3)
+    assert (pixels[..., 0] > 127).tolist() == (turned[..., 0] > 127).tolist()
+
+
+def test_the_content_decides_what_a_file_is(tmp_path):
+    PHOTO.save(tmp_path / "a.jpg", "PNG")
+    (sample,) = open_source(tmp_path).samples()
+    assert (sample.error, sample.traits.format) == (None, "PNG")
+
+
+def test_a_single_pixel_is_an_image():
+    assert decode(encoded(Image.new("RGB", (1, 1), (1, 2, 3)), "PNG"))[0].tolist() == [[[1, 2, 3]]]
+
+
+def test_thirty_thousand_squared_is_refused_at_once_and_without_memory():
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    def png(side):
+        header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+        return io.BytesIO(
+            b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+        )
+
+    tracemalloc.start()
+    for side in (30_000, 10_000):  # Pillow itself refuses the first and only warns of the second
+        assert "pixels, which is not safe to decode" in refusal(png(side))
+    assert tracemalloc.get_traced_memory()[1] < 1e6
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF"])
+def test_an_animation_is_no_image(kind):
+    frames = [PHOTO, PHOTO.rotate(90), PHOTO.rotate(180)]
+    file = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
+    assert refusal(file) == "an animation of 3 frames: use an extractor for clips"
+    assert decode(encoded(PHOTO, kind))[1].format.startswith(kind)
+
+
+def test_of_the_pictures_that_a_phone_puts_into_one_jpeg_the_first_counts():
+    file = encoded(PHOTO, "MPO", save_all=True, append_images=[PHOTO.rotate(180)], quality=80)
+    pixels, traits = decode(file)
+    np.testing.assert_array_equal(pixels, decode(encoded(PHOTO, "JPEG", quality=80))[0])
+    assert (traits.format, traits.quality) == ("JPEG", 80)
+
+
+def test_damaged_and_foreign_files_are_failures_in_a_word(tmp_path):
+    jpeg = encoded(PHOTO, "JPEG").getvalue()
+    (tmp_path / "empty.png").write_bytes(b"")
+    (tmp_path / "half.jpg").write_bytes(jpeg[: len(jpeg) // 2])
+    (tmp_path / "half.png").write_bytes(encoded(PHOTO, "PNG").getvalue()[:2000])
+    (tmp_path / "page.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage\n")
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "lost.png").symlink_to("nowhere.png")
+    PHOTO.save(tmp_path / "whole.png")
+    errors = {sample.id: sample.error for sample in open_source(tmp_path).samples()}
+    assert errors.pop("whole.png") is None
+    assert set(errors) == {"empty.png", "half.jpg", "half.png", "page.png", "lost.png"}
+    assert errors["empty.png"] == errors["page.png"] == "no image that can be recognised"
+    assert all(errors.values())
+
+
+@pytest.mark.parametrize("quality", [1, 30, 49, 50, 75, 92, 95, 100])
+def test_the_quality_of_a_jpeg_is_read_from_its_table(quality):
+    assert decode(encoded(PHOTO, "JPEG", quality=quality))[1].quality == quality
+
+
+def test_a_table_unlike_any_quality_has_none():
+    assert decode(encoded(PHOTO, "JPEG", qtables=[[16] * 64, [16] * 64]))[1].quality is None
+    assert decode(encoded(PHOTO, "PNG"))[1].quality is None
+
+
+def test_lossless_webp_is_told_from_lossy():
+    assert decode(encoded(PHOTO, "WEBP", lossless=True))[1].format == "WEBP-lossless"
+    assert decode(encoded(PHOTO, "WEBP"))[1].format == "WEBP"
+    with_profile = encoded(PHOTO, "WEBP", lossless=True, icc_profile=bytes(129))
+    assert decode(with_profile)[1].format == "WEBP-lossless"
+
+
+def test_a_single_coloured_pixel_on_the_grid_makes_an_image_coloured():
+    pixels = np.full((200, 300, 3), 7, np.uint8)
+    assert decode(encoded(Image.fromarray(pixels), "PNG"))[1].is_grey
+    pixels[0, 0, 2] = 8
+    assert not decode(encoded(Image.fromarray(pixels), "PNG"))[1].is_grey
+
+
+@pytest.mark.parametrize(
+    "traits",
+    [
+        Traits("JPEG", "RGB", 640, 480, False, 75),
+        Traits("PNG", "I;16", 1, 89478485, True),
+        Traits("WEBP-lossless", "RGBA", 10_000, 8_000, False),
+        Traits("h264", "yuv420p", 1920, 1080, False, None, 29.97),
+    ],
+)
+def test_traits_come_back_from_their_bytes(traits):
+    assert Traits.decode(traits.encode()) == traits
+
+
+def test_traits_never_need_more_than_48_bytes():
+    longest = Traits("a codec with a very long name", "yuva444p10le", 10_000, 100_000, False, None, 1234567.891)
+    assert len(longest.encode()) == 48
+    assert Traits.decode(longest.encode()).width == 10_000
+
+
+def test_real_photographs_are_read_as_pillow_reads_them(assets):
+    path = assets / "photos" / "imagenet_500.zip"
+    source = open_source(path)
+    with zipfile.ZipFile(path) as archive:
+        for number in range(0, len(source.ids), 25):
+            sample = source.sample(number)
+            wanted = Image.open(archive.open(sample.id)).convert("RGB")
+            np.testing.assert_array_equal(sample.pixels, np.asarray(wanted))
+            assert (sample.traits.format, sample.traits.quality) == ("JPEG", 92)
