@@ -1,9 +1,9 @@
 """Who decodes videos faster? Windows of 16 frames of the clips of the test assets, one thread, and the same by hand.
 
 `finc-eval` is `read_windows`, with everything that makes windows right: the true number of frames, damage, traits.
-`PyAV, twice` is the shortest way by hand: one pass counts, one converts what is wanted. `PyAV, all` converts every frame.
-`torchcodec`, where it can be imported and finds an FFmpeg, is asked for the same frames by their numbers. Only videos of
-which a reader gives the very frames that decoding everything gives count as right, and are timed.
+`PyAV, twice` is the shortest way by hand: one pass counts, one converts what is wanted. `PyAV, all` converts all.
+`torchcodec`, where it can be imported and finds an FFmpeg, is asked for the same frames by their numbers, and seeks.
+Only videos of which a reader gives the very frames that decoding everything gives count as right, and are timed.
 """
 
 import itertools

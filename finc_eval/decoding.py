@@ -77,7 +77,7 @@ def decoded_batches(
 
     def batches() -> Generator[DecodedBatch, None, None]:
         numbers = range(start, len(samples.ids))
-        every = ahead(one, numbers, workers) if samples.random_access else ahead(decode, samples.take(numbers), workers)
+        every = ahead(decode, samples.take(numbers), workers)
         with closing(every) as decoded:
             while batch := list(itertools.islice(decoded, size)):
                 yield _batch(batch, pinned)

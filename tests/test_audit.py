@@ -97,6 +97,8 @@ def test_the_sum_of_profiles_is_that_of_the_union(tmp_path):
     ]
     assert Profile.of(traits[:20]) + Profile.of(traits[20:]) == Profile.of(traits)
     assert Profile() + Profile.of(traits) == Profile.of(traits)
+    sizes = [Traits("PNG", "RGB", side, side, False) for side in range(1, 41)]
+    assert (Profile.of(sizes) + Profile.of(sizes)).other_sizes == Profile.of(sizes * 2).other_sizes == 16
 
 
 def test_a_profile_survives_json_and_says_what_a_reader_wants_to_know():

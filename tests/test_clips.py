@@ -103,6 +103,7 @@ def test_a_window_is_ready_at_its_last_frame_and_none_is_taken_after_the_last():
     plan = window_indices(80, None, Clip(4, 2, 10, "refuse"))[:4]
     seen = [(window[-1, 0, 0, 0], taken[-1]) for window in gathered(plan, frames())]
     assert seen == [(last, last) for last in plan[:, -1]]
+    assert taken[-1] == plan.max()
 
 
 def test_a_frame_is_kept_no_longer_than_a_window_needs_it():

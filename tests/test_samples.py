@@ -144,6 +144,14 @@ def test_a_damaged_member_of_a_zip_is_noticed_though_it_decodes(tmp_path):
     assert "CRC" in sample.error
 
 
+def test_a_member_of_a_zip_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "set.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", bytes(100_000))
+    monkeypatch.setattr("finc_eval.samples.files.LARGEST_MEMBER", 99_999)
+    (sample,) = open_source(tmp_path / "set.zip").samples()
+    assert sample.error == "100000 bytes are too many for an image"
+
+
 def test_the_manifest_follows_the_bytes_and_not_the_place(tmp_path):
     images = noise()
     first = save_folder(tmp_path / "first", images)

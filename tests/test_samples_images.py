@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, PngImagePlugin
 
 from finc_eval.samples import Traits, open_source
 from finc_eval.samples.images import decode
@@ -134,6 +134,13 @@ def test_all_eight_orientations_of_exif_are_turned_upright(orientation, kind):
     }[orientation](np.asarray(corner))
     assert pixels.shape == turned.shape == (traits.height, traits.width, 3)
     assert (pixels[..., 0] > 127).tolist() == (turned[..., 0] > 127).tolist()
+
+
+def test_damaged_exif_spoils_no_picture():
+    text = PngImagePlugin.PngInfo()
+    text.add_text("Raw profile type exif", "\nexif\n  8\nzzzz")
+    pixels, _ = decode(encoded(Image.fromarray(PIXELS), "PNG", pnginfo=text))
+    np.testing.assert_array_equal(pixels, PIXELS)
 
 
 def test_the_content_decides_what_a_file_is(tmp_path):

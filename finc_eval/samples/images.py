@@ -29,7 +29,7 @@ IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF")
 
 ORIENTATION = 0x0112
-TURNS = {
+TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -81,7 +81,7 @@ def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
     if mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM")):
         raise ValueError(f"mode {mode} has no 8-bit range: save it with 8 or 16 bits a channel")
     image.load()
-    turn = TURNS.get(image.getexif().get(ORIENTATION, 1))
+    turn = TURNS.get(_orientation(image))
     upright = image if turn is None else image.transpose(turn)
     if mode == "I" or mode.startswith("I;16"):
         # Older versions of Pillow read 16-bit PNG and PGM as "I".
@@ -101,6 +101,14 @@ def as_rgb(row: Pixels) -> Pixels:
     if row.ndim == 2:
         row = row[..., None]
     return np.repeat(row, 3, axis=2) if row.shape[2] == 1 else row
+
+
+def _orientation(image: Image.Image) -> object:
+    """Return the orientation of EXIF or XMP; damaged ones spoil no picture."""
+    try:
+        return image.getexif().get(ORIENTATION)
+    except Exception:  # Pillow's readers raise almost anything on damaged bytes
+        return None
 
 
 def _too_large() -> str:
