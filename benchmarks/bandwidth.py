@@ -17,8 +17,8 @@ from _record import record
 
 import finc_eval as fe
 from finc_eval.bandwidth import median_distance
-from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
 from finc_eval.demo.found import FOUND_PURITY
+from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
 from finc_eval.modes import TOP
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)

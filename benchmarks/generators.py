@@ -73,7 +73,11 @@ def difference(one, other):
 
 
 def between(extractor, first, second, sketches):
-    return {"extractor": extractor, "pair": (first, second), "difference": difference(sketches[first], sketches[second])}
+    return {
+        "extractor": extractor,
+        "pair": (first, second),
+        "difference": difference(sketches[first], sketches[second]),
+    }
 
 
 def matrix(pairs):

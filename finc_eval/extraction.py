@@ -30,7 +30,8 @@ WORKERS = min(16, os.cpu_count() or 1)
 PIXELS_A_BATCH = 64 * 224 * 224
 """Network inputs that are worked on together by default, counted in pixels: 64 images of 224 x 224."""
 
-LARGEST_BATCH = 256
+LARGEST_BATCH, MOST_CLIPS = 256, 32
+"""Small inputs are no small work: networks of small images and clips keep their size for many layers."""
 
 COMPILED_FROM = 8000
 """Samples from which compiling a network for the CPU, half a minute, pays."""
@@ -97,8 +98,8 @@ def extract(
 
 def _batch_size(card: Card) -> int:
     height, width = card.preprocessing.size
-    pixels = height * width * (card.clip.frames if card.clip else 1)
-    return max(1, min(LARGEST_BATCH, PIXELS_A_BATCH // pixels))
+    frames, most = (card.clip.frames, MOST_CLIPS) if card.clip else (1, LARGEST_BATCH)
+    return max(1, min(most, PIXELS_A_BATCH // (frames * height * width)))
 
 
 def _default_path(key: str) -> Path:

@@ -222,7 +222,9 @@ def test_a_resumed_writer_begins_at_a_whole_batch(tmp_path):
 @pytest.mark.parametrize("damage", ["truncate", "garbage", "other key", "count"])
 def test_an_unfinished_cache_that_cannot_be_trusted_is_discarded(tmp_path, damage):
     path = tmp_path / "gen.h5"
-    identity = Identity("", Manifest("folder", 10, "d" * 64, {}), "pixels", RECIPE) if damage == "other key" else IDENTITY
+    identity = (
+        Identity("", Manifest("folder", 10, "d" * 64, {}), "pixels", RECIPE) if damage == "other key" else IDENTITY
+    )
     with CacheWriter(path, identity.key, IDS, WIDTHS, 4) as writer:
         write(writer, stop=8)
     part = part_of(path)

@@ -17,8 +17,11 @@ from finc_eval.cli import app
 from finc_eval.demo.planted import grey, planted_sets, shipped_digits
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+def run(verb, *arguments):
+    """Run a verb; those that embed use pixels unless they are told otherwise, as the sets here are digits."""
+    if verb in ("extract", "compare", "sweep", "models") and "--extractor" not in arguments:
+        arguments = (*arguments, "--extractor", "pixels")
+    return CliRunner().invoke(app, [verb, *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +114,7 @@ def caches(folders, tmp_path_factory):
     """The two folders embedded."""
     folder = tmp_path_factory.mktemp("caches")
     for name in ("gen", "ref"):
-        fe.extract(folders / name, out=folder / f"{name}.h5")
+        fe.extract(folders / name, "pixels", out=folder / f"{name}.h5")
     return folder
 
 
@@ -352,7 +355,7 @@ def test_help_teaches_and_loads_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    for verb in ("extract", "sketch", "compare", "sweep", "models", "changes", "score", "report", "demo"):
+    for verb in ("extract", "sketch", "compare", "sweep", "models", "changes", "score", "report", "demo", "extractors"):
         assert verb in result.stdout
 
 
@@ -368,7 +371,8 @@ def test_importing_the_api_needs_neither_faiss_nor_timm_nor_torchvision():
 def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (60_000, 28, 28, 3), np.uint8)
     np.savez(tmp_path / "many.npz", arr_0=images)
-    arguments = ["extract", str(tmp_path / "many.npz"), "--out", str(tmp_path / "many.h5")]
+    files = str(tmp_path / "many.npz"), "--out", str(tmp_path / "many.h5")
+    arguments = ["extract", *files, "--extractor", "pixels"]
     process = subprocess.Popen(
         [sys.executable, "-c", "from finc_eval.cli import main; main()", *arguments],
         stdout=subprocess.PIPE,

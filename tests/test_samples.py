@@ -1,11 +1,9 @@
 """Sets of images are found, read and told apart."""
 
 import io
-import multiprocessing
 import os
 import shutil
 import zipfile
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -214,34 +212,18 @@ def test_a_folder_that_vanishes_midway_leaves_failures_and_no_error(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["folder", "zip", "array"])
-def test_any_sample_can_be_had_by_its_number_also_in_another_process(tmp_path, kind):
+def test_any_sample_can_be_had_by_its_number(tmp_path, kind):
     images = noise()
     folder = save_folder(tmp_path / "set", images)
     path = {"folder": folder, "zip": save_zip(tmp_path / "set.zip", folder), "array": images}[kind]
-    source = open_source(path)
-    assert source.random_access
-    np.testing.assert_array_equal(source.sample(4).pixels, images[4])
-    for method in ("fork", "spawn"):
-        with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
-            for number, sample in enumerate(pool.map(source.sample, range(6))):
-                np.testing.assert_array_equal(sample.pixels, images[number])
+    np.testing.assert_array_equal(open_source(path).sample(4).pixels, images[4])
 
 
-def test_processes_that_fork_do_not_share_a_zip_handle(tmp_path):
+def test_many_threads_read_one_zip(tmp_path):
     images = noise(40, 64, 64)
     source = open_source(save_zip(tmp_path / "set.zip", save_folder(tmp_path / "set", images)))
-    context = multiprocessing.get_context("fork")
-    with context.Pool(4, initializer=_remember, initargs=(source,)) as pool:
-        same = pool.starmap(_equals, [(number % 40, images[number % 40]) for number in range(400)])
-    assert all(same)
-
-
-def _remember(source):
-    _remember.source = source
-
-
-def _equals(number, image):
-    return np.array_equal(_remember.source.sample(number).pixels, image)
+    for number, sample in enumerate(ahead(lambda number: source.sample(number % 40), range(400), 8)):
+        np.testing.assert_array_equal(sample.pixels, images[number % 40])
 
 
 def test_a_missing_path_is_named_with_its_nearest_neighbour(tmp_path):

@@ -64,7 +64,7 @@ def test_videos_are_found_at_any_depth_and_named_by_path_and_window(folder, arch
     for path in (folder, archive):
         source = open_clips(path, CLIP)
         assert source.ids == [f"{video}#{window}" for video in VIDEOS for window in range(3)]
-        assert (source.name, source.kind, source.random_access) == (str(path), "videos", True)
+        assert (source.name, source.kind) == (str(path), "videos")
         assert source.ignored == {".png": 1, "no suffix": 1}
         assert open_clips(path, Clip(4, 2, 1, "refuse")).ids == VIDEOS
 

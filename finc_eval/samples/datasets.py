@@ -19,7 +19,6 @@ class DatasetSource(Source):
     """
 
     kind = "dataset"
-    random_access = True
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 from finc_eval.errors import FincEvalError
 from finc_eval.samples.annotations import ANNOTATION_FILES, Annotations, beside, of_folders
@@ -75,43 +75,20 @@ class ZipSource(FileSource):
     kind = "zip"
 
     def __init__(self, path: Path) -> None:
-        self._zip = SharedZip(path)
-        names = {info.filename for info in self._zip.archive.infolist() if not info.is_dir()}
+        self._zip = open_zip(path)
+        names = {info.filename for info in self._zip.infolist() if not info.is_dir()}
         ids, ignored = sort_out(name for name in names if not is_hidden(PurePosixPath(name)))
         if not ids:
             raise no_images(path, ignored)
-        annotations = _annotations(ids, path, self._zip.archive.read)
+        annotations = _annotations(ids, path, self._zip.read)
         super().__init__(str(path.resolve()), ids, ignored, *annotations)
 
     def open(self, number: int) -> IO[bytes]:
-        member = self._zip.archive.getinfo(self.ids[number])
+        member = self._zip.getinfo(self.ids[number])
         if member.file_size > LARGEST_MEMBER:
             raise ValueError(f"{member.file_size} bytes are too many for an image")
         # Whole, which is faster than piece by piece, and checks the sum also of what Pillow would not read.
-        return io.BytesIO(self._zip.archive.read(member))
-
-
-class SharedZip:
-    """A zip file for use in many threads and processes: every process opens it for itself.
-
-    A handle inherited by a fork would share its place in the file with the parent's.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path.resolve()
-        self._archive = open_zip(path)
-        self._owner = os.getpid()
-
-    @property
-    def archive(self) -> zipfile.ZipFile:
-        """The open file, of this process."""
-        if self._owner != os.getpid():
-            self._archive = open_zip(self._path)
-            self._owner = os.getpid()
-        return self._archive
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_path": self._path, "_owner": None}
+        return io.BytesIO(self._zip.read(member))
 
 
 def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = "") -> Iterator[str]:

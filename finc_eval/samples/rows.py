@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.errors import FincEvalError
-from finc_eval.samples.files import SharedZip
+from finc_eval.samples.files import open_zip
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
 from finc_eval.samples.source import DAMAGED, Pixels, RandomAccessSource, Sample, Source, pixels_digest
@@ -45,8 +45,8 @@ class NpzSource(Source):
 
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()
-        self._zip = SharedZip(path)
-        members = [info.filename for info in self._zip.archive.infolist() if info.filename.endswith(".npy")]
+        self._zip = open_zip(path)
+        members = [info.filename for info in self._zip.infolist() if info.filename.endswith(".npy")]
         keys = [member.removesuffix(".npy") for member in members]
         chosen = [key for key in ("arr_0", "images") if key in keys] or (keys if len(keys) == 1 else [])
         if not chosen:
@@ -54,7 +54,7 @@ class NpzSource(Source):
                 f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images"
             )
         self._member = f"{chosen[0]}.npy"
-        with self._zip.archive.open(self._member) as stream:
+        with self._zip.open(self._member) as stream:
             shape, by_columns, dtype = self._header(stream)
         if by_columns and len(shape) > 1 and dtype == np.uint8:
             raise FincEvalError(
@@ -88,7 +88,7 @@ class NpzSource(Source):
 
     def _labels(self, member: str) -> list[str] | None:
         """Read the labels, or None if the array is something else."""
-        with self._zip.archive.open(member) as stream:
+        with self._zip.open(member) as stream:
             shape, _, dtype = self._header(stream)
             if shape != self._shape[:1] or dtype.kind not in "biuUS":
                 return None
@@ -103,7 +103,7 @@ class NpzSource(Source):
         row_shape = self._shape[1:]
         size = int(np.prod(row_shape))
         following = 0
-        with self._zip.archive.open(self._member) as stream:
+        with self._zip.open(self._member) as stream:
             self._header(stream)
             try:
                 for number in numbers:

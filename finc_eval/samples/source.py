@@ -73,8 +73,6 @@ class Source(ABC):
 
     Attributes:
         kind: "folder", "zip", "tar", "npz", "array", "dataset", "iterator" ….
-        random_access: whether any sample can be had without reading those before it, also in another process: the
-            source can be pickled.
         once: whether the samples can be read only once, from the first to the last; `manifest` then answers, and
             labels and prompts are known, after that.
         name: absolute path, or what the samples came as ("array").
@@ -85,7 +83,6 @@ class Source(ABC):
     """
 
     kind: str
-    random_access: bool = False
     once: bool = False
 
     def __init__(
@@ -115,7 +112,7 @@ class Source(ABC):
         return self.take(range(start, len(self.ids)))
 
     def sample(self, number: int) -> Sample:
-        """Return one sample by its number; without `random_access` this may read all those before it."""
+        """Return one sample by its number; of a set that is a stream this reads all those before it."""
         return next(iter(self.take([number])))
 
     def read(self, ids: Iterable[str]) -> dict[str, Pixels]:
@@ -144,9 +141,7 @@ class Source(ABC):
 
 
 class RandomAccessSource(Source):
-    """A set whose samples can be read in any order, in threads and in other processes."""
-
-    random_access = True
+    """A set whose samples can be read in any order, by many threads at once."""
 
     @abstractmethod
     def sample(self, number: int) -> Sample:

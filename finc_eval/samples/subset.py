@@ -19,7 +19,6 @@ class Subset(Source):
     def __init__(self, inner: Source, n: int, seed: int) -> None:
         self._inner = inner
         self.kind = inner.kind
-        self.random_access = inner.random_access
         key = str(seed).encode()
 
         def rank(number: int) -> bytes:

@@ -23,7 +23,7 @@ from finc_eval.cards import Clip
 from finc_eval.errors import FincEvalError
 from finc_eval.samples.annotations import of_folders
 from finc_eval.samples.clips import gathered, window_indices
-from finc_eval.samples.files import HASH_CHUNK, VIDEO_SUFFIXES, SharedZip, files_in, is_hidden
+from finc_eval.samples.files import HASH_CHUNK, VIDEO_SUFFIXES, files_in, is_hidden, open_zip
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import check_dtype, is_tensor
 from finc_eval.samples.rows import NpzSource
@@ -240,7 +240,7 @@ def _check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None
 
 
 class _Files(Protocol):
-    """Files by their relative paths with forward slashes, wherever they lie; can be pickled."""
+    """Files by their relative paths with forward slashes, wherever they lie."""
 
     name: str
 
@@ -263,15 +263,15 @@ class _FolderFiles:
 class _ZipFiles:
     def __init__(self, path: Path) -> None:
         self.name = str(path.resolve())
-        self._zip = SharedZip(path)
+        self._zip = open_zip(path)
 
     def names(self) -> Iterable[str]:
-        infos = self._zip.archive.infolist()
+        infos = self._zip.infolist()
         return {info.filename for info in infos if not info.is_dir() and not is_hidden(PurePosixPath(info.filename))}
 
     def open(self, name: str) -> IO[bytes]:
         # Demuxers jump about, for which a compressed member would be unpacked over and over. This also checks its sum.
-        return io.BytesIO(self._zip.archive.read(name))
+        return io.BytesIO(self._zip.read(name))
 
 
 class _OneFile:
