@@ -33,7 +33,7 @@ BATCH, ROUNDS, FEW = 50, 3, 100
 
 class Photographs(torch.utils.data.Dataset):
     def __init__(self, folder, transform):
-        self.paths, self.transform = sorted(folder.rglob("*.JPEG")), transform
+        self.paths, self.transform = [folder / name for name in open_source(folder).ids], transform
 
     def __len__(self):
         return len(self.paths)
@@ -56,14 +56,7 @@ def plain_loop(folder, workers):
     tensors = torch.load(checked(card)[0], weights_only=True)
     model.load_state_dict(dict(zip(model.state_dict(), tensors.values(), strict=True)))
     model.reset_classifier(0)
-    transform = transforms.Compose(
-        [
-            transforms.Resize(256, transforms.InterpolationMode.BICUBIC),
-            transforms.CenterCrop(224),
-            transforms.ToTensor(),
-            transforms.Normalize([127 / 255] * 3, [128 / 255] * 3),
-        ]
-    )
+    transform = transforms.Compose(plain_transform())
     loader = torch.utils.data.DataLoader(Photographs(folder, transform), BATCH, num_workers=workers)
     return torch.cat([model(batch) for batch in loader])
 
@@ -95,6 +88,32 @@ def stages(folder, extractor):
     return [
         {"stage": stage, "images/s": f"{n / seconds:.0f}", "share": f"{seconds / sum(spent.values()):.2f}"}
         for stage, seconds in spent.items()
+    ]
+
+
+def decoding(folder):
+    """Images a second when nothing else is done."""
+    how, source = load_card("efficientnet-lite0").preprocessing, open_source(folder)
+
+    def threads(workers):
+        return sum(1 for _ in decoded_batches(source, 0, BATCH, how, workers))
+
+    def processes(workers):
+        transform = transforms.Compose([*plain_transform()[:2], transforms.PILToTensor()])
+        return sum(1 for _ in torch.utils.data.DataLoader(Photographs(folder, transform), BATCH, num_workers=workers))
+
+    ways = {f"{count} threads": (threads, count) for count in (1, WORKERS)}
+    ways |= {f"DataLoader, {count} processes": (processes, count) for count in (1, WORKERS)}
+    seconds = {way: best(*call) for way, call in ways.items()}
+    return [{"way": way, "images/s": f"{len(source.ids) / spent:.0f}"} for way, spent in seconds.items()]
+
+
+def plain_transform():
+    return [
+        transforms.Resize(256, transforms.InterpolationMode.BICUBIC),
+        transforms.CenterCrop(224),
+        transforms.ToTensor(),
+        transforms.Normalize([127 / 255] * 3, [128 / 255] * 3),
     ]
 
 
@@ -133,6 +152,9 @@ def main():
         table += inception(folder, temporary)
         notes = f"batches of {BATCH}; the best of {ROUNDS} rounds, from files to embeddings, start included"
         record("extraction", table, f"{n} and {FEW} photographs, {notes}")
+        record(
+            "extraction_decoding", decoding(folder), f"{n} photographs, centre crop 224, the best of {ROUNDS} rounds"
+        )
         record("extraction_stages", stages(folder, "efficientnet-lite0"), "each stage alone, EfficientNet-Lite0")
 
 
@@ -147,7 +169,7 @@ def inception(folder, temporary):
 
     squares = temporary / "squares"
     squares.mkdir()
-    for path in sorted(folder.rglob("*.JPEG"))[:FEW]:
+    for path in Photographs(folder, None).paths[:FEW]:
         with Image.open(path) as image:
             image.convert("RGB").resize((256, 256)).save(squares / f"{path.stem}.png")
     card, weights = random_inception(temporary)

@@ -17,6 +17,7 @@ from finc_eval import cache_writer
 from finc_eval.cache import EmbeddingCache
 from finc_eval.cache_writer import part_of
 from finc_eval.cards import load_card
+from finc_eval.embedder import Embedder
 from finc_eval.errors import FincEvalError
 from finc_eval.preprocess import resized
 from finc_eval.samples import fingerprint
@@ -402,3 +403,101 @@ def test_nothing_heavy_is_imported_before_it_is_needed(tmp_path, images):
     )
     command = [sys.executable, "-c", code, str(tmp_path / "set.npz"), str(out)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def batches_of(images, size):
+    return (images[start : start + size] for start in range(0, len(images), size))
+
+
+def asked(images):
+    """A generator of images as a training loop has one: so many more each time."""
+    rest = iter(images)
+    return lambda count: np.stack([image for _, image in zip(range(count), rest, strict=False)])
+
+
+@pytest.mark.parametrize(("make", "n"), [(iter, N), (lambda images: batches_of(images, 7), N), (asked, N), (iter, 12)])
+def test_images_can_come_from_a_running_generator(tmp_path, images, make, n):
+    cache = extract(make(images), n=n)
+    np.testing.assert_array_equal(cache, np.asarray(extract(images))[:n])
+    assert cache.path == tmp_path / "default" / f"{cache.key}.h5"
+    assert cache.content.tolist() == [fingerprint(image) for image in images[:n]]
+    assert not [file for file in (tmp_path / "default").iterdir() if "part" in file.name]
+    out = extract(make(images), out=tmp_path / "named.h5", n=n)
+    assert out.key == cache.key and out.path == tmp_path / "named.h5"
+
+
+def test_a_generator_that_ends_too_early_leaves_nothing(tmp_path, images):
+    assert "40" in message(extract, iter(images), n=50)
+    assert not [file for file in (tmp_path / "default").iterdir() if file.suffix == ".h5" or "part" in file.name]
+
+
+def test_classes_and_prompts_ride_along(tmp_path, images):
+    np.savez(tmp_path / "set.npz", images=images, labels=np.arange(N) % 3)
+    assert extract(tmp_path / "set.npz").labels == [str(row % 3) for row in range(N)]
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for number in range(3):
+        Image.fromarray(images[number]).save(folder / f"{number}.png")
+    captions = "file_name,text\n0.png,a cat\n1.png,a dog\n2.png,a fish\n"
+    (folder / "metadata.csv").write_text(captions)
+    before = extract(folder)
+    assert before.prompts == ["a cat", "a dog", "a fish"]
+    (folder / "metadata.csv").write_text(captions.replace("fish", "bird"))
+    after = extract(folder)
+    assert after.prompts[2] == "a bird"
+    assert after.key != before.key
+
+
+def test_a_seeded_subset_is_taken_of_more_and_refused_of_fewer(images):
+    few, again, other = (extract(images, n=10, seed=seed) for seed in (0, 0, 1))
+    assert few.path == again.path != other.path
+    assert few.n == other.n == 10
+    assert few.ids != other.ids
+    np.testing.assert_array_equal(few, extract(images)[[int(name) for name in few.ids]])
+    text = message(extract, images, n=41)
+    assert "40" in text and "41" in text
+
+
+def test_what_the_samples_were_encoded_in_is_kept(folder):
+    Image.open(folder / "000.png").convert("L").save(folder / "041.jpg", quality=60)
+    profile = extract(folder).profile
+    assert profile.formats == {"JPEG": 1, "PNG": N}
+    assert (profile.n, profile.grey, profile.median_quality) == (N + 1, 1, 60)
+
+
+def test_a_compiled_network_sees_batches_of_one_size(images, monkeypatch):
+    card, shapes = load_card("pixels"), []
+
+    def compiled(network, dynamic):
+        def run(batch):
+            shapes.append(tuple(batch.shape))
+            return network(batch)
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    plain, made = Embedder(card, "cpu"), Embedder(card, "cpu", compiled_for=16)
+    for count in (16, 5, 40):
+        part = torch.from_numpy(images[:count])
+        torch.testing.assert_close(made(part), plain(part), rtol=0, atol=0)
+    assert set(shapes) == {(16, 3, 28, 28)}
+
+
+def test_a_network_that_cannot_be_compiled_runs_as_it_is(images, monkeypatch):
+    def no_compiler(network, dynamic):
+        def run(batch):
+            raise RuntimeError("no C++ compiler")
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", no_compiler)
+    assert Embedder(load_card("pixels"), "cpu", compiled_for=16)(torch.from_numpy(images)).shape == (N, 2352)
+
+
+def test_lower_precision_is_another_key_and_nearly_the_same_embedding(images):
+    large = np.repeat(np.repeat(images[:2], 4, axis=1), 4, axis=2)
+    exact, lower = (extract(large, "efficientnet-lite0", precision=kind) for kind in ("float32", "bfloat16"))
+    assert exact.key != lower.key
+    assert exact.outputs == ("logits",) and exact.output("logits").shape == (2, 1000)
+    error = np.linalg.norm(np.asarray(exact) - np.asarray(lower), axis=1) / np.linalg.norm(exact, axis=1)
+    assert 1e-6 < error.max() < 0.1

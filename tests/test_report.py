@@ -238,11 +238,11 @@ def test_a_clip_becomes_a_preview_that_plays_for_ever():
     clip = moving(40, 120, 160)
     picture = preview(clip, fps=8.0)
     frames, durations, loop = played(picture.uri)
-    assert (picture.width, picture.height) == (96, 72) and frames.shape == (16, 72, 96, 3) and loop == 0
+    assert (picture.width, picture.height) == (80, 60) and frames.shape == (8, 60, 80, 3) and loop == 0
     # Forty frames at 8 a second last five seconds.
-    assert abs(sum(durations) - 5000) <= 16
-    shown = clip[np.linspace(0, 39, 16).round().astype(int)]
-    expected = [np.asarray(Image.fromarray(f).resize((96, 72), Image.Resampling.LANCZOS), int) for f in shown]
+    assert abs(sum(durations) - 5000) <= 8
+    shown = clip[np.linspace(0, 39, 8).round().astype(int)]
+    expected = [np.asarray(Image.fromarray(f).resize((80, 60), Image.Resampling.LANCZOS), int) for f in shown]
     assert np.abs(frames - expected).mean() < 4
 
 
@@ -259,7 +259,7 @@ def test_previews_of_real_clips_are_small(assets):
     )
     sizes = [len(picture.uri) for picture in found.values()]
     assert note is None and len(sizes) == 12
-    assert np.mean(sizes) < 28_000 and max(sizes) < 40_000
+    assert np.mean(sizes) < 10_000 and max(sizes) < 16_000
 
 
 def test_a_report_shows_clips_by_the_policy_they_were_embedded_with(tmp_path):

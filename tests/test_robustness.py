@@ -10,10 +10,13 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.cache import EmbeddingCache, Identity
+from finc_eval.cache import EmbeddingCache
 from finc_eval.cache_writer import CacheWriter, only_writer
 from finc_eval.embeddings import ArrayEmbeddings
+from finc_eval.identity import Identity, recipe_of
+from finc_eval.samples import Manifest, Traits
 
+PNG = Traits("PNG", "RGB", 28, 28, False)
 CENTRES = 6 * np.eye(5, 6)
 
 #                    more            fewer           as many
@@ -340,13 +343,14 @@ def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch
     for name, shares in (("gen", GEN), ("ref", REF)):
         rows = draw(shares, 3000, len(name) + ord(name[0]))
         ids = [f"{'a/long/folder' * 20}/{number}.png" for number in range(3000)]
-        identity = Identity("pixels", "c" * 64, name * 20, f"/data/{name}", {})
+        manifest = Manifest("folder", 3000, name * 20, {})
+        identity = Identity(f"/data/{name}", manifest, "pixels", recipe_of(fe.load_card("pixels"), "float32"))
         path = tmp_path / f"{name}.h5"
-        with only_writer(path), CacheWriter(path, identity, ids, 6, 1000) as writer:
+        with only_writer(path), CacheWriter(path, identity.key, ids, {"embeddings": 6}, 1000) as writer:
             for start in range(0, 3000, 1000):
                 part = slice(start, start + 1000)
-                writer.write(rows[part], np.arange(start, start + 1000, dtype=np.uint64), [None] * 1000)
-            writer.finish()
+                writer.write(rows[part], np.arange(start, start + 1000, dtype=np.uint64), [None] * 1000, [PNG] * 1000)
+            writer.finish(identity)
     monkeypatch.setattr(EmbeddingCache, "ids", property(lambda self: pytest.fail("all ids were read at once")))
     monkeypatch.setattr(EmbeddingCache, "__array__", lambda *_: pytest.fail("all rows were read at once"))
     monkeypatch.setattr(EmbeddingCache, "ids_between", recorded)

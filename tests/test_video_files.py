@@ -2,8 +2,6 @@
 
 import itertools
 import zipfile
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import av
 import numpy as np
@@ -114,13 +112,6 @@ def test_every_start_number_order_and_thread_gives_the_same_samples(folder, arch
         found = source.read(["walk/a.MP4#2", "nothing", "run/cut.mkv#0", "walk/a.MP4#0"])
         assert list(found) == ["walk/a.MP4#0", "walk/a.MP4#2"]
         np.testing.assert_array_equal(found["walk/a.MP4#2"], expected[11].pixels)
-
-
-def test_a_set_can_be_read_in_another_process(folder, archive):
-    sources = [open_clips(path, CLIP) for path in (folder, archive)]
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        for source, there in [(source, pool.submit(source.sample, 9)) for source in sources]:
-            same([there.result()], [source.sample(9)])
 
 
 def test_reading_may_stop_before_the_end(folder):
