@@ -27,6 +27,9 @@ from finc_eval.signature import Signature
 FEW = 500
 """Below this many samples a comparison carries a warning."""
 
+ALL_BUT_FEW = 0.99
+"""Share of a set's samples that are distinct, below which a comparison carries a warning."""
+
 
 def compare(
     gen: object,
@@ -129,6 +132,8 @@ def _compare(gen_side: Side, ref_side: Side, settings: Settings, progress: Progr
         copies=copies,
         warnings=(
             *_warnings(infos, copies, None if phi.sigma is None else bandwidth_warning(samples, phi.sigma)),
+            *_repeated(gen_side),
+            *_repeated(ref_side),
             *_unlike_encodings(gen_side, ref_side),
         ),
         feature_map=phi,
@@ -270,6 +275,16 @@ def _warnings(infos: tuple[SetInfo, SetInfo], copies: Copies | None, bandwidth: 
     if copies and copies.count:
         found.append(f"{copies.count} generated samples are exact copies of reference samples")
     return tuple(found)
+
+
+def _repeated(side: Side) -> list[str]:
+    """Whether a set consists of copies of itself, as that of a collapsed generator."""
+    distinct = len(np.unique(side.cache.content)) if side.cache else side.sketch.n
+    if distinct > ALL_BUT_FEW * side.sketch.n:
+        return []
+    return [
+        f"only {distinct:,} of the {side.sketch.n:,} samples of {side.label} are distinct, the others are exact copies"
+    ]
 
 
 def _unlike_encodings(gen: Side, ref: Side) -> list[str]:

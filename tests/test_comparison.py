@@ -9,7 +9,7 @@ import torch
 import finc_eval as fe
 from finc_eval import search as search_module
 from finc_eval.demo.found import FOUND_PURITY
-from finc_eval.demo.planted import coloured_digits, grey
+from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
 from finc_eval.differential import CrossFit, cross_fit
 
 
@@ -337,3 +337,15 @@ def test_cpu_and_gpu_agree(thinned):
     assert [m.id for m in cpu.all_modes] == [m.id for m in gpu.all_modes]
     for mine, other in zip(cpu.all_modes, gpu.all_modes, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-4)
+
+
+def test_a_generator_that_repeats_itself_is_noted(tmp_path):
+    images = shipped_digits()[0]
+    few = images[np.random.default_rng(0).integers(0, 40, 1000)]
+    gen, ref = (
+        fe.extract(grey(part), "pixels", tmp_path / f"{name}.h5")
+        for name, part in (("few", few), ("ref", images[2000:3000]))
+    )
+    notes = fe.compare(gen, ref, features=100, modes=2).warnings
+    assert "only 40 of the 1,000 samples of gen are distinct, the others are exact copies" in notes
+    assert not any("samples of ref are distinct" in note for note in notes)
