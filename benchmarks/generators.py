@@ -1,8 +1,9 @@
 """Real generators of digits, each against real digits and against each other, by pixels and by EfficientNet-Lite0.
 
 Needs the test assets (FINC_EVAL_ASSETS): seven sets of digits that trained models made, and the MNIST test set.
-Writes the tables, and a page with pictures to reports/generators/. About half an hour on two cores, nearly all of it
-EfficientNet-Lite0 on 90 000 images; what is embedded is kept and not embedded again.
+Writes the tables, and pages with pictures to reports/generators/, of which the one by EfficientNet-Lite0 is kept. About
+half an hour on two cores, nearly all of it EfficientNet-Lite0 on 90 000 images; what is embedded is kept and not
+embedded again.
 """
 
 import gzip
@@ -38,10 +39,9 @@ def main():
         pairs += [between(extractor, *pair, sketches) for pair in combinations(sketches, 2)]
         table = fe.compare_models(sets, ref)
         table.to_html(REPORTS / f"{extractor}.html", samples={"ref": mnist_test()})
-        table.to_json(REPORTS / f"{extractor}.json")
     notes = "10 000 digits a set against the 10 000 of the MNIST test set"
     record("generators", rows, notes)
-    record("generators_pairs", matrix(pairs), f"{notes}; total variation of the modes, by efficientnet-lite0")
+    record("generators_pairs", matrix(pairs), f"{notes}; the difference, by efficientnet-lite0")
 
 
 def mnist_test():

@@ -40,7 +40,9 @@ def clips(assets: Path, seed: int = 0, progress: Progress = silent) -> Experimen
     """
     rng = np.random.default_rng(seed)
     with np.load(assets / CLIPS) as data:
-        rows, names = data["features"].astype(np.float32), data["classes"][data["label"]]
+        # Labels count from one; a class is called "3  Archery".
+        actions = np.array([name.split()[-1] for name in data["classes"]])
+        rows, names = data["features"].astype(np.float32), actions[data["label"] - 1]
     held_out = rng.choice(np.unique(names), CLIPS_HELD_OUT, replace=False)
     in_gen = np.zeros(len(names), bool)
     for name in np.unique(names):
