@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from finc_eval.cache import EmbeddingCache
-from finc_eval.cache_writer import only_writer, part_of
+import h5py
+
+from finc_eval.cache import PARTIAL, WHOLE, EmbeddingCache
+from finc_eval.cache_writer import lock_of, only_writer, part_of
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError
-from finc_eval.identity import Recipe, changes
+from finc_eval.identity import Identity, Recipe, changes
 from finc_eval.progress import Progress, silent
 from finc_eval.samples import open_source
+from finc_eval.samples.tar import expand
+from finc_eval.storage import PROGRAM
 
 State = Literal["whole", "unfinished", "unreadable"]
 
@@ -55,7 +59,7 @@ def cache_folder() -> Path:
 def entries(folder: Path | None = None) -> list[Entry]:
     """What the folder holds, the latest first."""
     where = folder or cache_folder()
-    found = [_entry(path) for path in _files(where)] if where.is_dir() else []
+    found = [entry_of(path) for path in _files(where)] if where.is_dir() else []
     return sorted(found, key=lambda entry: entry.modified, reverse=True)
 
 
@@ -118,11 +122,16 @@ def explain(
     source = cache.source if samples is None else samples
     now = open_source(source, clip=card.clip, n=n, seed=seed)  # type: ignore[arg-type]
     lines = changes(cache.recipe, recipe)
-    if now.manifest(progress).digest != cache.manifest_digest:
+    manifest = now.manifest(progress)
+    if manifest.digest != cache.manifest_digest:
         before, after = {*cache.ids, *(name for name, _ in cache.failures)}, set(now.ids)
         added, removed = len(after - before), len(before - after)
         same = "" if added or removed else f", though all {len(before)} names are the same"
         lines.append(f"samples: other bytes in {now.name} ({added} added, {removed} removed{same})")
+    # All else as it was, so that the key differs by them alone.
+    otherwise = replace(manifest, digest=cache.manifest_digest)
+    if Identity(cache.source, otherwise, cache.extractor, cache.recipe).key != cache.key:
+        lines.append(f"annotations: the labels or prompts of {now.name} are others")
     return lines
 
 
@@ -135,16 +144,34 @@ def remove(entry: Entry) -> int:
     with only_writer(entry.path):
         for path in (entry.path, part_of(entry.path)):
             path.unlink(missing_ok=True)
-    entry.path.with_name(f".{entry.path.name}.lock").unlink(missing_ok=True)
+    lock_of(entry.path).unlink(missing_ok=True)
     return entry.size
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    names = {path.name.removesuffix(PART) for path in folder.iterdir()}
-    return (folder / name for name in names if name.endswith(".h5"))
+    """The caches of a folder, whole or not; other files may lie there, and are nobody's business."""
+    names = {path.name.removesuffix(PART) for path in folder.iterdir() if path.name.removesuffix(PART).endswith(".h5")}
+    return (folder / name for name in names if _is_cache(folder / name))
 
 
-def _entry(path: Path) -> Entry:
+def _is_cache(path: Path) -> bool:
+    """Whether this is a cache: a whole one, of any version, an unfinished one, or one that is damaged."""
+    try:
+        with h5py.File(path if path.exists() else part_of(path), "r") as file:
+            return file.attrs.get("program") == PROGRAM and file.attrs.get("kind") in (WHOLE, PARTIAL)
+    except OSError:
+        return path.suffix == ".h5"
+
+
+def entry_of(path: Path) -> Entry:
+    """What is known of one cache, whole or unfinished.
+
+    Raises:
+        FincEvalError: it is some other file.
+    """
+    path = path.with_name(path.name.removesuffix(PART))
+    if not _is_cache(path):
+        raise FincEvalError(f"{path} is no embedding cache: name one of finc-eval cache ls, or the file of another")
     files = [file for file in (path, part_of(path)) if file.exists()]
     size = sum(file.stat().st_blocks * 512 for file in files)
     modified = max((file.stat().st_mtime for file in files), default=0.0)
@@ -152,7 +179,6 @@ def _entry(path: Path) -> Entry:
         return Entry(path, "unfinished", size, modified)
     try:
         with EmbeddingCache(path) as cache:
-            is_file = Path(cache.source).is_absolute()
             return Entry(
                 path,
                 "whole",
@@ -162,7 +188,14 @@ def _entry(path: Path) -> Entry:
                 dim=cache.dim,
                 extractor=cache.extractor,
                 source=cache.source,
-                source_is_there=Path(cache.source).exists() if is_file else None,
+                source_is_there=_is_there(cache.source),
             )
     except FincEvalError as error:
         return Entry(path, "unreadable", size, modified, note=str(error))
+
+
+def _is_there(source: str) -> bool | None:
+    """Whether the samples are where they were, all shards of them; None where they were no file."""
+    if not Path(source).is_absolute():
+        return None
+    return Path(source).exists() or all(Path(shard).exists() for shard in expand(source))

@@ -42,6 +42,11 @@ def part_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
+def lock_of(path: Path) -> Path:
+    """Return the file whose lock makes a process the only one to write `path`."""
+    return path.with_name(f".{path.name}.lock")
+
+
 def whole_cache(path: Path, key: str) -> EmbeddingCache | None:
     """Return the cache at `path` if it has this key, None if there is none or it is made of something else.
 
@@ -52,6 +57,8 @@ def whole_cache(path: Path, key: str) -> EmbeddingCache | None:
         return None
     if path.is_dir():
         raise FincEvalError(f"{path} is a folder: name the file to write, such as {path / 'gen.h5'}")
+    if not h5py.is_hdf5(path):
+        raise FincEvalError(f"{path} is no finc-eval embedding cache, and is not overwritten: choose another name")
     cache = EmbeddingCache(path)
     if cache.key == key:
         return cache
@@ -66,9 +73,9 @@ def only_writer(path: Path) -> Iterator[None]:
     Raises:
         FincEvalError: another process (or thread) holds it.
     """
-    with _resumable(path):
+    with _resumable(path, part_of(path).exists()):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
+        lock = filelock.FileLock(lock_of(path), timeout=0)
         try:
             lock.acquire()
         except filelock.Timeout as error:
@@ -97,23 +104,33 @@ class CacheWriter:
         ids: of the samples.
         widths: the entries of the embedding, under "embeddings", and then of every further output by its name.
         batch_size: rows that are made together.
+        once: whether the samples cannot be read again, so that nobody could resume: an error then leaves nothing.
 
     Raises:
         FincEvalError: the disk has too little room, or the file cannot be made.
     """
 
-    def __init__(self, path: Path, key: str, ids: Sequence[str], widths: Mapping[str, int], batch_size: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        key: str,
+        ids: Sequence[str],
+        widths: Mapping[str, int],
+        batch_size: int,
+        once: bool = False,
+    ) -> None:
+        self._once = once
         self.path, self.part, self._key, self._ids, self._widths = path, part_of(path), key, ids, widths
         self._shape = (len(ids), sum(widths.values()))
         row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + TRAITS_BYTES
         self._bytes = SPARE_BYTES + sum(len(name) + row_bytes for name in ids)
         self._last_checkpoint = 0.0
-        with _resumable(path):
+        with _resumable(path, self.part.exists()):
             # The unfinished and the whole file lie side by side for a moment.
             occupied = self.part.stat().st_blocks * 512 if self.part.exists() else 0
             _check_room(path, 2 * self._bytes - occupied)
             self._file = self._resume() or self._create()
-        done = int(self._file["done"][0])
+        self._checked_in = done = int(self._file["done"][0])
         # Rows are made in the batches an uninterrupted run would make, so that the bits are its bits.
         self.done = done if done == len(ids) else done - done % batch_size
 
@@ -134,7 +151,7 @@ class CacheWriter:
             traits: b times how that sample was encoded, or None.
         """
         here = slice(self.done, self.done + len(rows))
-        with _resumable(self.path):
+        with _resumable(self.path, self._worth_keeping):
             self._file["rows"][here] = rows
             self._file["content"][here] = content
             self._file["traits"][here] = [one.encode() if one else b"" for one in traits]
@@ -145,11 +162,22 @@ class CacheWriter:
             if due or self.done == len(self._ids):
                 self._checkpoint()
 
+    def failed(self) -> list[int]:
+        """Return the numbers of the samples that failed so far."""
+        numbers: list[int] = np.flatnonzero(self._file["status"][: self.done] == FAILED).tolist()
+        return numbers
+
     def failures(self) -> list[tuple[str, str]]:
         """Return (id, reason) of the samples that failed so far."""
-        failed = np.flatnonzero(self._file["status"][: self.done] == FAILED).tolist()
+        failed = self.failed()
         reasons = self._file["reason"][: self.done][failed] if failed else []
         return [(self._ids[row], reason.decode()) for row, reason in zip(failed, reasons, strict=True)]
+
+    def forget(self, row: int) -> None:
+        """Count the rows from this one on as not done."""
+        self.done = row
+        with _resumable(self.path, True):
+            self._checkpoint()
 
     def finish(
         self,
@@ -170,7 +198,7 @@ class CacheWriter:
             progress: told how far the copying is.
         """
         new = self.path.with_name(f".{self.path.name}.new")
-        with _resumable(self.path), _removed_on_error(new):
+        with _resumable(self.path, self._worth_keeping), _removed_on_error(new):
             _check_room(self.path, self._bytes)
             with h5py.File(new, "w") as file:
                 good = self._file["status"][:] == OK
@@ -196,8 +224,15 @@ class CacheWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # HDF5 repeats a failed write when it closes; the first error is the one that counts.
-        with suppress(OSError, RuntimeError) if error else _resumable(self.path):
+        with suppress(OSError, RuntimeError) if error else _resumable(self.path, self._worth_keeping):
             self.close()
+        if error and not self._worth_keeping:
+            self.part.unlink(missing_ok=True)
+
+    @property
+    def _worth_keeping(self) -> bool:
+        """Whether the unfinished cache spares the next run any work."""
+        return self._checked_in > 0 and not self._once
 
     def _resume(self) -> h5py.File | None:
         """Open the unfinished cache if it is of this key and sound."""
@@ -243,6 +278,7 @@ class CacheWriter:
         os.fsync(self._file.id.get_vfd_handle())
         self._file["done"][0] = self.done
         self._file.flush()
+        self._checked_in = self.done
         self._last_checkpoint = time.monotonic()
 
     def _describe(
@@ -300,9 +336,9 @@ class CacheWriter:
 
 
 @contextmanager
-def _resumable(path: Path) -> Iterator[None]:
-    """Disk errors as one sentence that tells where the finished part is."""
-    with disk_errors(path, f"the finished part is kept in {part_of(path).name}"):
+def _resumable(path: Path, kept: bool) -> Iterator[None]:
+    """Disk errors as one sentence that tells where the finished part is, if one is kept."""
+    with disk_errors(path, f"the finished part is kept in {part_of(path).name}") if kept else disk_errors(path):
         yield
 
 

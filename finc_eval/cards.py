@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import sys
 import tomllib
 import types
 import typing
@@ -23,7 +24,7 @@ DEFAULT_EXTRACTOR = "efficientnet-lite0"
 """Trained weights that come with the installation: a first comparison needs no download."""
 
 Table = TypeVar("Table")
-WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
+WORDS = {str: "a string", int: "an integer", float: "a finite number", bool: "true or false"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,7 +222,7 @@ def load_card(name_or_path: str | Path) -> Card:
     if name.endswith(".toml"):
         try:
             text = Path(name).expanduser().read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:  # no such file, no UTF-8, no such home
             raise FincEvalError(f"the card {name} cannot be read ({error}): check the path") from error
     elif name in available_cards():
         text = (resources.files("finc_eval.extractors") / f"{name}.toml").read_text(encoding="utf-8")
@@ -233,7 +234,7 @@ def load_card(name_or_path: str | Path) -> Card:
         )
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise FincEvalError(f"the card {name} is no valid TOML: {error}") from error
     card = _read_table(Card, table, f"card {name}", "")
     for wrong in _faults(card):
@@ -284,9 +285,9 @@ def _read_value(hint: Any, value: Any, card: str, key: str) -> Any:
             return tuple(_read_value(kind, item, card, key) for kind, item in zip(kinds, value, strict=True))
     if origin is Literal and any(value == choice and type(value) is type(choice) for choice in arguments):
         return value
-    if hint is float and type(value) is int:
+    if hint is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
-    if type(value) is hint:
+    if type(value) is hint and hint is not float:
         return value
     raise FincEvalError(f'{card}: "{key}" must be {_wanted(hint)}, got {value!r}')
 
@@ -359,13 +360,15 @@ def _faults(card: Card) -> Iterator[str]:
         if len(card.golden.shape) != wanted or min(card.golden.shape) < 1 or card.golden.shape[-1] != 3:
             words = "[frames, height, width, 3]" if card.clip else "[height, width, 3]"
             yield f'"golden.shape" must be {words}, got {list(card.golden.shape)}'
+        if card.golden.seed < 0 or not card.golden.norm > 0:
+            yield '"golden.seed" must not be negative, and "golden.norm" be positive'
         if not card.golden.first or not card.golden.tolerance > 0:
             yield '"golden.first" must hold a value or more, and "golden.tolerance" be positive'
 
 
 def _faults_of_weights(weights: Weights) -> Iterator[str]:
-    if not weights.file:
-        yield '"weights.file" must name a file'
+    if Path(weights.file).name in ("", "..") or "\0" in weights.file:
+        yield f'"weights.file" must name a file, got {weights.file!r}'
     if not re.fullmatch("[0-9a-f]{8,64}", weights.sha256 or "0" * 64):
         yield f'"weights.sha256" must be 8 to 64 lower-case hex digits, got {weights.sha256!r}'
     for url in weights.urls:

@@ -70,10 +70,11 @@ def decoded_batches(
     def decode(sample: Sample) -> _Decoded:
         if sample.pixels is None:
             return _Decoded(sample.id, 0, sample.error or "unreadable", None, None)
-        return _Decoded(sample.id, fingerprint(sample.pixels), None, sample.traits, resized(sample.pixels, how))
-
-    def one(number: int) -> _Decoded:
-        return decode(samples.sample(number))
+        try:
+            ready = resized(sample.pixels, how)
+        except ValueError as error:
+            return _Decoded(sample.id, 0, str(error), None, None)
+        return _Decoded(sample.id, fingerprint(sample.pixels), None, sample.traits, ready)
 
     def batches() -> Generator[DecodedBatch, None, None]:
         numbers = range(start, len(samples.ids))

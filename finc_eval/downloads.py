@@ -89,17 +89,17 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
 
 def _opened(url: str, have: int, validator: str) -> http.client.HTTPResponse | None:
     """Ask for the file, from byte `have` on where a validator guards it; None where it has fewer bytes."""
-    request = urllib.request.Request(url, headers={"User-Agent": "finc-eval", "Accept-Encoding": "identity"})
+    headers = {"User-Agent": "finc-eval", "Accept-Encoding": "identity"}
     if have and validator:
-        request.add_header("Range", f"bytes={have}-")
-        request.add_header("If-Range", validator)
+        headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
+        request = urllib.request.Request(url, headers=headers)
         answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=SECONDS_OF_SILENCE)
     except urllib.error.HTTPError as error:
-        if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+        if have and error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             return None
         raise
-    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         raise _Cut(_reason(error)) from error
     return answer
 
@@ -122,9 +122,9 @@ def _noted(part: Path, url: str) -> tuple[str, int]:
     """Return what identifies the file that the bytes of `part` are of, and its size; nothing unless it is of `url`."""
     try:
         note = json.loads(note_of(part).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return (str(note["validator"]), int(note["total"])) if note["url"] == url else ("", 0)
+    except (OSError, ValueError, KeyError, TypeError):
         return "", 0
-    return (str(note["validator"]), int(note["total"])) if note.get("url") == url else ("", 0)
 
 
 def _size(path: Path) -> int:

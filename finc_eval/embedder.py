@@ -81,8 +81,8 @@ class Embedder:
         """The rows of these samples, or None where memory does not suffice."""
         try:
             return self._embed(pixels)
-        except RuntimeError as error:  # CUDA raises a kind of its own, the CPU's allocator this one
-            if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+        except RuntimeError as error:
+            if not _out_of_memory(error):
                 raise
             return None
 
@@ -102,8 +102,17 @@ class Embedder:
     def _run(self, network: Network, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         kind = getattr(torch, self._precision)
         autocast = torch.autocast(self.device.type, kind) if kind != torch.float32 else nullcontext()
-        with arithmetic("float32"), autocast:
-            outputs: dict[str, torch.Tensor] = network(batch)
+        try:
+            with arithmetic("float32"), autocast:
+                outputs: dict[str, torch.Tensor] = network(batch)
+        except Exception as error:  # networks raise almost anything on inputs of a size that is not theirs
+            if _out_of_memory(error):
+                raise
+            what = (str(error).strip().splitlines() or [""])[-1] or type(error).__name__
+            raise FincEvalError(
+                f"card {self._card.name}: the network fails on a batch of shape {tuple(batch.shape)} ({what}): check "
+                "preprocessing.size, and that the network runs on this device in this precision"
+            ) from error
         return outputs
 
     @torch.inference_mode()
@@ -142,3 +151,8 @@ class Embedder:
         self._most, self._compiled = tried // 2, None
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether the device has too little memory: CUDA raises a kind of its own, the CPU's allocator any RuntimeError."""
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

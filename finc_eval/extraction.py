@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from finc_eval.cache import EmbeddingCache
 from finc_eval.cache_folder import cache_folder
-from finc_eval.cache_writer import CacheWriter, only_writer, part_of, whole_cache
+from finc_eval.cache_writer import CacheWriter, lock_of, only_writer, part_of, whole_cache
 from finc_eval.cards import DEFAULT_EXTRACTOR, Card, load_card
 from finc_eval.decoding import DecodedBatch, decoded_batches
 from finc_eval.errors import FincEvalError
@@ -136,7 +136,9 @@ class _Job:
                     if path.exists():
                         stage += f" ({path.name} is of other samples or another card, and is replaced at the end)"
                     with self._writer(path, identity.key) as writer:
-                        self._fill(writer, strict, stage, progress)
+                        self._fill(writer, stage, progress)
+                        self._confirm(writer, identity, progress)
+                        self._judge(writer, strict)
                         self._finish(writer, identity, path, progress)
                     cache = EmbeddingCache(path)
         elif part_of(path).exists():
@@ -151,28 +153,30 @@ class _Job:
         if out is not None:
             whole_cache(out, name)  # refuses what must not be overwritten
         path = (out or _default_path(name)).with_name(f".{name}.h5")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with self._writer(path, name) as writer:
-            try:
-                self._fill(writer, strict, "extract", progress)
+        with ExitStack() as locks:
+            if out is not None:
+                locks.enter_context(only_writer(out))  # now: after the work it would be too late to learn of another
+            locks.enter_context(only_writer(path))
+            locks.callback(lock_of(path).unlink, missing_ok=True)
+            with self._writer(path, name) as writer:
+                self._fill(writer, "extract", progress)
+                self._judge(writer, strict)
                 identity = self.identity()
                 target = out or _default_path(identity.key)
-                with only_writer(target):
-                    self._finish(writer, identity, target, progress)
-            except BaseException:
-                writer.discard()  # nobody could resume it
-                raise
+                if out is None:
+                    locks.enter_context(only_writer(target))
+                self._finish(writer, identity, target, progress)
         return EmbeddingCache(target)
 
     def _writer(self, path: Path, key: str) -> CacheWriter:
         widths = {"embeddings": self.card.output.dimension}
         widths |= {name: output.dimension for name, output in self.card.extra.items()}
-        return CacheWriter(path, key, self.samples.ids, widths, self.batch_size)
+        return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once)
 
     def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
         writer.finish(identity, path, labels=self.samples.labels, prompts=self.samples.prompts, progress=progress)
 
-    def _fill(self, writer: CacheWriter, strict: bool, stage: str, progress: Progress) -> None:
+    def _fill(self, writer: CacheWriter, stage: str, progress: Progress) -> None:
         """Embed what is not embedded yet."""
         n = len(self.samples.ids)
         if writer.done:
@@ -183,7 +187,27 @@ class _Job:
                 for batch, rows in embedded:
                     writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.traits)
                     progress(stage, writer.done, n)
-        failures = writer.failures()
+
+    def _confirm(self, writer: CacheWriter, identity: Identity, progress: Progress) -> None:
+        """Refuse failures that are not the samples' own, but of a disk or a folder that went away meanwhile.
+
+        The key names the bytes that were read at first: were such a cache kept, it would be used for the whole set.
+        """
+        failed, reasons = writer.failed(), dict(writer.failures())
+        if failed and self.samples.manifest(progress).digest == identity.manifest.digest:
+            again = zip(failed, self.samples.take(failed), strict=True)
+            failed = [number for number, sample in again if sample.pixels is not None]
+        if failed:
+            name = self.samples.ids[failed[0]]
+            writer.forget(failed[0])
+            raise FincEvalError(
+                f"{self.samples.name} changed while it was read ({name}: {reasons[name]}): run the same command again "
+                "when it is whole and at rest"
+            )
+
+    def _judge(self, writer: CacheWriter, strict: bool) -> None:
+        """Refuse a set without readable samples, and if `strict` one with any that is not."""
+        n, failures = len(self.samples.ids), writer.failures()
         if len(failures) == n:
             writer.discard()
         if len(failures) == n or (strict and failures):

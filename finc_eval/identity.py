@@ -80,7 +80,7 @@ def changes(old: Recipe, new: Recipe) -> list[str]:
     """Say which parts of a recipe differ: "preprocessing.size: [224, 224], now [256, 256]"."""
     before, after = dict(_leaves(old)), dict(_leaves(new))
     return [
-        f"{part}: {before.get(part, 'none')}, now {after.get(part, 'none')}"
+        f"{part}: {before.get(part, 'absent')}, now {after.get(part, 'absent')}"
         for part in dict.fromkeys([*before, *after])
         if before.get(part) != after.get(part)
     ]

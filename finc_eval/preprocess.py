@@ -37,11 +37,18 @@ def resized(pixels: Bytes, how: Preprocessing) -> Resized:
     Returns:
         (*how.size, 3) or (frames, *how.size, 3): uint8 where `how.rounding` says so, otherwise float32 in 0…255. No
         method resamples what has the right size already.
+
+    Raises:
+        ValueError: the sides are so unlike that the image would be of an unsafe size before its centre is cropped.
     """
     if pixels.ndim == 4:
         frames: list[npt.NDArray[Any]] = [resized(frame, how) for frame in pixels]
         return np.stack(frames)
     whole = _resized_size(pixels.shape[:2], how)
+    if Image.MAX_IMAGE_PIXELS is not None and math.prod(whole) > Image.MAX_IMAGE_PIXELS:
+        raise ValueError(
+            f"{pixels.shape[1]}x{pixels.shape[0]} pixels become {whole[1]}x{whole[0]} before they are cropped"
+        )
     image = pixels if pixels.shape[:2] == whole else _METHODS[how.method](pixels, whole, how)
     image = _centre(image, how.size)
     if how.rounding == "none":
@@ -60,21 +67,17 @@ def normalised(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
     Returns:
         float32, (n, 3, height, width) or (n, 3, frames, height, width), channels last in memory.
     """
+    import torch
+
     low, high = how.range
     width = batch.shape[-2]
     # One multiplication and one addition per value. The three channels are repeated along the row, as loops over
     # three values would take several times as long on the CPU.
     scale = [(high - low) / 255 / std for std in how.std] * width
     shift = [(low - mean) / std for mean, std in zip(how.mean, how.std, strict=True)] * width
-    rows = batch.flatten(-2) * batch.new_tensor(scale, dtype=_float32())
+    rows = batch.flatten(-2) * torch.tensor(scale, dtype=torch.float32, device=batch.device)
     rows += rows.new_tensor(shift)
     return rows.view(batch.shape).movedim(-1, 1)
-
-
-def _float32() -> torch.dtype:
-    import torch
-
-    return torch.float32
 
 
 def _resized_size(size: Size, how: Preprocessing) -> Size:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from finc_eval.demo.found import Experiment, Planted
     from finc_eval.demo.run import DemoResult
     from finc_eval.ensemble import Holding, ModelTable
+    from finc_eval.metrics.score import Score
+    from finc_eval.metrics.suite import Scores
     from finc_eval.modes import Mode
     from finc_eval.releases import Change
     from finc_eval.results import Comparison
@@ -141,6 +143,22 @@ def print_demo(result: DemoResult) -> None:
     print("Colouring half of the generated digits also halves its grey ones: the other grey modes are real, too.")
     for experiment in result.real:
         print_planted(experiment)
+
+
+def print_scores(result: Scores) -> None:
+    """Scores with their intervals and floors, and below them what pins and qualifies each."""
+
+    def row(score: Score) -> list[str]:
+        interval = "" if score.interval is None else f"[{score.interval[0]:.6g}, {score.interval[1]:.6g}]"
+        return [score.key, f"{score.value:.6g}", interval, "" if score.floor is None else f"{score.floor:.6g}"]
+
+    if result.scores:
+        columns = ["metric", "value", "95 %", "floor"]
+        _table(f"{result.gen} against {result.ref}", columns, [row(score) for score in result.scores])
+    for score in result.scores:
+        print(score.signature)
+        for note in score.notes:
+            print(f"  note: {note}")
 
 
 def print_planted(experiment: Experiment, *more: list[str]) -> None:

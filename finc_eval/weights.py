@@ -280,9 +280,9 @@ def _pins() -> dict[str, str]:
 
 def _digest(path: Path, anew: bool = False) -> str:
     """Return the file's SHA-256, from memory where the file is as it was then."""
-    known = {} if anew else _verdicts().get(str(path), {})
-    if known.get("stamp") == _stamp(path):
-        return str(known["sha256"])
+    known = None if anew else _verdicts().get(str(path))
+    if isinstance(known, dict) and known.get("stamp") == _stamp(path):
+        return str(known.get("sha256"))
     digest = _sha256(path)
     _remember(path, digest)
     return digest
@@ -292,7 +292,7 @@ def _remember(path: Path, digest: str) -> None:
     _add(folder() / "verified.json", {str(path): {"stamp": _stamp(path), "sha256": digest}})
 
 
-def _verdicts() -> dict[str, dict[str, object]]:
+def _verdicts() -> dict[str, object]:
     try:
         return dict(json.loads((folder() / "verified.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

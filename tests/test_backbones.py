@@ -101,7 +101,7 @@ def test_inception_fid_equals_torch_fidelitys_extractor(inceptions, size):
         batch = normalised(torch.from_numpy(np.stack([resized(image, how) for image in images])), how)
         mine = ours(batch)
         wanted = theirs(torch.from_numpy(images).permute(0, 3, 1, 2))
-    for layer, other in zip(["pool3", "logits_unbiased", "logits"], wanted, strict=True):
+    for layer, other in zip(["features", "logits_unbiased", "logits"], wanted, strict=True):
         assert float(other.std()) > 0.01
         assert largest(mine[layer] - other) <= 1e-5 * largest(other)
 
@@ -297,7 +297,7 @@ def test_clip_reads_the_image_tower_of_openais_names_and_projects(tmp_path):
     wanted = norm(x[:, 0], "ln_post") @ tensors["proj"]
 
     with torch.inference_mode():
-        mine = timm_models.load(with_weights(card, path), path)(images)["head"]
+        mine = timm_models.load(with_weights(card, path), path)(images)["projection"]
     assert largest(mine - wanted) <= 1e-4 * largest(wanted)
 
 
@@ -311,8 +311,8 @@ def test_swav_drops_what_it_was_trained_with_and_equals_torchvisions_resnet(tmp_
     with torch.inference_mode():
         mine = timm_models.load(with_weights(load_card("swav-resnet50"), path), path)(images)
         wanted = plain(images)
-    assert set(mine) == {"pool"}
-    assert largest(mine["pool"] - wanted) <= 1e-5 * largest(wanted)
+    assert set(mine) == {"features"}
+    assert largest(mine["features"] - wanted) <= 1e-5 * largest(wanted)
 
 
 def test_in_order_needs_as_many_tensors(tmp_path):
@@ -342,8 +342,8 @@ def test_torchvisions_networks_give_what_goes_into_their_last_layer_and_what_com
     images = torch.randn(2, 3, 96, 96, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         outputs = torchvision_models.load(card, tmp_path / "net.pth")(images)
-        wanted, again = plain(images), plain.fc(outputs["pool"])
-    assert largest(outputs["head"] - wanted) <= 1e-6 * largest(wanted)
+        wanted, again = plain(images), plain.fc(outputs["features"])
+    assert largest(outputs["logits"] - wanted) <= 1e-6 * largest(wanted)
     assert largest(again - wanted) <= 1e-6 * largest(wanted)
 
 
@@ -354,9 +354,9 @@ def test_timms_networks_give_pooled_features_and_logits(tmp_path):
     images = torch.randn(2, 3, 96, 96, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         outputs = timm_models.load(card, tmp_path / "net.safetensors")(images)
-        wanted, again = plain(images), plain.fc(outputs["pool"])
-    assert set(outputs) == {"pool", "head"}
-    assert largest(outputs["head"] - wanted) == 0
+        wanted, again = plain(images), plain.fc(outputs["features"])
+    assert set(outputs) == {"features", "logits", "projection"}
+    assert largest(outputs["logits"] - wanted) == 0
     assert largest(again - wanted) == 0
 
 
@@ -467,3 +467,22 @@ def test_what_is_no_torchscript_is_refused(tmp_path):
     card = scripted(tmp_path / "net.pt")
     (tmp_path / "net.pt").write_bytes(b"no program")
     assert "cannot be read as TorchScript" in message(torchscript.load, card, tmp_path / "net.pt")
+
+
+@pytest.mark.filterwarnings("ignore:Validating sparse tensor")
+@pytest.mark.parametrize(
+    "tensor",
+    [torch.zeros(2).to_sparse(), torch.zeros(2, device="meta"), torch.zeros(2, dtype=torch.complex64)],
+    ids=["sparse", "without content", "complex"],
+)
+def test_tensors_that_are_no_plain_numbers_are_refused(tmp_path, tensor):
+    torch.save({"weight": tensor}, tmp_path / "net.pth")
+    assert "holds no tensors by name" in message(load_tensors, tmp_path / "net.pth")
+
+
+def test_tensors_with_numbers_for_names_and_a_table_within_itself_are_refused(tmp_path):
+    circle = {}
+    circle["model"] = circle
+    for content in ({1: torch.zeros(2)}, circle):
+        torch.save(content, tmp_path / "net.pth")
+        assert "holds no tensors by name" in message(load_tensors, tmp_path / "net.pth")

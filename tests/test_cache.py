@@ -113,7 +113,7 @@ def test_two_recipes_are_told_apart_part_by_part():
     assert changes(RECIPE, other) == [
         "preprocessing.size: [28, 28], now [32, 32]",
         "precision: float32, now bfloat16",
-        "clip.frames: none, now 16",
+        "clip.frames: absent, now 16",
     ]
 
 

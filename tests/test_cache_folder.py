@@ -1,6 +1,8 @@
 """The folder of caches: what is there, why a cache would not be used again, and how it is deleted."""
 
 import json
+import tarfile
+from importlib import resources
 
 import h5py
 import numpy as np
@@ -108,3 +110,67 @@ def test_a_key_that_is_none_or_of_two_is_said_to_be(folder, cache_folder):
     (cache_folder / f"{cache.key[:8]}.h5").write_bytes(cache.path.read_bytes())
     with pytest.raises(FincEvalError, match="2 keys"):
         find(cache.key[:8])
+
+
+def test_explain_names_labels_that_have_changed(folder):
+    names = sorted(path.name for path in folder.iterdir())
+
+    def label(last):
+        rows = [f"{name},a" for name in names[:-1]] + [f"{names[-1]},{last}"]
+        (folder / "metadata.csv").write_text("\n".join(["file_name,label", *rows]))
+
+    label("b")
+    key = extract(folder, "pixels").key[:10]
+    assert "nothing has changed" in run("explain", key)[1]
+    label("c")
+    assert "changed: annotations: the labels or prompts" in run("explain", key)[1]
+    Image.new("RGB", (28, 28)).save(folder / "3.png")
+    text = run("explain", key)[1]
+    assert "changed: samples" in text and "changed: annotations" in text
+
+
+def test_explain_asks_for_the_path_of_a_card_that_is_not_ours(folder, tmp_path):
+    own = tmp_path / "mine.toml"
+    own.write_text((resources.files("finc_eval.extractors") / "pixels.toml").read_text().replace("pixels", "mine", 1))
+    cache = extract(folder, own)
+    assert "made with a card of your own, mine: pass its path as --extractor" in run("explain", cache.key)[2]
+    assert run("explain", cache.key, "--extractor", own)[1].endswith("it would be used as it is")
+
+
+def test_files_of_others_are_neither_listed_nor_deleted(folder, cache_folder, tmp_path):
+    extract(folder, "pixels")
+    with h5py.File(cache_folder / "thesis.h5", "w") as file:
+        file["x"] = 1
+    (tmp_path / "photo.jpg").write_bytes(b"a photograph")
+    assert [entry.state for entry in entries()] == ["whole"]
+    for name in (cache_folder / "thesis.h5", tmp_path / "photo.jpg"):
+        code, _, error = run("rm", name)
+        assert code == 3 and "is no embedding cache" in error
+        assert name.exists()
+    assert run("rm", "--all")[1].startswith("deleted 1 caches")
+    assert [file.name for file in cache_folder.iterdir()] == ["thesis.h5"]
+
+
+def test_a_cache_elsewhere_is_deleted_by_its_path_whatever_its_name(folder, tmp_path):
+    cache = extract(folder, "pixels", tmp_path / "embeddings")
+    assert run("rm", cache.path)[1].startswith("deleted 1 caches")
+    assert not cache.path.exists()
+
+
+def test_what_nobody_is_writing_is_deleted_though_something_else_is_being_written(folder, cache_folder):
+    idle, busy = extract(folder, "pixels", n=3), extract(folder, "pixels")  # the latest is looked at first
+    with only_writer(busy.path):
+        code, text, error = run("rm", "--all")
+    assert (code, text.startswith("deleted 1 caches")) == (3, True)
+    assert "is being written by another process" in error
+    assert (busy.path.exists(), idle.path.exists()) == (True, False)
+
+
+def test_shards_named_by_a_pattern_are_gone_only_when_one_of_them_is(tmp_path, folder):
+    for number in range(2):
+        with tarfile.open(tmp_path / f"s-{number}.tar", "w") as shard:
+            shard.add(folder / f"{number}.png", f"{number}.png")
+    extract(tmp_path / "s-{0..1}.tar", "pixels")
+    assert entries()[0].source_is_there is True
+    (tmp_path / "s-1.tar").unlink()
+    assert entries()[0].source_is_there is False

@@ -1,11 +1,13 @@
 """Cards say everything that decides an embedding, and nothing else is accepted."""
 
+from dataclasses import replace
 from importlib import resources
 
 import pytest
+import timm
 import torch
 
-from finc_eval.backbones import load_backbone
+from finc_eval.backbones import load_backbone, timm_cards
 from finc_eval.cards import available_cards, load_card
 from finc_eval.errors import FincEvalError
 
@@ -69,7 +71,7 @@ def test_the_digest_follows_what_changes_the_numbers_and_not_the_prose(edited):
         load_card(edited('"bicubic"', '"lanczos"')).digest,
         load_card(edited("= 2352", "= 2353")).digest,
         load_card(edited('kind = "pixels"', 'kind = "other"')).digest,
-        load_card(edited(more='\n[extra.logits]\nlayer = "head"\npooling = "none"\ndimension = 10\n')).digest,
+        load_card(edited(more='\n[extra.logits]\nlayer = "logits"\npooling = "none"\ndimension = 10\n')).digest,
         load_card(edited(more=weights())).digest,
         load_card(edited(more=weights(sha256="1" * 64))).digest,
     ]
@@ -138,9 +140,9 @@ def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, wo
         (weights(sha256="A" * 64), "must be 8 to 64 lower-case hex digits"),
         (weights() + 'urls = ["ftp://a/b"]\n', "must begin with https://, http:// or file://, got 'ftp://a/b'"),
         (weights() + 'package = "../x"\n', '"weights.package" must be an import name and folders'),
-        ('\n[extra.Logits]\nlayer = "head"\npooling = "none"\ndimension = 2\n', "lower-case letters, digits"),
+        ('\n[extra.Logits]\nlayer = "logits"\npooling = "none"\ndimension = 2\n', "lower-case letters, digits"),
         (
-            '\n[extra.a]\nlayer = "head"\npooling = "none"\ndimension = 0\n',
+            '\n[extra.a]\nlayer = "logits"\npooling = "none"\ndimension = 0\n',
             '"extra.a.dimension" must be positive, got 0',
         ),
         ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "is no valid TOML"),
@@ -173,7 +175,7 @@ def test_any_network_of_timm_has_a_card_as_timm_configures_it():
     assert card.name == "timm:resnet18.a1_in1k"
     assert card.preprocessing.size == (224, 224)
     assert (card.preprocessing.geometry, card.preprocessing.crop_fraction) == ("crop", 0.95)
-    assert (card.output.layer, card.output.dimension, card.extra["head"].dimension) == ("pool", 512, 1000)
+    assert (card.output.layer, card.output.dimension, card.extra["logits"].dimension) == ("features", 512, 1000)
     assert card.weights.urls == ("https://huggingface.co/timm/resnet18.a1_in1k/resolve/main/model.safetensors",)
     assert card.digest == load_card("timm:resnet18.a1_in1k").digest
 
@@ -182,3 +184,37 @@ def test_any_network_of_timm_has_a_card_as_timm_configures_it():
 def test_a_network_timm_has_no_weights_of_is_refused_with_the_nearest(name):
     text = message(load_card, f"timm:{name}")
     assert f'has no trained weights of "{name}" (did you mean "resnet18.' in text
+
+
+def test_timms_squash_keeps_the_share_it_crops():
+    # timm brings the sides to 256 / 0.95 and takes the middle, in this mode too.
+    config = timm.get_pretrained_cfg("resnet18.a1_in1k")
+    squash = replace(config, crop_mode="squash", crop_pct=0.9)
+    how = timm_cards._preprocessing("resnet18.a1_in1k", squash)
+    assert (how.geometry, how.crop_fraction) == ("squash", 0.9)
+
+
+def test_a_network_of_timm_without_features_of_an_image_is_refused(monkeypatch):
+    class Rows(torch.nn.Module):
+        def __init__(self):
+            raise NotImplementedError("no classification")
+
+    monkeypatch.setattr(timm, "create_model", lambda *_, **__: Rows())
+    assert "does not give one row of features for each image (no classification)" in message(load_card, "timm:resnet18")
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "1" + 400 * "0"])
+def test_numbers_that_are_none_are_refused(edited, value):
+    assert '"preprocessing.std" must be a finite number' in message(
+        load_card, edited("std = [1.0, 1.0, 1.0]", f"std = [1.0, {value}, 1.0]")
+    )
+
+
+@pytest.mark.parametrize("name", ["\0.toml", "~nobody-of-that-name/x.toml"])
+def test_what_is_no_path_is_refused(name):
+    assert "cannot be read" in message(load_card, name)
+
+
+def test_a_card_nested_without_end_is_refused(tmp_path):
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 5000 + "]" * 5000)
+    assert "is no valid TOML" in message(load_card, tmp_path / "deep.toml")

@@ -1,5 +1,6 @@
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -392,3 +393,36 @@ def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
     again = command(*arguments)
     assert again.returncode == 0, again.stderr
     assert fe.EmbeddingCache(tmp_path / "many.h5").n == 60_000
+
+
+def test_file_names_that_are_no_text_are_printed_all_the_same(folders, tmp_path):
+    samples = tmp_path / "set"
+    samples.mkdir()
+    (samples / "good.png").write_bytes(next((folders / "gen").rglob("*.png")).read_bytes())
+    (samples / "bad\udcff.png").write_bytes(b"no picture")
+    command = [sys.executable, "-c", "from finc_eval.cli import main; main()", "extract", str(samples)]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    pixels = ["--extractor", "pixels"]
+    result = subprocess.run([*command, *pixels], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert r"unreadable: bad\udcff.png: no image that can be recognised" in result.stdout
+
+
+def test_damaged_embeddings_are_said_to_be_damaged(folders, tmp_path):
+    whole, cut = tmp_path / "gen.h5", tmp_path / "cut.h5"
+    assert run("extract", folders / "gen", "--out", whole).exit_code == 0
+    cut.write_bytes(whole.read_bytes()[:20_000])
+    result = run("compare", "--gen", cut, "--ref", folders / "ref", "--out", tmp_path / "c.h5")
+    assert result.exit_code == 3
+    assert "cut.h5 is cut short or damaged" in result.stderr
+
+
+def test_embeddings_of_an_own_card_ask_for_its_path_when_a_folder_is_beside_them(folders, tmp_path):
+    own, made = tmp_path / "mine.toml", tmp_path / "gen.h5"
+    own.write_text((files("finc_eval.extractors") / "pixels.toml").read_text().replace("pixels", "mine", 1))
+    assert run("extract", folders / "gen", "--out", made, "--extractor", own).exit_code == 0
+    sides = ["compare", "--gen", str(made), "--ref", str(folders / "ref"), "--out", str(tmp_path / "c.h5")]
+    result = CliRunner().invoke(app, sides)
+    assert result.exit_code == 3
+    assert "made with a card of your own, mine: pass its path as --extractor" in result.stderr
+    assert CliRunner().invoke(app, [*sides, "--extractor", str(own), "--features", "100"]).exit_code == 0

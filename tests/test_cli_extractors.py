@@ -34,7 +34,7 @@ def card(tmp_path):
     save_file(timm.create_model("test_resnet", num_classes=3).state_dict(), file)
     text = (resources.files("finc_eval.extractors") / "pixels.toml").read_text().split("[golden]")[0]
     text = text.replace('"pixels"', '"small"', 1).replace('kind = "pixels"', 'kind = "timm"\nmodel = "test_resnet"')
-    text = text.replace('layer = "input"', 'layer = "pool"').replace("dimension = 2352", "dimension = 96")
+    text = text.replace('layer = "input"', 'layer = "features"').replace("dimension = 2352", "dimension = 96")
     text = text.replace("[28, 28]", "[64, 64]").replace('kind = "timm"', 'kind = "timm"\noptions = { num_classes = 3 }')
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     weights = (

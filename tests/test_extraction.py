@@ -20,7 +20,7 @@ from finc_eval.cards import load_card
 from finc_eval.embedder import Embedder
 from finc_eval.errors import FincEvalError
 from finc_eval.preprocess import resized
-from finc_eval.samples import fingerprint
+from finc_eval.samples import Sample, fingerprint, open_source
 
 extraction = import_module("finc_eval.extraction")
 
@@ -501,3 +501,121 @@ def test_lower_precision_is_another_key_and_nearly_the_same_embedding(images):
     assert exact.outputs == ("logits",) and exact.output("logits").shape == (2, 1000)
     error = np.linalg.norm(np.asarray(exact) - np.asarray(lower), axis=1) / np.linalg.norm(exact, axis=1)
     assert 1e-6 < error.max() < 0.1
+
+
+def leftovers(folder):
+    return sorted(file.name for file in folder.iterdir() if not file.name.endswith((".h5", ".h5.lock")))
+
+
+def test_a_folder_that_vanishes_midway_leaves_no_cache_that_would_pass_for_the_whole(tmp_path, folder):
+    out, gone, steps = tmp_path / "gen.h5", tmp_path / "gone", []
+
+    def vanish(stage, done, total):
+        steps.append((stage, done))
+        if stage == "extract" and done == 16:
+            folder.rename(gone)
+
+    text = message(extract, folder, out=out, batch_size=4, workers=1, progress=vanish)
+    assert f"{folder} changed while it was read (" in text and "no such file or directory" in text
+    assert not out.exists()
+    gone.rename(folder)
+    again = Steps()
+    cache = extract(folder, out=out, batch_size=4, progress=again)
+    assert cache.failures == []
+    assert again.of("extract, resumed")[0] >= 16
+    np.testing.assert_array_equal(cache, extract(folder))
+
+
+def test_a_sample_that_could_not_be_read_for_a_moment_is_no_failure_of_the_set(tmp_path, broken_folder, monkeypatch):
+    source = open_source(broken_folder)
+    sample, first = type(source).sample, []
+
+    def flaky(self, number):
+        if number == 20 and not first:
+            first.append(number)
+            return Sample(self.ids[number], None, "input/output error")
+        return sample(self, number)
+
+    monkeypatch.setattr(type(source), "sample", flaky)
+    out = tmp_path / "gen.h5"
+    text = message(extract, broken_folder, out=out, batch_size=4)
+    assert "changed while it was read (020.png: input/output error)" in text
+    assert [name for name, _ in extract(broken_folder, out=out, batch_size=4).failures] == ["003.png", "011.png"]
+
+
+def test_what_fails_before_the_first_row_leaves_nothing_behind(tmp_path, images):
+    default = tmp_path / "default"
+    assert "cannot be used" in message(extract, images, device="gpu")
+    assert leftovers(default) == []
+    assert "the network has no layer" in message(extract, images, own_card(tmp_path / "own.toml"))
+    assert leftovers(default) == []
+
+
+def own_card(path):
+    text = (resources.files("finc_eval.extractors") / "pixels.toml").read_text()
+    path.write_text(text.replace('layer = "input"', 'layer = "output"'))
+    return path
+
+
+def test_rows_that_were_done_survive_an_error_of_the_next_run(tmp_path, images):
+    out = tmp_path / "gen.h5"
+    with pytest.raises(KeyboardInterrupt):
+        extract(images, out=out, batch_size=BATCH, progress=Steps("extract", 4, KeyboardInterrupt()))
+    message(extract, images, out=out, batch_size=N, device="gpu")
+    steps = Steps()
+    extract(images, out=out, batch_size=BATCH, progress=steps)
+    assert steps.of("extract, resumed")[0] >= BATCH
+
+
+def test_a_full_disk_keeps_nothing_of_what_can_be_read_only_once(tmp_path, images, monkeypatch):
+    out = tmp_path / "gen.h5"
+
+    def full(writer):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cache_writer.CacheWriter, "_checkpoint", full)
+    assert "nothing half-written is left" in message(extract, iter(images), n=N, out=out)
+    assert [file.name for file in tmp_path.iterdir()] == [".gen.h5.lock"]
+
+
+def test_what_can_be_read_only_once_is_locked_while_it_is_read(tmp_path, images):
+    default, cache_folder = tmp_path / "default", import_module("finc_eval.cache_folder")
+    seen = []
+
+    def deleting():
+        for number, image in enumerate(images):
+            if number == 30:
+                (entry,) = cache_folder.entries()
+                seen.append(message(cache_folder.remove, entry))
+            yield image
+
+    assert extract(deleting(), n=N, batch_size=4).n == N
+    assert "is being written by another process" in seen[0]
+    assert leftovers(default) == []
+    assert len(list(default.iterdir())) == 2, "the cache and its own lock"
+
+
+def test_an_output_that_is_being_written_is_refused_before_a_stream_is_read(tmp_path, images):
+    out, items = tmp_path / "gen.h5", iter(images)
+    with cache_writer.only_writer(out):
+        assert "gen.h5 is being written by another process" in message(extract, items, n=N, out=out)
+    assert extract(items, n=N, out=out).n == N, "nothing was taken from it"
+
+
+def test_an_output_in_a_place_that_is_no_folder_is_one_sentence(tmp_path, images):
+    (tmp_path / "notes.txt").write_text("mine")
+    for samples in (images, iter(images)):
+        assert "cannot be written" in message(extract, samples, n=N, out=tmp_path / "notes.txt" / "gen.h5")
+    assert "is not overwritten: choose another name" in message(extract, images, out=tmp_path / "notes.txt")
+    (tmp_path / "default").write_text("no folder")
+    for samples in (images, iter(images)):
+        assert "cannot be written" in message(extract, samples, n=N)
+
+
+def test_a_network_that_refuses_its_inputs_is_one_sentence_that_names_the_card(tmp_path, images, monkeypatch):
+    monkeypatch.setattr("finc_eval.embedder.load_backbone", lambda *_: torch.nn.Linear(5, 5))
+    text = message(extract, images, batch_size=BATCH)
+    assert text.startswith("card pixels: the network fails on a batch of shape (8, 3, 28, 28) (")
+    assert "mat1 and mat2 shapes cannot be multiplied" in text
+    assert "check preprocessing.size" in text and "\n" not in text
+    assert leftovers(tmp_path / "default") == []

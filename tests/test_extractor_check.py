@@ -75,12 +75,12 @@ mean = [0.485, 0.456, 0.406]
 std = [0.229, 0.224, 0.225]
 
 [output]
-layer = "pool"
+layer = "features"
 pooling = "average"
 dimension = 512
 
 [extra.logits]
-layer = "head"
+layer = "logits"
 pooling = "none"
 dimension = 7
 """

@@ -14,7 +14,7 @@ from torchvision import transforms
 from torchvision.models.video import MViT_V2_S_Weights, S3D_Weights
 from torchvision.transforms.functional import normalize, to_tensor
 
-from finc_eval.cards import Preprocessing
+from finc_eval.cards import Preprocessing, load_card
 from finc_eval.preprocess import normalised, resized
 
 # Upwards, downwards, both at once, square and not, odd and even, and one already at the target.
@@ -204,3 +204,9 @@ class TestNormalised:
 def test_the_module_does_not_import_torch():
     program = "import sys, finc_eval.preprocess; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_a_line_of_pixels_is_refused_before_it_becomes_a_wall():
+    how = load_card("resnet50").preprocessing
+    with pytest.raises(ValueError, match="60000x1 pixels become 13920000x232"):
+        resized(np.zeros((1, 60_000, 3), np.uint8), how)

@@ -147,7 +147,7 @@ def test_a_member_of_a_zip_that_would_fill_the_memory_is_refused(tmp_path, monke
         archive.writestr("a.png", bytes(100_000))
     monkeypatch.setattr("finc_eval.samples.files.LARGEST_MEMBER", 99_999)
     (sample,) = open_source(tmp_path / "set.zip").samples()
-    assert sample.error == "100000 bytes are too many for an image"
+    assert sample.error == "100000 bytes are too many for one file of a zip"
 
 
 def test_the_manifest_follows_the_bytes_and_not_the_place(tmp_path):
@@ -233,7 +233,7 @@ def test_a_missing_path_is_named_with_its_nearest_neighbour(tmp_path):
 
 
 def test_a_folder_without_images_says_what_it_holds(tmp_path):
-    assert "holds no images, nothing" in message(open_source, tmp_path)
+    assert "holds nothing: images end in" in message(open_source, tmp_path)
     (tmp_path / "a.txt").write_text("x")
     assert "holds no images, only other files (1 x .txt)" in message(open_source, tmp_path)
 
@@ -298,3 +298,47 @@ def test_an_npz_with_a_wrong_sum_is_noticed_though_it_unpacks(tmp_path):
     data[data.index(b"PK\x01\x02") + 16] ^= 0x55
     (tmp_path / "a.npz").write_bytes(data)
     assert "is damaged: save it again" in message(open_source(tmp_path / "a.npz").manifest)
+
+
+def test_links_in_a_circle_are_failures_and_pipes_are_no_samples(tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
+    (tmp_path / "b.png").symlink_to("b.png")
+    os.mkfifo(tmp_path / "c.png")
+    errors = {sample.id: sample.error for sample in open_source(tmp_path).samples()}
+    assert errors == {"a.png": None, "b.png": "too many levels of symbolic links"}
+
+
+@pytest.mark.parametrize("path", ["x" * 5000, "~nobody-of-that-name/x"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(FincEvalError, match="is no path that can be looked up"):
+        open_source(path)
+
+
+def test_an_npz_that_says_it_holds_more_than_it_does_is_refused_before_anything_is_made_for_it(tmp_path):
+    header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (999999999999, 8, 8, 3), }"
+    header += b" " * (117 - len(header)) + b"\n"
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("arr_0.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(768))
+    with pytest.raises(
+        FincEvalError, match=r"is damaged: arr_0.npy has \d+ bytes for the shape \(999999999999, 8, 8, 3\)"
+    ):
+        open_source(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["metadata.jsonl", "dataset.json"])
+def test_annotations_nested_without_end_are_refused(tmp_path, name):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
+    (tmp_path / name).write_text("[" * 100_000)
+    with pytest.raises(FincEvalError, match=r"cannot be read .*repair it, or take it away"):
+        open_source(tmp_path)
+
+
+def test_annotations_damaged_within_a_zip_are_refused(tmp_path):
+    picture = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(picture, "PNG")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.png", picture.getvalue())
+        archive.writestr("metadata.csv", "file_name,label")
+    (tmp_path / "a.zip").write_bytes((tmp_path / "a.zip").read_bytes().replace(b"file_name,label", b"file_name,lapel"))
+    with pytest.raises(FincEvalError, match=r"a\.zip/metadata\.csv cannot be read"):
+        open_source(tmp_path / "a.zip")

@@ -447,3 +447,8 @@ def test_videos_need_an_extractor_for_clips_and_clips_need_videos(tmp_path):
     clip = Clip(frames=4, stride=1, windows=1, short="loop")
     assert "the extractor takes clips" in message(open_source, IMAGES, clip=clip)
     assert open_source(IMAGES[None], clip=clip).ids == ["0"]
+
+
+@pytest.mark.parametrize("pattern", ["s-{0..99999999}.tar", "{0..9}{0..9}{0..9}{0..9}{0..9}{0..1}.tar"])
+def test_a_pattern_that_names_more_shards_than_anybody_has_is_refused(pattern):
+    assert "names more than 100000 shards" in message(open_source, pattern)

@@ -279,3 +279,21 @@ def test_real_clips_have_the_frames_that_pyav_reads_one_by_one(assets):
                 assert sample.error is None and sample.traits.fps == float(rate)
                 np.testing.assert_array_equal(sample.pixels, frames[indices])
     assert all(next(samples, None) is None for samples in sets)
+
+
+def test_labels_and_prompts_of_a_table_beside_the_videos_belong_to_every_window(tmp_path):
+    for name in ("a.mp4", "b.mp4"):
+        (tmp_path / name).write_bytes(encode("mp4", scene(n=4)))
+    (tmp_path / "metadata.csv").write_text("file_name,label,text\nb.mp4,two,a second\na.mp4,one,a first\n")
+    source = open_clips(tmp_path, Clip(frames=2, stride=1, windows=2, short="loop"))
+    assert source.ids == ["a.mp4#0", "a.mp4#1", "b.mp4#0", "b.mp4#1"]
+    assert source.labels == ["one", "one", "two", "two"]
+    assert source.prompts == ["a first", "a first", "a second", "a second"]
+
+
+def test_a_video_in_a_zip_that_would_fill_the_memory_is_a_failure(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "set.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.mp4", bytes(100_000))
+    monkeypatch.setattr("finc_eval.samples.files.LARGEST_MEMBER", 99_999)
+    (sample,) = open_clips(tmp_path / "set.zip", Clip(frames=2, stride=1, windows=1, short="loop")).samples()
+    assert sample.error == "100000 bytes are too many for one file of a zip"

@@ -36,6 +36,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.etag, self.ranges, self.cut_after, self.asked = CONTENT, '"one"', True, None, []
+        self.refuses = False
 
     def url(self, path="net.pt"):
         return f"http://127.0.0.1:{self.server_port}/{path}"
@@ -52,6 +53,9 @@ class Handler(BaseHTTPRequestHandler):
         server.asked.append((self.path, wanted))
         if self.path.startswith("/missing/"):
             self.send_error(404)
+            return
+        if server.refuses:
+            self.send_error(416)
             return
         body, start = server.content, 0
         if wanted and server.ranges and self.headers.get("If-Range", server.etag) == server.etag:
@@ -341,3 +345,25 @@ def test_a_fetched_file_without_a_digest_is_pinned(server, folder):
     weights.fetch(card(None, [server.url()]))
     put(folder, b"another")
     assert "as when it was first used" in message(weights.checked, card(None))
+
+
+@pytest.mark.parametrize("note", ["[]", '"net"', '{"url": 1}', "{"])
+def test_a_damaged_note_starts_the_download_afresh(server, folder, note):
+    leave(folder, b"x" * HALF, server.url())
+    downloads.note_of(folder / "net.pt.part").write_text(note)
+    assert weights.fetch(card(urls=[server.url()])).read_bytes() == CONTENT
+
+
+def test_a_server_that_has_no_range_for_those_who_ask_for_none_is_one_sentence(server):
+    server.refuses = True
+    assert "answers 416" in message(weights.fetch, card(urls=[server.url()]))
+
+
+def test_an_address_that_is_none_is_one_sentence():
+    assert "cannot be read (Invalid IPv6 URL)" in message(weights.fetch, card(urls=["https://[net.pt"]))
+
+
+def test_a_damaged_memory_of_what_was_hashed_is_hashed_anew(folder):
+    path = put(folder)
+    (folder / "verified.json").write_text(json.dumps({str(path): "fine"}))
+    assert weights.checked(card(SHA256)) == (path, SHA256)

@@ -60,7 +60,7 @@ class _LastBlockE(_BlockE):
 class FidInception(inception.Inception3):  # type: ignore[misc]
     """(n, 3, 299, 299), (pixel - 128) / 128 -> by name, (n, d) each.
 
-    "pool3": 2048 pooled features; "logits_unbiased": 1008 logits without their bias, which the inception score takes;
+    "features": 2048, pooled; "logits_unbiased": 1008 logits without their bias, which the inception score takes;
     "logits": with it; "spatial": 2023 numbers for sFID, in row, column, channel order.
     """
 
@@ -80,10 +80,10 @@ class FidInception(inception.Inception3):  # type: ignore[misc]
         spatial = self.Mixed_6d.branch1x1(x)[:, :SPATIAL_CHANNELS]
         x = self.Mixed_6e(self.Mixed_6d(x))
         x = self.Mixed_7c(self.Mixed_7b(self.Mixed_7a(x)))
-        pool = self.avgpool(x).flatten(1)
-        unbiased = pool @ self.fc.weight.T
+        features = self.avgpool(x).flatten(1)
+        unbiased = features @ self.fc.weight.T
         return {
-            "pool3": pool,
+            "features": features,
             "logits_unbiased": unbiased,
             "logits": unbiased + self.fc.bias,
             "spatial": spatial.permute(0, 2, 3, 1).flatten(1),

@@ -13,6 +13,7 @@ from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError, did_you_mean
 
 NESTS = ("state_dict", "model", "teacher", "model_state_dict")
+NESTED_AT_MOST = 3
 NAMED_AT_MOST = 3
 
 
@@ -25,16 +26,10 @@ def load_tensors(path: Path) -> Tensors:
         FincEvalError: the file is damaged, would run code, or holds no tensors by name.
     """
     content = _read(path)
-    while isinstance(content, Mapping):
-        nest = next((name for name in NESTS if isinstance(content.get(name), Mapping)), None)
-        if nest is None:
-            break
-        content = content[nest]
-    if (
-        not isinstance(content, Mapping)
-        or not content
-        or not all(isinstance(item, torch.Tensor) for item in content.values())
-    ):
+    for _ in range(NESTED_AT_MOST):
+        if isinstance(content, Mapping):
+            content = next((content[name] for name in NESTS if isinstance(content.get(name), Mapping)), content)
+    if not isinstance(content, Mapping) or not content or not all(map(_is_named_tensor, content.items())):
         raise FincEvalError(f"{path} holds no tensors by name: save the network's state_dict, best as .safetensors")
     return dict(content)
 
@@ -66,6 +61,17 @@ def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.
         )
     network.load_state_dict(tensors)
     return network.requires_grad_(False).eval()
+
+
+def _is_named_tensor(item: tuple[object, object]) -> bool:
+    """Whether this is a name and an ordinary tensor: not sparse, quantised, complex or without content."""
+    name, tensor = item
+    return (
+        isinstance(name, str)
+        and isinstance(tensor, torch.Tensor)
+        and tensor.layout == torch.strided
+        and not (tensor.is_quantized or tensor.is_complex() or tensor.is_meta or tensor.is_nested)
+    )
 
 
 def _read(path: Path) -> object:

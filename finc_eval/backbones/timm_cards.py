@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import timm
+import torch
 
+from finc_eval.backbones.timm_models import TimmNetwork
 from finc_eval.cards import Card, Loader, Output, Preprocessing, Weights
 from finc_eval.errors import FincEvalError, did_you_mean
 
-GEOMETRIES = {"center": "crop", "squash": "squash"}
+GEOMETRIES: dict[str, Literal["crop", "squash"]] = {"center": "crop", "squash": "squash"}
 INTERPOLATIONS = ("bicubic", "bilinear", "lanczos")
 
 
@@ -34,8 +36,8 @@ def timm_card(name: str) -> Card:
             f"choose one of its {len(known)} (timm.list_models(pretrained=True))"
         )
     full = f"{config.architecture}.{config.tag}" if config.tag else str(config.architecture)
-    network: Any = timm.create_model(full, pretrained=False)
-    extra = {"head": Output("head", "the last layer", network.num_classes)} if network.num_classes > 0 else {}
+    dimensions = _dimensions(full, config)
+    extra = {"logits": Output("logits", "none", dimensions["logits"])} if "logits" in dimensions else {}
     return Card(
         name=f"timm:{full}",
         description=f"{full} of timm, used as timm's configuration says.",
@@ -43,10 +45,23 @@ def timm_card(name: str) -> Card:
         traps=("Made from timm's configuration, not checked by hand; its weights are trusted on their first use.",),
         loader=Loader("timm", full),
         preprocessing=_preprocessing(full, config),
-        output=Output("pool", "the network's own", network.head_hidden_size),
+        output=Output("features", "the network's own", dimensions["features"]),
         weights=_weights(full, config),
         extra=extra,
     )
+
+
+def _dimensions(name: str, config: Any) -> dict[str, int]:
+    """Return how many numbers each output of the network has; neither weights nor memory are needed for that."""
+    try:
+        with torch.device("meta"), torch.inference_mode():
+            network = TimmNetwork(timm.create_model(name, pretrained=False)).eval()
+            outputs = network(torch.empty(1, *config.input_size))
+    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+        raise FincEvalError(
+            f"timm's {name} does not give one row of features for each image ({error}): choose another network"
+        ) from error
+    return {layer: rows[0].numel() for layer, rows in outputs.items()}
 
 
 def _preprocessing(name: str, config: Any) -> Preprocessing:
@@ -60,10 +75,9 @@ def _preprocessing(name: str, config: Any) -> Preprocessing:
             raise FincEvalError(
                 f"timm uses {name} with {what} {value!r}, which a card cannot say: write a card of your own for it"
             )
-    crop = GEOMETRIES[config.crop_mode] == "crop"
     return Preprocessing(
         size=(height, width),
-        geometry="crop" if crop else "squash",
+        geometry=GEOMETRIES[config.crop_mode],
         method="pil",
         interpolation=config.interpolation,
         antialias=True,
@@ -71,7 +85,7 @@ def _preprocessing(name: str, config: Any) -> Preprocessing:
         range=(0.0, 1.0),
         mean=tuple(config.mean),
         std=tuple(config.std),
-        crop_fraction=float(config.crop_pct) if crop else 1.0,
+        crop_fraction=float(config.crop_pct),
     )
 
 

@@ -15,9 +15,10 @@ from finc_eval.errors import FincEvalError, did_you_mean
 class TimmNetwork(torch.nn.Module):
     """(n, 3, height, width) -> by name, (n, d) each.
 
-    "pool": the features after the network's own pooling and norm; "cls": the class token after the last norm, where the
-    network is a transformer that has one; "head": what its last layer makes of "pool", where it has one: the logits of
-    a classifier, the projection into the space shared with text for CLIP.
+    "features": what goes into its last layer, after its own pooling and norm; "cls": the class token after the trunk's
+    norm, where the network is a transformer that has one; "logits": what comes out of its last layer, where it has one.
+    timm does not say what that layer is for, so it is also called "projection": that of CLIP's image towers leads into
+    the space shared with text.
     """
 
     def __init__(self, network: Any) -> None:
@@ -26,12 +27,12 @@ class TimmNetwork(torch.nn.Module):
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
         """The outputs of a batch."""
-        features = self.network.forward_features(images)
-        outputs = {"pool": self.network.forward_head(features, pre_logits=True)}
-        if getattr(self.network, "cls_token", None) is not None and features.ndim == 3:
-            outputs["cls"] = features[:, 0]
+        trunk = self.network.forward_features(images)
+        outputs = {"features": self.network.forward_head(trunk, pre_logits=True)}
+        if getattr(self.network, "cls_token", None) is not None and trunk.ndim == 3:
+            outputs["cls"] = trunk[:, 0]
         if self.network.num_classes > 0:
-            outputs["head"] = self.network.forward_head(features)
+            outputs["logits"] = outputs["projection"] = self.network.forward_head(trunk)
         return outputs
 
 

@@ -12,7 +12,7 @@ from finc_eval.errors import FincEvalError, did_you_mean
 
 
 class TorchvisionNetwork(torch.nn.Module):
-    """(n, 3, height, width) -> by name, (n, d) each: "pool" goes into the last linear layer, "head" comes out of it."""
+    """(n, 3, height, width) -> "features" that go into the last linear layer and "logits" that come out, (n, d)."""
 
     def __init__(self, network: torch.nn.Module) -> None:
         super().__init__()
@@ -23,8 +23,8 @@ class TorchvisionNetwork(torch.nn.Module):
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
         """The outputs of a batch."""
-        pool = self.trunk(images)
-        return {"pool": pool, "head": self.head(pool)}
+        features = self.trunk(images)
+        return {"features": features, "logits": self.head(features)}
 
 
 def build(card: Card) -> TorchvisionNetwork:

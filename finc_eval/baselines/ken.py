@@ -1,6 +1,7 @@
-"""Exact KEN, kernel-based entropic novelty (Zhang, Li, Farnia, ICML 2024, arXiv 2402.17287), in its Cholesky form.
+"""Exact KEN, kernel-based entropic novelty (Zhang, Li, Farnia, ICML 2024, arXiv 2402.17287).
 
-Needs the kernel matrix of all n + m samples: quadratic memory, cubic time.
+Needs the kernel matrix of all n + m samples: quadratic memory, cubic time. Of K = L Lᵀ, L is the Cholesky factor, or in
+the eigen form, that of a symmetric decomposition: twice as slow, and without jitter where K is singular.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from finc_eval.errors import FincEvalError
 
 Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Form = Literal["cholesky", "eigen"]
 
 DENSE_BELOW = 500
 """Below this size, or for more than a tenth of the eigenvalues, a full decomposition costs less than Lanczos."""
@@ -63,7 +66,7 @@ def ken(
     Raises:
         FincEvalError: when rounding, or the kernel, leaves K without a Cholesky factor.
     """
-    rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype)
+    rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, "cholesky")
     values, vectors = _leading(factor, weights, min(count, len(rows)))
     values, vectors = values[values > jitter], vectors[:, values > jitter]
     scores = factor @ vectors
@@ -74,10 +77,16 @@ def ken(
 
 
 def ken_spectrum(
-    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, *, rho: float = 1.0, dtype: torch.dtype = torch.double
+    x: torch.Tensor,
+    y: torch.Tensor,
+    kernel: Kernel,
+    *,
+    rho: float = 1.0,
+    dtype: torch.dtype = torch.double,
+    form: Form = "cholesky",
 ) -> torch.Tensor:
-    """All positive eigenvalues of C_X − ρ·C_Y, descending; arguments as of `ken`."""
-    _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype)
+    """All positive eigenvalues of C_X − ρ·C_Y, descending; arguments as of `ken`, and the form of L."""
+    _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, form)
     values: torch.Tensor = torch.linalg.eigvalsh(factor.T @ (weights[:, None] * factor))
     return values[values > jitter].flip(0)
 
@@ -88,19 +97,22 @@ def ken_score(positive: torch.Tensor) -> float:
 
 
 def _factor(
-    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, rho: float, dtype: torch.dtype
+    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, rho: float, dtype: torch.dtype, form: Form
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, float]:
-    """The distinct rows of [x; y], which of them each sample is, their weights, their L, and the jitter.
+    """The distinct rows of [x; y], which of them each sample is, their weights, their L, and what counts as zero.
 
     Copies become one row with the sum of their weights: the same operator, and no singular matrix on their account.
-    Against rounding, eps^(2/3) of its mean (4e-11 in float64) is added to K's diagonal; eigenvalues below that jitter
-    count as zero.
+    In the Cholesky form, eps^(2/3) of its mean (4e-11 in float64) is added to K's diagonal against rounding; in both,
+    eigenvalues below that count as zero.
     """
     rows, of_sample = torch.unique(torch.cat([x, y]).to(dtype), dim=0, return_inverse=True)
     share = torch.cat([rows.new_full((len(x),), 1 / len(x)), rows.new_full((len(y),), -rho / len(y))])
     weights = rows.new_zeros(len(rows)).index_add_(0, of_sample, share)
     matrix = kernel(rows, rows)
     jitter = torch.finfo(dtype).eps ** (2 / 3) * float(matrix.diagonal().mean())
+    if form == "eigen":
+        values, vectors = torch.linalg.eigh(matrix)
+        return rows, of_sample, weights, vectors * values.clamp(min=0).sqrt(), jitter
     matrix.diagonal().add_(jitter)
     factor, failed = torch.linalg.cholesky_ex(matrix)
     if failed:

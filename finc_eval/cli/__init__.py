@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli import caches, comparing, embedding, extractors, weights
+from finc_eval.cli.metrics import metrics
 from finc_eval.cli.options import Json
 from finc_eval.cli.verbs import BAD_INPUT, Verbs
 from finc_eval.progress import terminal
@@ -39,6 +40,7 @@ for verb in (
     comparing.changes,
     comparing.score,
     comparing.report,
+    metrics,
 ):
     app.command()(verb)
 app.add_typer(extractors.app, name="extractors")

@@ -53,10 +53,11 @@ def explain(
     from finc_eval.cache_folder import explain as run
     from finc_eval.cache_folder import find
     from finc_eval.cards import load_card
+    from finc_eval.cli.options import card_again
     from finc_eval.identity import recipe_of
 
     with EmbeddingCache(find(cache)) as found, terminal() as progress:
-        card = load_card(extractor or found.extractor)
+        card = load_card(extractor or card_again(found.extractor))
         lines = run(found, samples, card, recipe_of(card, precision), n=n, seed=seed, progress=progress)
         name = f"{found.path}: {found.n} samples of {found.source} by {found.extractor}"
     print(name)
@@ -90,15 +91,21 @@ def rm(
     everything: Annotated[bool, typer.Option("--all", help="Everything in the folder of caches.")] = False,
 ) -> None:
     """Delete caches. What another process is writing stays."""
-    from finc_eval.cache_folder import Entry, entries, find, remove
+    from finc_eval.cache_folder import entries, entry_of, find, remove
 
     if sum((bool(caches), unfinished, everything)) != 1:
         raise FincEvalError("name the caches to delete, or pass --unfinished or --all, and only one of these")
-    wanted: list[Entry] = []
-    for name in caches or []:
-        path = find(name)
-        wanted += [entry for entry in entries(path.parent) if entry.path == path]
-    if not caches:
+    if caches:
+        wanted = [entry_of(find(name)) for name in caches]
+    else:
         wanted = [entry for entry in entries() if everything or entry.state == "unfinished"]
-    freed = sum(remove(entry) for entry in wanted)
-    print(f"deleted {len(wanted)} caches, {freed / 1e6:,.1f} MB")
+    freed: list[int] = []
+    kept: list[FincEvalError] = []
+    for entry in wanted:
+        try:
+            freed.append(remove(entry))
+        except FincEvalError as error:
+            kept.append(error)
+    print(f"deleted {len(freed)} caches, {sum(freed) / 1e6:,.1f} MB")
+    if kept:
+        raise kept[0]

@@ -129,14 +129,29 @@ def twin_of(page: Path) -> Path:
     return twin
 
 
+def card_again(made_by: str) -> str:
+    """The extractor behind embeddings, to be loaded again by its name.
+
+    Raises:
+        FincEvalError: it was a card of the user's own, whose path nobody knows.
+    """
+    from finc_eval.cards import available_cards
+
+    if made_by.startswith("timm:") or made_by in available_cards():
+        return made_by
+    raise FincEvalError(f"the embeddings were made with a card of your own, {made_by}: pass its path as --extractor")
+
+
 def all_embedded(
     sources: dict[str, str], extractor: str | None, strict: bool, device: str | None, progress: Progress
 ) -> dict[str, EmbeddingCache | str]:
     """Every set as a cache, or as the path of the embeddings or the sketch that it is already."""
     from finc_eval.files import extractor_of
 
-    made = [extractor_of(source) for source in sources.values()]
-    chosen = extractor or next((name for name in made if name), DEFAULT_EXTRACTOR)
+    made = next(filter(None, map(extractor_of, sources.values())), None)
+    chosen = extractor or made or DEFAULT_EXTRACTOR
+    if made and not extractor and not all(map(_is_embedded, sources.values())):
+        chosen = card_again(made)
     return {label: embedded(label, source, chosen, strict, device, progress) for label, source in sources.items()}
 
 
@@ -145,12 +160,18 @@ def embedded(
 ) -> EmbeddingCache | str:
     """The path of embeddings or a sketch as it is; anything else is embedded first."""
     from finc_eval.extraction import extract
-    from finc_eval.storage import kind_of
 
-    if Path(source).is_file() and kind_of(source) is not None:
+    if _is_embedded(source):
         return source
 
     def labelled(stage: str, done: int, total: int) -> None:
         progress(f"{stage} {label}", done, total)
 
     return extract(source, extractor, strict=strict, device=device, progress=labelled)
+
+
+def _is_embedded(source: str) -> bool:
+    """Whether this is a file of embeddings or a sketch, damaged ones included: they are to be said to be damaged."""
+    import h5py
+
+    return Path(source).is_file() and bool(h5py.is_hdf5(source))

@@ -49,14 +49,14 @@ def beside(name: str, data: bytes, ids: Sequence[str], where: str) -> Annotation
         if name == "metadata.csv":
             return _of_rows(csv.DictReader(io.StringIO(text, newline="")), ids, where)
         return _of_rows((json.loads(line) for line in text.splitlines() if line.strip()), ids, where)
-    except (ValueError, csv.Error) as error:
+    except (ValueError, csv.Error, RecursionError) as error:
         raise FincEvalError(f"{where} cannot be read ({error}): repair it, or take it away") from error
 
 
 def of_folders(ids: Sequence[str]) -> list[str] | None:
-    """Return each sample's folder as its label, if every sample lies in a sub-folder."""
+    """Return each sample's folder as its label, if every sample lies in a sub-folder, and there are two at least."""
     folders = [name.rpartition("/")[0] for name in ids]
-    return folders if all(folders) else None
+    return folders if all(folders) and len(set(folders)) > 1 else None
 
 
 def label_and_prompt(row: dict[str, Any]) -> tuple[str | None, str | None]:

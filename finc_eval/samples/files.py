@@ -8,14 +8,14 @@ import os
 import zipfile
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from finc_eval.errors import FincEvalError
 from finc_eval.samples.annotations import ANNOTATION_FILES, Annotations, beside, of_folders
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
-from finc_eval.samples.source import RandomAccessSource, Sample, failure_digest, reason
+from finc_eval.samples.source import DAMAGED, RandomAccessSource, Sample, failure_digest, reason
 
 HASH_CHUNK = 1 << 20
 LARGEST_MEMBER = 1 << 30
@@ -62,7 +62,7 @@ class FolderSource(FileSource):
     def __init__(self, path: Path, ids: list[str], ignored: dict[str, int]) -> None:
         """Take the images that `sort_out` found in a folder."""
         self._root = path.resolve()
-        annotations = _annotations(ids, path, lambda name: (self._root / name).read_bytes())
+        annotations = annotations_of(ids, path, lambda name: (self._root / name).read_bytes())
         super().__init__(str(self._root), ids, ignored, *annotations)
 
     def open(self, number: int) -> IO[bytes]:
@@ -80,19 +80,18 @@ class ZipSource(FileSource):
         ids, ignored = sort_out(name for name in names if not is_hidden(PurePosixPath(name)))
         if not ids:
             raise no_images(path, ignored)
-        annotations = _annotations(ids, path, self._zip.read)
+        annotations = annotations_of(ids, path, lambda name: read_member(self._zip, name))
         super().__init__(str(path.resolve()), ids, ignored, *annotations)
 
     def open(self, number: int) -> IO[bytes]:
-        member = self._zip.getinfo(self.ids[number])
-        if member.file_size > LARGEST_MEMBER:
-            raise ValueError(f"{member.file_size} bytes are too many for an image")
-        # Whole, which is faster than piece by piece, and checks the sum also of what Pillow would not read.
-        return io.BytesIO(self._zip.read(member))
+        return io.BytesIO(read_member(self._zip, self.ids[number]))
 
 
 def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = "") -> Iterator[str]:
-    """Yield relative paths of all files not hidden; links to folders are followed, but not in circles."""
+    """Yield relative paths of all files not hidden; links to folders are followed, but not in circles.
+
+    Links that lead nowhere are files that cannot be read; pipes, sockets and devices, which may never end, are none.
+    """
     real = os.path.realpath(folder)
     if real in parents:
         return
@@ -103,9 +102,14 @@ def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = 
     for entry in entries:
         if is_hidden(PurePosixPath(entry.name)):
             continue
-        if entry.is_dir():
+        try:
+            is_folder = entry.is_dir()
+            is_special = not is_folder and not entry.is_file() and Path(entry.path).exists()
+        except OSError:  # a link in a circle, or to where nobody may look
+            is_folder = is_special = False
+        if is_folder:
             yield from files_in(Path(entry.path), parents | {real}, f"{prefix}{entry.name}/")
-        else:
+        elif not is_special:
             yield prefix + entry.name
 
 
@@ -134,28 +138,53 @@ def no_images(path: Path, ignored: dict[str, int]) -> FincEvalError:
             "(finc-eval extractors list)"
         )
     seen = ", ".join(f"{count} x {suffix}" for suffix, count in ignored.items())
-    holds = f"only other files ({seen})" if seen else "nothing"
-    return FincEvalError(f"{path} holds no images, {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
+    holds = f"holds no images, only other files ({seen})" if seen else "holds nothing"
+    return FincEvalError(f"{path} {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip file, or say why not."""
     try:
         return zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise FincEvalError(
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
             "it may be cut short or of another kind; copy or save it again"
         ) from error
 
 
-def _annotations(ids: list[str], path: Path, read: Callable[[str], bytes]) -> Annotations:
-    """Find labels and prompts in the root of a set, or take the folders for labels."""
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a member of a zip file, whole: that is faster than piece by piece, and its sum is checked.
+
+    Raises:
+        ValueError: it says that it is larger than `LARGEST_MEMBER`, as members made to fill the memory do.
+    """
+    size = archive.getinfo(name).file_size
+    if size > LARGEST_MEMBER:
+        raise ValueError(f"{size} bytes are too many for one file of a zip")
+    return archive.read(name)
+
+
+def annotations_of(ids: Sequence[str], path: Path, read: Callable[[str], bytes]) -> Annotations:
+    """Find labels and prompts in the root of a set, or take the folders for labels.
+
+    Args:
+        ids: the set's ids, or those of its videos.
+        path: of the set, for messages.
+        read: returns the content of a file by its name in the root; raises FileNotFoundError or KeyError for none.
+
+    Raises:
+        FincEvalError: there is such a file, and it cannot be read or speaks of some samples only.
+    """
     for name in ANNOTATION_FILES:
         try:
             data = read(name)
-        except (OSError, KeyError):
+        except (FileNotFoundError, KeyError):
             continue
+        except DAMAGED as error:
+            raise FincEvalError(
+                f"{path}/{name} cannot be read ({reason(error)}): repair it, or take it away"
+            ) from error
         if found := beside(name, data, ids, f"{path}/{name}"):
             # StyleGAN's tool spreads unlabelled images over numbered folders, which are no classes.
             by_folder = None if name == "dataset.json" else of_folders(ids)

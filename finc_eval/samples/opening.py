@@ -18,7 +18,7 @@ from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import is_tensor
 from finc_eval.samples.iterators import iterate
 from finc_eval.samples.rows import ArraySource, NpzSource, check_rows
-from finc_eval.samples.source import Source
+from finc_eval.samples.source import Source, reason
 from finc_eval.samples.subset import Subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
 
@@ -52,6 +52,8 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
     """
     if n is not None and n < 1:
         raise FincEvalError(f"n must be at least 1, got {n}")
+    if isinstance(source, str | Path):
+        _check_path(source)
     opened = _open_images(source, n) if clip is None else _open_clips(source, clip, n)
     if n is None or n == len(opened.ids):
         return opened
@@ -93,6 +95,14 @@ def _open_images(source: Any, n: int | None) -> Source:
         f"samples must be a path, an array, a dataset or an iterable, got {type(source).__name__}: "
         "turn it into a uint8 array of shape (n, height, width, 3)"
     )
+
+
+def _check_path(given: str | Path) -> None:
+    """Refuse what no system takes for a path: it is too long, or of a user who does not exist."""
+    try:
+        Path(given).expanduser().exists()
+    except (OSError, RuntimeError) as error:
+        raise FincEvalError(f"{given} is no path that can be looked up: {reason(error)}") from error
 
 
 def _open_path(given: str) -> Source:

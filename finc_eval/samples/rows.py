@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -62,6 +63,9 @@ class NpzSource(Source):
                 "save np.ascontiguousarray(images)"
             )
         self._check(shape, dtype, f"{path}, array {chosen[0]},")
+        stored = self._zip.getinfo(self._member).file_size
+        if math.prod(shape) > stored:
+            raise FincEvalError(f"{path} is damaged: {self._member} has {stored} bytes for the shape {shape}")
         self._shape = shape
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(f"{key}.npy"))), None)
         super().__init__(str(self._path), _numbers(shape[0]), {}, labels)
@@ -83,7 +87,7 @@ class NpzSource(Source):
             # Version 3 only differs for named fields, which images do not have.
             read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
             return read[version](stream)
-        except (KeyError, *DAMAGED) as error:
+        except Exception as error:  # the header is Python text, and damaged text may be anything
             raise FincEvalError(f"{self._path}: {stream.name} is no readable npy array: save it again") from error
 
     def _labels(self, member: str) -> list[str] | None:
@@ -93,7 +97,7 @@ class NpzSource(Source):
             if shape != self._shape[:1] or dtype.kind not in "biuUS":
                 return None
             try:
-                values = np.frombuffer(stream.read(), dtype).tolist()
+                values = np.frombuffer(stream.read(), dtype, count=shape[0]).tolist()
             except DAMAGED as error:
                 raise FincEvalError(f"{self._path} is damaged: save it again") from error
         return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
@@ -101,7 +105,7 @@ class NpzSource(Source):
     def _rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
         """Yield rows as stored, (height, width[, 1 or 3]) uint8, by their increasing numbers."""
         row_shape = self._shape[1:]
-        size = int(np.prod(row_shape))
+        size = math.prod(row_shape)
         following = 0
         with self._zip.open(self._member) as stream:
             self._header(stream)

@@ -22,7 +22,8 @@ from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.source import aligned, reason
 
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
-BRACES = re.compile(r"\{(?:(\d+)\.\.(\d+)|([^{}]*,[^{}]*))\}")
+BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{}]*,[^{}]*))\}")
+MOST_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 
 
@@ -94,13 +95,20 @@ class TarSource(FileSource):
 
 
 def expand(pattern: str) -> list[str]:
-    """Expand the braces of a shell: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a and b."""
+    """Expand the braces of a shell: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a and b.
+
+    Raises:
+        FincEvalError: these are more than `MOST_SHARDS`.
+    """
     pieces: list[list[str]] = []
-    end = 0
+    count, end = 1, 0
     for found in BRACES.finditer(pattern):
         first, last, words = found.groups()
         pieces.append([pattern[end : found.start()]])
-        numbers = range(int(first), int(last) + 1) if first else ()
+        numbers = range(int(first), int(last) + 1) if first else range(0)
+        count *= len(numbers) if first else words.count(",") + 1
+        if count > MOST_SHARDS:
+            raise FincEvalError(f"{pattern} names more than {MOST_SHARDS} shards: correct the pattern")
         pieces.append([str(number).zfill(len(first)) for number in numbers] if first else words.split(","))
         end = found.end()
     pieces.append([pattern[end:]])
@@ -171,6 +179,6 @@ def _annotation(suffix: str, data: bytes, where: str) -> tuple[str | None, str |
         if suffix == PROMPT_SUFFIX:
             return None, text.strip()
         table: Any = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FincEvalError(f"{where} cannot be read ({error}): write it again in UTF-8") from error
     return label_and_prompt(table) if isinstance(table, dict) else (None, None)

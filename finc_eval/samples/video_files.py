@@ -21,9 +21,17 @@ import numpy.typing as npt
 
 from finc_eval.cards import Clip
 from finc_eval.errors import FincEvalError
-from finc_eval.samples.annotations import of_folders
+from finc_eval.samples.annotations import Annotations
 from finc_eval.samples.clips import gathered, window_indices
-from finc_eval.samples.files import HASH_CHUNK, VIDEO_SUFFIXES, files_in, is_hidden, open_zip
+from finc_eval.samples.files import (
+    HASH_CHUNK,
+    VIDEO_SUFFIXES,
+    annotations_of,
+    files_in,
+    is_hidden,
+    open_zip,
+    read_member,
+)
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import check_dtype, is_tensor
 from finc_eval.samples.rows import NpzSource
@@ -53,7 +61,8 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
     Args:
         source: a folder or .zip of videos, at any depth, or else of folders of images, each of them the frames of one
             video in natural order (frame2 before frame10); a single video file; a uint8 array or tensor of shape
-            (n, frames, height, width, 3), or an .npz with one. Images that lie among videos are no clips.
+            (n, frames, height, width, 3), or an .npz with one. Images that lie among videos are no clips. Labels and
+            prompts of videos are those of images: by folder, or in a metadata.csv of which file_name is the video.
         clip: which frames of a video are a clip. Folders of frames and arrays count as being at `clip.fps` already.
 
     Returns:
@@ -87,9 +96,15 @@ class _ClipSource(RandomAccessSource):
     """Windows of videos: sample v · windows + w is window w of video v."""
 
     def __init__(
-        self, name: str, videos: list[str], clip: Clip, ignored: dict[str, int], labels: Sequence[str] | None = None
+        self,
+        name: str,
+        videos: list[str],
+        clip: Clip,
+        ignored: dict[str, int],
+        annotations: Annotations,
     ) -> None:
-        super().__init__(name, _clip_ids(videos, clip), ignored, _repeated(labels, clip))
+        labels, prompts = (_repeated(of_videos, clip) for of_videos in annotations)
+        super().__init__(name, _clip_ids(videos, clip), ignored, labels, prompts)
         self._clip = clip
 
     @abstractmethod
@@ -135,7 +150,7 @@ class _VideoFiles(_ClipSource):
     kind = "videos"
 
     def __init__(self, files: _Files, videos: list[str], clip: Clip, ignored: dict[str, int]) -> None:
-        super().__init__(files.name, videos, clip, ignored, of_folders(videos))
+        super().__init__(files.name, videos, clip, ignored, _annotations(files, videos))
         self._files = files
         self._videos = videos
 
@@ -155,7 +170,7 @@ class _FrameFolders(_ClipSource):
 
     def __init__(self, files: _Files, frames: dict[str, list[str]], clip: Clip, ignored: dict[str, int]) -> None:
         videos = list(frames)
-        super().__init__(files.name, videos, clip, ignored, of_folders(videos))
+        super().__init__(files.name, videos, clip, ignored, _annotations(files, videos))
         self._files = files
         self._frames = list(frames.values())
 
@@ -189,7 +204,7 @@ class _ArrayClips(_ClipSource):
 
     def __init__(self, array: npt.NDArray[np.uint8], clip: Clip) -> None:
         _check_clips(array.shape, array.dtype, "the array")
-        super().__init__("array", [str(row) for row in range(len(array))], clip, {})
+        super().__init__("array", [str(row) for row in range(len(array))], clip, {}, Annotations(None, None))
         self._array = array
 
     def _windows(self, video: int, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
@@ -271,7 +286,7 @@ class _ZipFiles:
 
     def open(self, name: str) -> IO[bytes]:
         # Demuxers jump about, for which a compressed member would be unpacked over and over. This also checks its sum.
-        return io.BytesIO(self._zip.read(name))
+        return io.BytesIO(read_member(self._zip, name))
 
 
 class _OneFile:
@@ -282,6 +297,8 @@ class _OneFile:
         return [Path(self.name).name]
 
     def open(self, name: str) -> IO[bytes]:
+        if name not in self.names():
+            raise FileNotFoundError(name)
         return Path(self.name).open("rb")
 
 
@@ -298,6 +315,16 @@ def _open_files(files: _Files, clip: Clip) -> Source | None:
         if chosen:
             return _FrameFolders(files, _folders(chosen, PurePosixPath(files.name).stem), clip, ignored)
     return None
+
+
+def _annotations(files: _Files, videos: list[str]) -> Annotations:
+    """Labels and prompts of videos, as those of images: in metadata.csv and its like, or by folder."""
+
+    def read(name: str) -> bytes:
+        with files.open(name) as stream:
+            return stream.read()
+
+    return annotations_of(videos, Path(files.name), read)
 
 
 def _folders(frames: list[str], root: str) -> dict[str, list[str]]:
