@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from finc_eval.feature_maps import CosineFeatures as CosineFeatures
     from finc_eval.feature_maps import RandomFourierFeatures as RandomFourierFeatures
     from finc_eval.files import load as load
+    from finc_eval.metrics.suite import evaluate as evaluate
     from finc_eval.modes import Mode as Mode
     from finc_eval.releases import match_releases as match_releases
     from finc_eval.results import Comparison as Comparison
@@ -46,6 +47,7 @@ _HOME = {
     "available_cards": "cards",
     "compare": "comparison",
     "compare_models": "ensemble",
+    "evaluate": "metrics.suite",
     "extract": "extraction",
     "load": "files",
     "load_card": "cards",

@@ -59,11 +59,21 @@ def whole_cache(path: Path, key: str) -> EmbeddingCache | None:
         raise FincEvalError(f"{path} is a folder: name the file to write, such as {path / 'gen.h5'}")
     if not h5py.is_hdf5(path):
         raise FincEvalError(f"{path} is no finc-eval embedding cache, and is not overwritten: choose another name")
+    if _is_of_an_older_version(path):
+        return None
     cache = EmbeddingCache(path)
     if cache.key == key:
         return cache
     cache.close()
     return None
+
+
+def _is_of_an_older_version(path: Path) -> bool:
+    """Whether a finc-eval before this one wrote a cache here, which may be replaced as one of other samples may."""
+    with suppress(OSError, RuntimeError), h5py.File(path, "r") as file:
+        ours = (file.attrs.get("program"), file.attrs.get("kind")) == (PROGRAM, WHOLE)
+        return ours and int(file.attrs["schema"]) < SCHEMA
+    return False
 
 
 @contextmanager

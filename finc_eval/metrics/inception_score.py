@@ -52,7 +52,7 @@ def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -
     source = as_embeddings(logits, "the logits")
     n = source.n
     if not 1 <= splits <= n:
-        raise FincEvalError(f"{source.name} has {n} samples, which do not make {splits} splits: ask for 1 to {n}")
+        raise FincEvalError(f"{source.name}: {n} samples do not make {splits} splits, ask for 1 to {n}")
     split_of = torch.empty(n, dtype=torch.long)
     order = np.random.RandomState(seed).permutation(n)
     for split in range(splits):

@@ -19,6 +19,8 @@ from finc_eval.metrics.gaussian import GaussianStatistics, opened
 from finc_eval.metrics.inception_score import inception_score
 from finc_eval.metrics.kid import kid, kid_interval
 from finc_eval.metrics.mmd import CMMD_SCALE, CMMD_SIGMA, cmmd, mmd
+from finc_eval.metrics.precision_recall import Convention, precision_recall
+from finc_eval.metrics.precision_recall import Metric as Share
 from finc_eval.metrics.score import Score
 from finc_eval.metrics.vendi import gaussian_vendi, vendi
 from finc_eval.progress import Progress, silent
@@ -235,6 +237,14 @@ def _inception_score(pair: Pair) -> list[Score]:
     ]
 
 
+def _precision_recall(convention: Convention, keys: Sequence[Share]) -> Callable[[Pair], list[Score]]:
+    def compute(pair: Pair) -> list[Score]:
+        found = precision_recall(*pair.rows(), convention=convention)
+        return [Score(key, getattr(found, key), found.interval(key), None, True, found.signature) for key in keys]
+
+    return compute
+
+
 def _vendi(order: float) -> Callable[[Pair], list[Score]]:
     def compute(pair: Pair) -> list[Score]:
         value, of_ref = (vendi(one, order=order, device=pair.device).value for one in pair.rows())
@@ -287,6 +297,14 @@ METRICS: dict[str, Metric] = {
     "kid": Metric("kernel inception distance: mean and deviation over subsets", _kid),
     "mmd": Metric("squared maximum mean discrepancy of the Gaussian kernel", _mmd),
     "cmmd": Metric("CLIP maximum mean discrepancy", _cmmd, "clip-vitl14-336"),
+    "precision_recall": Metric(
+        "precision and recall of Kynkäänniemi et al.: k = 3, balls with their surface",
+        _precision_recall("kynkaanniemi", ("precision", "recall")),
+    ),
+    "prdc": Metric(
+        "precision, recall, density, coverage of the package prdc: k = 5, balls without their surface",
+        _precision_recall("prdc", ("precision", "recall", "density", "coverage")),
+    ),
     "inception_score": Metric("inception score", _inception_score, "inception-fid", "logits_unbiased"),
     "vendi": Metric("Vendi score, the effective number of kinds: cosine kernel, order 1", _vendi(1.0)),
     "vendi_q2": Metric("the same of order 2", _vendi(2.0)),

@@ -115,7 +115,8 @@ def sketch_vendi(sketch: Sketch, *, order: float = 1.0) -> VendiScore:
     """The Vendi score of a sketch's kernel, without samples: of the eigenvalues of E[φφᵀ].
 
     Exact for the cosine kernel. Of random features it is biased low, 2r at most, the more so the more kinds there are:
-    the noise of the approximated kernel adds 1/(2r) or so to the mean of k², whose inverse is the RKE score.
+    the noise of the approximated kernel adds 1/(2r) or so to the mean of k², whose inverse is the RKE score. (142 kinds
+    read 32 at r = 20, 74 at 100, 137 at 1000; of order 2, 51 read 26, 34 and 52, seeds differing by a tenth.)
 
     Raises:
         FincEvalError: when the order is not positive, or the sketch is empty.

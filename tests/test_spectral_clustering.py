@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.baselines.rarity import rarity
+from finc_eval.baselines.spectral_clustering import affinity, spectral_clustering
+
+
+def planted(sizes=(40, 25, 15), seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    return (10 * np.eye(len(sizes), 8)[labels] + rng.standard_normal((len(labels), 8))).astype(np.float32), labels
+
+
+def test_planted_kinds_are_found_largest_first():
+    rows, labels = planted()
+    order = np.random.default_rng(1).permutation(len(rows))
+    found = spectral_clustering(rows[order], np.arange(len(rows)), 3)
+    assert [cluster.size for cluster in found.clusters] == [40, 25, 15]
+    np.testing.assert_array_equal(found.labels, labels[order])
+    for label, cluster in enumerate(found.clusters):
+        assert (labels[order][cluster.members] == label).all()
+        assert (np.diff(cluster.typicality) <= 0).all()
+
+
+def test_members_are_rows_of_the_whole_set():
+    rows, labels = planted()
+    chosen = np.flatnonzero(labels != 1)[::-1]
+    found = spectral_clustering(rows, chosen, 2)
+    assert sorted(np.concatenate([cluster.members for cluster in found.clusters])) == sorted(chosen)
+    assert (labels[found.clusters[1].members] == 2).all()
+    np.testing.assert_array_equal(found.samples, chosen)
+
+
+def test_the_most_typical_sample_is_not_at_the_edge():
+    rows, _ = planted((60, 30))
+    rows[7] += 2.5
+    found = spectral_clustering(rows, np.arange(90), 2)
+    members = found.clusters[0].members.tolist()
+    assert members.index(7) > 50
+
+
+def test_the_affinity_is_sparse_symmetric_and_that_of_its_definition():
+    rows, _ = planted()
+    matrix = affinity(rows, 4)
+    assert (matrix != matrix.T).nnz == 0
+    assert matrix.nnz <= 2 * 4 * len(rows)
+    distances = np.sqrt(np.square(rows[:, None].astype(np.float64) - rows[None]).sum(2))
+    widths = np.sort(distances, axis=1)[:, 4]
+    i, j = matrix.nonzero()
+    expected = np.exp(-(distances[i, j] ** 2) / (widths[i] * widths[j]))
+    np.testing.assert_allclose(matrix[i, j], expected, rtol=1e-9)
+    near = (distances <= np.minimum.outer(np.zeros_like(widths), widths) + widths[:, None]) & (distances > 0)
+    assert set(zip(i.tolist(), j.tolist(), strict=True)) == set(zip(*np.nonzero(near | near.T), strict=True))
+
+
+def test_copies_are_of_one_kind():
+    rows = np.repeat(np.array([[0.0, 0], [9, 0], [0, 9]], np.float32), [20, 12, 8], axis=0)
+    found = spectral_clustering(rows, np.arange(40), 3, neighbours=4)
+    assert [cluster.size for cluster in found.clusters] == [20, 12, 8]
+
+
+def test_classes_the_reference_lacks_come_out_as_clusters(assets):
+    with np.load(assets / "ucf101" / "vgg16_relu6_mean.npz") as data:
+        features, labels = data["features"].astype(np.float32), data["label"]
+    novel = np.isin(labels, [2, 7, 11])
+    ref, gen = features[~novel][::2], np.concatenate([features[~novel][1::2], features[novel]])
+    kinds = np.concatenate([labels[~novel][1::2], labels[novel]])
+    samples = rarity(gen, ref).novel(share=novel.sum() / len(gen))
+    assert np.isin(kinds[samples], [2, 7, 11]).mean() > 0.5
+    found = spectral_clustering(gen, samples, 6)
+    purities = [np.bincount(kinds[cluster.members]).max() / cluster.size for cluster in found.clusters]
+    assert np.mean(purities) > 0.6
+
+
+def test_the_seed_decides():
+    rows, _ = planted((30, 30, 30))
+    one, two = (spectral_clustering(rows, np.arange(90), 4, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(one.labels, two.labels)
+
+
+@pytest.mark.parametrize(
+    ("count", "clusters", "named", "message"),
+    [
+        (
+            5,
+            5,
+            {},
+            "5 samples were found novel, too few for 5 clusters: lower the threshold, or ask for fewer clusters",
+        ),
+        (5, 1, {}, "clusters must be at least 2, got 1"),
+        (5, 2, {"neighbours": 5}, "the novel samples has 5 samples, too few for 5 neighbours of each"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(count, clusters, named, message):
+    with pytest.raises(fe.FincEvalError, match=message):
+        spectral_clustering(planted()[0], np.arange(count), clusters, **named)
