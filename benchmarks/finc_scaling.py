@@ -22,16 +22,19 @@ from _record import record
 import finc_eval as fe
 from finc_eval import differential, embeddings, search, sides
 from finc_eval.baselines.ken import ken
-from finc_eval.cache import Identity
 from finc_eval.cache_writer import CacheWriter
+from finc_eval.cards import load_card
+from finc_eval.identity import Identity, recipe_of
 from finc_eval.kernels import gaussian_kernel
 from finc_eval.moments import Moments
 from finc_eval.products import arithmetic
+from finc_eval.samples import Manifest, Traits
 
 SIZES = (1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000)
 DIMS = (768, 1024)
 PUBLISHED_AT, KEN_AT = (1000, 5000), (1000, 2500, 5000)
 FEATURES, CHUNK, OUTER_BATCH = 2000, 5000, 16
+PNG = Traits("PNG", "RGB", 28, 28, False)
 STAGES = ("read", "features", "covariance", "Fréchet moments", "eigen", "cross-fit")
 # FINC paper, Table 1: CPU FINC, r = 2 000, DINOv2 on ImageNet, 48 cores.
 TABLE_1 = dict(zip(SIZES, (13.1, 31.6, 62.8, 125.5, 311.2, 617.6, 1248, 3090), strict=True))
@@ -47,13 +50,15 @@ def mixture(n, dim, clusters, seed):
 
 
 def write_cache(path, n, dim, clusters, seed):
-    identity = Identity("generated", "0" * 64, f"{n}-{dim}-{clusters}-{seed}", "array", {})
+    manifest = Manifest("array", n, f"{n}-{dim}-{clusters}-{seed}", {})
+    identity = Identity("array", manifest, "generated", recipe_of(load_card("pixels"), "float32"))
     # Digests of pixels that differ everywhere: there are no copies.
     digests = np.arange(n, dtype=np.uint64) + np.uint64(seed << 32)
-    with CacheWriter(path, identity, [f"{seed}/{i:06d}.png" for i in range(n)], dim, CHUNK) as writer:
+    ids = [f"{seed}/{i:06d}.png" for i in range(n)]
+    with CacheWriter(path, identity.key, ids, {"embeddings": dim}, CHUNK) as writer:
         for start, rows in zip(range(0, n, CHUNK), mixture(n, dim, clusters, seed), strict=True):
-            writer.write(rows, digests[start : start + CHUNK], [None] * len(rows))
-        writer.finish()
+            writer.write(rows, digests[start : start + CHUNK], [None] * len(rows), [PNG] * len(rows))
+        writer.finish(identity)
 
 
 class Stopwatch:

@@ -12,7 +12,7 @@ from finc_eval.errors import FincEvalError
 from finc_eval.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
 from finc_eval.signature import Signature
 
-DEPTH = Key(lambda squared, radii: squared.clamp_min(0).sqrt() - radii.sqrt(), 1)
+DEPTH = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(radii.sqrt()), 1)
 """How far outside a ball a point lies."""
 
 

@@ -26,7 +26,7 @@ Metric = Literal["precision", "recall", "density", "coverage"]
 NEIGHBOURS = {"kynkaanniemi": 3, "prdc": 5}
 """k of each convention."""
 
-RATIO = Key(lambda squared, radii: torch.where(radii > 0, squared / radii, torch.inf), 0)
+RATIO = Key(lambda squared, radii: (squared / radii).masked_fill_(radii <= 0, torch.inf), 0)
 """‖x − y‖² / radius², least where realism is largest; balls without a radius take no part."""
 
 
