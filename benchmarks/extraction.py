@@ -194,7 +194,12 @@ def random_inception(temporary):
 
     torch.manual_seed(0)
     weights = temporary / "random.pth"
-    torch.save(FidInception().state_dict(), weights)
+    network = FidInception()
+    for module in network.modules():
+        # torch's own initialisation fades to nothing in so many layers, and anything would agree.
+        if isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight)
+    torch.save(network.state_dict(), weights)
     text = (resources.files("finc_eval.extractors") / "inception-fid.toml").read_text()
     card = temporary / "random-inception.toml"
     table = f'[weights]\nfile = "{weights}"\nlicence = "none"\n\n'

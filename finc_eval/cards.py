@@ -123,11 +123,22 @@ class Clip:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """Which numbers of the network these are, how they are pooled, and how many there are."""
+    """Which numbers of the network these are.
+
+    Attributes:
+        layer: their name among the network's outputs, which decides them.
+        pooling: how the network comes to them, in words for the reader.
+        dimension: how many there are.
+    """
 
     layer: str
     pooling: str
     dimension: int
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """What decides the numbers."""
+        return {"layer": self.layer, "dimension": self.dimension}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,11 +195,14 @@ class Card:
     @property
     def recipe(self) -> dict[str, Any]:
         """What decides the numbers, save the bytes of the weights; names, prose and places do not."""
-        parts = {part: getattr(self, part) for part in ("loader", "preprocessing", "clip", "output")}
-        recipe = {part: value and dataclasses.asdict(value) for part, value in parts.items()}
-        recipe["extra"] = {name: dataclasses.asdict(output) for name, output in self.extra.items()}
-        recipe["layout"] = self.weights and self.weights.layout
-        return recipe
+        return {
+            "loader": dataclasses.asdict(self.loader),
+            "preprocessing": dataclasses.asdict(self.preprocessing),
+            "clip": self.clip and dataclasses.asdict(self.clip),
+            "output": self.output.recipe,
+            "extra": {name: output.recipe for name, output in self.extra.items()},
+            "layout": self.weights and self.weights.layout,
+        }
 
     @property
     def digest(self) -> str:

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,12 +46,25 @@ class DecodedBatch:
     pixels: torch.Tensor | None
 
 
-class _Decoded(NamedTuple):
+class Decoded(NamedTuple):
+    """One sample as the network takes it, or why it cannot be had; fields as of `DecodedBatch`."""
+
     id: str
     content: int
     error: str | None
     traits: Traits | None
     pixels: Resized | None
+
+
+def decoded(sample: Sample, how: Preprocessing) -> Decoded:
+    """Resize one sample."""
+    if sample.pixels is None:
+        return Decoded(sample.id, 0, sample.error or "unreadable", None, None)
+    try:
+        ready = resized(sample.pixels, how)
+    except ValueError as error:
+        return Decoded(sample.id, 0, str(error), None, None)
+    return Decoded(sample.id, fingerprint(sample.pixels), None, sample.traits, ready)
 
 
 def decoded_batches(
@@ -67,27 +81,18 @@ def decoded_batches(
         pinned: whether to put pixels where a GPU fetches them by itself.
     """
 
-    def decode(sample: Sample) -> _Decoded:
-        if sample.pixels is None:
-            return _Decoded(sample.id, 0, sample.error or "unreadable", None, None)
-        try:
-            ready = resized(sample.pixels, how)
-        except ValueError as error:
-            return _Decoded(sample.id, 0, str(error), None, None)
-        return _Decoded(sample.id, fingerprint(sample.pixels), None, sample.traits, ready)
-
     def batches() -> Generator[DecodedBatch, None, None]:
         numbers = range(start, len(samples.ids))
-        every = ahead(decode, samples.take(numbers), workers)
-        with closing(every) as decoded:
-            while batch := list(itertools.islice(decoded, size)):
+        every = ahead(partial(decoded, how=how), samples.take(numbers), workers)
+        with closing(every) as one_by_one:
+            while batch := list(itertools.islice(one_by_one, size)):
                 yield _batch(batch, pinned)
 
     with closing(batches()) as made:
         yield from prefetched(made)
 
 
-def _batch(samples: list[_Decoded], pinned: bool) -> DecodedBatch:
+def _batch(samples: list[Decoded], pinned: bool) -> DecodedBatch:
     # Seconds of import that a cache that is there already does not need.
     import torch
 

@@ -224,9 +224,10 @@ def sample_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
     The lowest bit, which is the fold, comes from the hash of the video of a window ("clip.mp4" of "clip.mp4#3"): the
     windows of a video are alike, and no half of a set may learn from the other.
     """
-    keys, videos = _hashes(ids), [WINDOW.sub("", name) for name in ids]
-    if videos != list(ids):
-        keys = (keys & ~np.uint64(1)) | (_hashes(videos) & np.uint64(1))
+    keys = _hashes(ids)
+    if any("#" in name for name in ids):
+        videos = _hashes([WINDOW.sub("", name) for name in ids])
+        keys = (keys & ~np.uint64(1)) | (videos & np.uint64(1))
     return keys
 
 

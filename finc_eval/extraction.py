@@ -17,7 +17,7 @@ from finc_eval.cache import EmbeddingCache
 from finc_eval.cache_folder import cache_folder
 from finc_eval.cache_writer import CacheWriter, lock_of, only_writer, part_of, whole_cache
 from finc_eval.cards import DEFAULT_EXTRACTOR, Card, load_card
-from finc_eval.decoding import DecodedBatch, decoded_batches
+from finc_eval.decoding import DecodedBatch, decoded, decoded_batches
 from finc_eval.errors import FincEvalError
 from finc_eval.identity import Identity, NetworkPrecision, Recipe, recipe_of
 from finc_eval.progress import Progress, silent
@@ -196,7 +196,8 @@ class _Job:
         failed, reasons = writer.failed(), dict(writer.failures())
         if failed and self.samples.manifest(progress).digest == identity.manifest.digest:
             again = zip(failed, self.samples.take(failed), strict=True)
-            failed = [number for number, sample in again if sample.pixels is not None]
+            how = self.card.preprocessing
+            failed = [number for number, sample in again if decoded(sample, how).error is None]
         if failed:
             name = self.samples.ids[failed[0]]
             writer.forget(failed[0])

@@ -56,6 +56,13 @@ class SetInfo:
     unreadable_examples: tuple[tuple[str, str], ...] = ()
     clip: Clip | None = None
 
+    @property
+    def place(self) -> str:
+        """Where its samples are, as a page may say: of what lies outside the working folder its name alone."""
+        if self.source is None:
+            return "a sketch" if self.from_sketch else "embeddings alone"
+        return Path(self.source).name if Path(self.source).is_absolute() else self.source
+
 
 @dataclass(frozen=True)
 class Copies:

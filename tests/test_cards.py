@@ -66,6 +66,7 @@ def test_the_digest_follows_what_changes_the_numbers_and_not_the_prose(edited):
     digest = load_card("pixels").digest
     assert load_card(edited('name = "pixels"', 'name = "mine"')).digest == digest
     assert load_card(edited("seed = 0", "seed = 1")).digest == digest
+    assert load_card(edited('pooling = "flatten"', 'pooling = "none"')).digest == digest
     assert load_card(edited("std = [1.0, 1.0, 1.0]", "std = [1, 1, 1]")).digest == digest
     others = [
         load_card(edited('"bicubic"', '"lanczos"')).digest,

@@ -619,3 +619,14 @@ def test_a_network_that_refuses_its_inputs_is_one_sentence_that_names_the_card(t
     assert "mat1 and mat2 shapes cannot be multiplied" in text
     assert "check preprocessing.size" in text and "\n" not in text
     assert leftovers(tmp_path / "default") == []
+
+
+def test_an_image_that_cannot_be_resized_is_a_failure_of_its_own(folder, tmp_path):
+    text = (resources.files("finc_eval.extractors") / "pixels.toml").read_text()
+    (tmp_path / "crop.toml").write_text(text.replace('"squash"', '"crop"'))
+    Image.new("RGB", (200_000, 1)).save(folder / "line.png")
+    cache = extract(folder, tmp_path / "crop.toml")
+    assert cache.n == N
+    ((name, reason),) = cache.failures
+    assert name == "line.png"
+    assert "200000" in reason

@@ -621,3 +621,12 @@ def test_a_comparison_writes_its_report(tmp_path):
     written = path.read_text(encoding="utf-8")
     expected = render_report(a_comparison([OVER]), gen_samples=noise(1))
     assert hashlib.sha256(written.encode()).digest() == hashlib.sha256(expected.encode()).digest()
+
+
+def test_a_page_does_not_say_where_on_the_machine_a_set_lies(tmp_path):
+    outside = SetInfo("gen", str(tmp_path / "private" / "gen.zip"), 100, "aa", False)
+    below = SetInfo("ref", "data/ref.zip", 100, "bb", False)
+    page = render_report(a_comparison([OVER], gen=outside, ref=below))
+    assert (outside.place, below.place) == ("gen.zip", "data/ref.zip")
+    row = page.split("Source</th>")[1].split("</tr>")[0]
+    assert "gen.zip" in row and str(tmp_path) not in row
