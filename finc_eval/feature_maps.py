@@ -87,6 +87,16 @@ class FeatureMap(ABC):
     def to(self, device: str | torch.device) -> Self:
         """The same map on another device."""
 
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The numbers that, with `tensors`, make the same map again."""
+
+    @property
+    @abstractmethod
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What is too large, or too many, to be a number."""
+
     @abstractmethod
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The fields of a result's signature that name this map."""
@@ -207,6 +217,16 @@ class RandomFourierFeatures(FeatureMap):
         """The same map on another device."""
         return self.from_frequencies(self.frequencies, self.sigma, self.seed, self.orthogonal, self.center, device)
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Bandwidth, seed and kind of the frequencies."""
+        return {"sigma": self.sigma, "seed": self.seed, "orthogonal": self.orthogonal}
+
+    @property
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The frequencies, so that a stored map never depends on a generator's version, and the centre."""
+        return {"frequencies": self.frequencies, "center": self.center}
+
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Kernel, bandwidth, number, kind and digest of the frequencies."""
         return (
@@ -269,6 +289,16 @@ class CosineFeatures(FeatureMap):
         """The same map on another device."""
         return CosineFeatures(self.dim, device)
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The number of entries."""
+        return {"dim": self.dim}
+
+    @property
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """None."""
+        return {}
+
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The kernel: it has no parameters."""
         return (("kernel", self.kernel),)
@@ -298,17 +328,19 @@ def _orthogonal(dim: int, count: int, generator: torch.Generator) -> torch.Tenso
 
 def feature_map_state(phi: FeatureMap) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """The numbers and the tensors from which `restored_feature_map` makes the same map again."""
-    numbers: dict[str, Any] = {"kernel": phi.kernel}
-    if isinstance(phi, RandomFourierFeatures):
-        numbers |= {"sigma": phi.sigma, "seed": phi.seed, "orthogonal": phi.orthogonal}
-        return numbers, {"frequencies": phi.frequencies, "center": phi.center}
-    return numbers | {"dim": phi.dim}, {}
+    return {"kernel": phi.kernel, **phi.parameters}, phi.tensors
 
 
 def restored_feature_map(
     numbers: dict[str, Any], tensors: dict[str, torch.Tensor], device: str | torch.device = "cpu"
 ) -> FeatureMap:
     """The feature map of a `feature_map_state`."""
+    parameters = {name: value for name, value in numbers.items() if name != "kernel"}
+    if "kind" in parameters:
+        # Hermite features lie one layer up, with the rest of what privacy needs.
+        from finc_eval.privacy.hermite import MAPS
+
+        return MAPS[parameters.pop("kind")](**parameters, center=tensors["center"], device=device)
     if numbers["kernel"] == CosineFeatures.kernel:
         return CosineFeatures(int(numbers["dim"]), device)
     return RandomFourierFeatures.from_frequencies(

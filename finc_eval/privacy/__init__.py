@@ -1,0 +1,1 @@
+"""Differential privacy, and audits of it: private sketches, data generation, and what attacks can tell."""
