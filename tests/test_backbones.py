@@ -15,15 +15,16 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
-from finc_eval.backbones import fid_inception, timm_models, torchscript, torchvision_models
+from finc_eval.backbones import load_backbone, loader, with_outputs
 from finc_eval.backbones.tensors import load_tensors
 from finc_eval.cards import Loader, Output, Weights, available_cards, load_card
 from finc_eval.embedder import Embedder
 from finc_eval.errors import FincEvalError
 from finc_eval.preprocess import normalised, resized
 
-BUILDERS = {"timm": timm_models, "torchvision": torchvision_models, "fid-inception": fid_inception}
-BUILT = [name for name in available_cards() if load_card(name).loader.kind in BUILDERS]
+TRAINED = ("timm", "torchvision", "fid-inception")
+BUILT = [name for name in available_cards() if load_card(name).loader.kind in TRAINED]
+CPU = torch.device("cpu")
 
 
 def message(call, *arguments):
@@ -61,9 +62,7 @@ def test_every_cards_network_has_the_outputs_the_card_names(name):
     if card.loader.model.startswith("vit_"):
         # One block says as much of the shapes as forty.
         card = replace(card, loader=replace(card.loader, options=card.loader.options | {"depth": 1}))
-    network = BUILDERS[card.loader.kind].build(card)
-    assert not network.training
-    assert not any(parameter.requires_grad for parameter in network.parameters())
+    network = with_outputs(loader(card), loader(card).create(card)).eval()
     outputs = network(torch.zeros(1, 3, *card.preprocessing.size))
     for output in (card.output, *card.extra.values()):
         assert outputs[output.layer].shape == (1, output.dimension)
@@ -74,7 +73,7 @@ def test_no_network_that_must_be_trained_is_made_without_weights(name):
     card = load_card(name)
     tiny = {"timm": "resnet18", "torchvision": "resnet18"}.get(card.loader.kind, "")
     bare = replace(card, weights=None, loader=Loader(card.loader.kind, tiny))
-    assert "makes a network that must be trained" in message(BUILDERS[card.loader.kind].load, bare, None)
+    assert "makes a network that must be trained" in message(load_backbone, bare, CPU)
 
 
 # FID Inception
@@ -86,10 +85,10 @@ def inceptions(tmp_path_factory):
     fidelity = pytest.importorskip("torch_fidelity.feature_extractor_inceptionv3")
     card = load_card("inception-fid")
     path = tmp_path_factory.mktemp("fid") / "inception.pth"
-    torch.save(stirred(fid_inception.build(card)).state_dict(), path)
+    torch.save(stirred(loader(card).create(card)).state_dict(), path)
     layers = ["2048", "logits_unbiased", "logits"]
     theirs = fidelity.FeatureExtractorInceptionV3("theirs", layers, feature_extractor_weights_path=path)
-    return fid_inception.load(with_weights(card, path), path), theirs
+    return load_backbone(with_weights(card, path), CPU, path), theirs
 
 
 @pytest.mark.parametrize("size", [(32, 32), (64, 48), (299, 299), (400, 512), (613, 100)])
@@ -121,7 +120,7 @@ def test_sfid_takes_the_first_seven_channels_of_the_blocks_first_branch(inceptio
 
 def test_the_fid_network_has_no_options():
     card = replace(load_card("inception-fid"), loader=Loader("fid-inception", options={"resize": True}))
-    assert "has one network and no options" in message(fid_inception.build, card)
+    assert "has one network and no options" in message(loader(card).create, card)
 
 
 # EfficientNet-Lite0
@@ -204,7 +203,7 @@ def test_dinov2_equals_a_plain_implementation(saliency, side):
     card = with_weights(load_card("dinov2-vits14"), saliency, options={"img_size": side})
     images = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(side))
     with torch.inference_mode():
-        mine = timm_models.load(card, saliency)(images)["cls"]
+        mine = load_backbone(card, CPU, saliency)(images)["cls"]
         wanted = plain_dinov2(load_file(saliency), images)
     assert mine.shape == (2, 384)
     assert largest(mine - wanted) <= 1e-4 * largest(wanted)
@@ -212,8 +211,8 @@ def test_dinov2_equals_a_plain_implementation(saliency, side):
 
 def test_positions_are_facebooks_and_not_those_timm_would_make(saliency):
     card = load_card("dinov2-vits14")
-    facebooks = timm_models.load(with_weights(card, saliency), saliency).network.pos_embed
-    timms = timm_models.load(with_weights(card, saliency, layout="timm"), saliency).network.pos_embed
+    facebooks = load_backbone(with_weights(card, saliency), CPU, saliency).network.pos_embed
+    timms = load_backbone(with_weights(card, saliency, layout="timm"), CPU, saliency).network.pos_embed
     assert facebooks.shape == timms.shape
     assert largest(facebooks - timms) > 0.01 * largest(facebooks)
 
@@ -222,10 +221,10 @@ def test_the_mask_token_of_facebooks_file_is_left_out_and_nothing_else(saliency,
     card = load_card("dinov2-vits14")
     tensors = load_file(saliency)
     torch.save(tensors | {"mask_token": torch.zeros(1, 384)}, tmp_path / "net.pth")
-    timm_models.load(with_weights(card, tmp_path / "net.pth"), tmp_path / "net.pth")
+    load_backbone(with_weights(card, tmp_path / "net.pth"), CPU, tmp_path / "net.pth")
     del tensors["blocks.3.ls1.gamma"]
     save_file(tensors | {"register_tokens": torch.zeros(1, 4, 384)}, tmp_path / "net.safetensors")
-    text = message(timm_models.load, with_weights(card, tmp_path / "net.safetensors"), tmp_path / "net.safetensors")
+    text = message(load_backbone, with_weights(card, tmp_path / "net.safetensors"), CPU, tmp_path / "net.safetensors")
     assert "it lacks blocks.3.ls1.gamma; the network does not know register_tokens" in text
 
 
@@ -234,7 +233,7 @@ def test_the_gated_perceptron_of_the_giant_is_renamed(tmp_path):
     card = replace(
         card, loader=replace(card.loader, options={"img_size": 28, "depth": 1, "embed_dim": 48, "num_heads": 2})
     )
-    network = timm_models.build(card).network
+    network = loader(card).create(card)
     names = {"mlp.fc1.": "mlp.w12.", "mlp.fc2.": "mlp.w3."}
     tensors = {}
     for name, tensor in network.state_dict().items():
@@ -243,7 +242,7 @@ def test_the_gated_perceptron_of_the_giant_is_renamed(tmp_path):
         tensors[name] = tensor
     torch.save(tensors, tmp_path / "net.pth")
     assert any("mlp.w12.weight" in name for name in tensors)
-    loaded = timm_models.load(with_weights(card, tmp_path / "net.pth"), tmp_path / "net.pth").network
+    loaded = load_backbone(with_weights(card, tmp_path / "net.pth"), CPU, tmp_path / "net.pth").network
     for name, tensor in network.state_dict().items():
         torch.testing.assert_close(loaded.state_dict()[name], tensor, rtol=0, atol=0)
 
@@ -297,7 +296,7 @@ def test_clip_reads_the_image_tower_of_openais_names_and_projects(tmp_path):
     wanted = norm(x[:, 0], "ln_post") @ tensors["proj"]
 
     with torch.inference_mode():
-        mine = timm_models.load(with_weights(card, path), path)(images)["projection"]
+        mine = load_backbone(with_weights(card, path), CPU, path)(images)["projection"]
     assert largest(mine - wanted) <= 1e-4 * largest(wanted)
 
 
@@ -309,7 +308,7 @@ def test_swav_drops_what_it_was_trained_with_and_equals_torchvisions_resnet(tmp_
     torch.save({f"module.{name}": tensor for name, tensor in (plain.state_dict() | heads).items()}, path)
     images = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        mine = timm_models.load(with_weights(load_card("swav-resnet50"), path), path)(images)
+        mine = load_backbone(with_weights(load_card("swav-resnet50"), path), CPU, path)(images)
         wanted = plain(images)
     assert set(mine) == {"features"}
     assert largest(mine["features"] - wanted) <= 1e-5 * largest(wanted)
@@ -318,14 +317,14 @@ def test_swav_drops_what_it_was_trained_with_and_equals_torchvisions_resnet(tmp_
 def test_in_order_needs_as_many_tensors(tmp_path):
     card = load_card("efficientnet-lite0")
     torch.save({"one": torch.zeros(1)}, tmp_path / "net.pth")
-    text = message(timm_models.load, with_weights(card, tmp_path / "net.pth"), tmp_path / "net.pth")
+    text = message(load_backbone, with_weights(card, tmp_path / "net.pth"), CPU, tmp_path / "net.pth")
     assert "the file has 1 tensors" in text
 
 
 def test_an_unknown_layout_is_refused_with_the_nearest(tmp_path):
     card = with_weights(load_card("resnet50"), tmp_path / "net.pth", layout="facebook-dino2", model="resnet18")
     torch.save(torchvision.models.resnet18(weights=None).state_dict(), tmp_path / "net.pth")
-    text = message(torchvision_models.load, card, tmp_path / "net.pth")
+    text = message(load_backbone, card, CPU, tmp_path / "net.pth")
     assert 'no weights.layout "facebook-dino2" (did you mean "facebook-dinov2"?)' in text
 
 
@@ -341,7 +340,7 @@ def test_torchvisions_networks_give_what_goes_into_their_last_layer_and_what_com
     card = with_weights(load_card("resnet50"), tmp_path / "net.pth", model=model, options=options)
     images = torch.randn(2, 3, 96, 96, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        outputs = torchvision_models.load(card, tmp_path / "net.pth")(images)
+        outputs = load_backbone(card, CPU, tmp_path / "net.pth")(images)
         wanted, again = plain(images), plain.fc(outputs["features"])
     assert largest(outputs["logits"] - wanted) <= 1e-6 * largest(wanted)
     assert largest(again - wanted) <= 1e-6 * largest(wanted)
@@ -353,7 +352,7 @@ def test_timms_networks_give_pooled_features_and_logits(tmp_path):
     card = with_weights(load_card("timm:resnet18"), tmp_path / "net.safetensors")
     images = torch.randn(2, 3, 96, 96, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        outputs = timm_models.load(card, tmp_path / "net.safetensors")(images)
+        outputs = load_backbone(card, CPU, tmp_path / "net.safetensors")(images)
         wanted, again = plain(images), plain.fc(outputs["features"])
     assert set(outputs) == {"features", "logits", "projection"}
     assert largest(outputs["logits"] - wanted) == 0
@@ -363,14 +362,14 @@ def test_timms_networks_give_pooled_features_and_logits(tmp_path):
 @pytest.mark.parametrize(("kind", "model"), [("timm", "resnet18x"), ("torchvision", "resnet18x")])
 def test_an_unknown_network_is_refused_with_the_nearest(kind, model):
     card = replace(load_card("resnet50"), loader=Loader(kind, model))
-    text = message(BUILDERS[kind].build, card)
+    text = message(loader(card).create, card)
     assert '"resnet18x" (did you mean "resnet18' in text
 
 
 @pytest.mark.parametrize("kind", ["timm", "torchvision"])
 def test_options_a_network_does_not_have_are_refused(kind):
     card = replace(load_card("resnet50"), loader=Loader(kind, "resnet18", {"colour": "red"}))
-    assert "correct loader.options" in message(BUILDERS[kind].build, card)
+    assert "correct loader.options" in message(loader(card).create, card)
 
 
 def test_weights_that_do_not_fit_are_refused_with_what_differs(tmp_path):
@@ -381,7 +380,7 @@ def test_weights_that_do_not_fit_are_refused_with_what_differs(tmp_path):
     assert (
         "net.pth does not fit the network: it lacks conv1.weight; the network does not know mine.weight; "
         "of another shape are fc.weight (10, 512), not (1000, 512), fc.bias (10,), not (1000,): check loader.model"
-    ) in message(torchvision_models.load, card, tmp_path / "net.pth")
+    ) in message(load_backbone, card, CPU, tmp_path / "net.pth")
 
 
 # Files
@@ -389,7 +388,7 @@ def test_weights_that_do_not_fit_are_refused_with_what_differs(tmp_path):
 
 def test_a_network_of_torchvision_without_a_linear_layer_is_refused():
     card = replace(load_card("resnet50"), loader=Loader("torchvision", "squeezenet1_1"))
-    assert "squeezenet1_1 has no linear layer" in message(torchvision_models.build, card)
+    assert "squeezenet1_1 has no linear layer" in message(loader(card).create, card)
 
 
 class Malice:
@@ -454,19 +453,19 @@ def scripted(path, sha256="0" * 64, **changes):
 def test_a_torchscript_file_is_called_with_the_cards_options(tmp_path):
     card = scripted(tmp_path / "net.pt", output=Output("features", "none", 12))
     images = torch.randn(2, 3, 2, 2)
-    outputs = torchscript.load(card, tmp_path / "net.pt")(images)
+    outputs = load_backbone(card, CPU, tmp_path / "net.pt")(images)
     torch.testing.assert_close(outputs["features"], images.flatten(1), rtol=0, atol=0)
 
 
 def test_a_torchscript_file_must_be_pinned_by_the_card(tmp_path):
     card = scripted(tmp_path / "net.pt", sha256=None)
-    assert "a TorchScript file is a program" in message(torchscript.load, card, tmp_path / "net.pt")
+    assert "a TorchScript file is a program" in message(load_backbone, card, CPU, tmp_path / "net.pt")
 
 
 def test_what_is_no_torchscript_is_refused(tmp_path):
     card = scripted(tmp_path / "net.pt")
     (tmp_path / "net.pt").write_bytes(b"no program")
-    assert "cannot be read as TorchScript" in message(torchscript.load, card, tmp_path / "net.pt")
+    assert "cannot be read as TorchScript" in message(load_backbone, card, CPU, tmp_path / "net.pt")
 
 
 @pytest.mark.filterwarnings("ignore:Validating sparse tensor")

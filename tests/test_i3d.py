@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch.nn.functional import avg_pool3d, conv3d, max_pool3d, pad
 
-from finc_eval.backbones import i3d
+from finc_eval.backbones import i3d, load_backbone
 from finc_eval.cards import load_card
 from finc_eval.errors import FincEvalError
 
+CPU = torch.device("cpu")
 CARD = load_card("i3d-rgb-k400")
 
 # Figure 3 of the paper, row by row: name, and either kernel and stride of a pooling, or kernel, stride, channels in and
@@ -131,7 +132,7 @@ def tensors():
 def network(tensors, tmp_path_factory):
     path = tmp_path_factory.mktemp("weights") / "i3d_pretrained_400.pt"
     torch.save(tensors, path)
-    return i3d.load(CARD, path)
+    return load_backbone(CARD, CPU, path)
 
 
 def clips(*size, seed=0):
@@ -179,7 +180,7 @@ def test_it_has_the_parameters_of_the_paper():
 @torch.inference_mode()
 def test_the_file_of_the_other_port_gives_the_same_network(network, tensors, tmp_path):
     torch.save({"state_dict": in_hassonys_names(tensors)}, tmp_path / "model_rgb.pth")
-    other = i3d.load(CARD, tmp_path / "model_rgb.pth")
+    other = load_backbone(CARD, CPU, tmp_path / "model_rgb.pth")
     x = clips(1, 3, 9, 40, 40)
     assert torch.equal(other.trunk(x), network.trunk(x))
     assert torch.equal(other.logits.weight, network.logits.weight)
@@ -187,7 +188,7 @@ def test_the_file_of_the_other_port_gives_the_same_network(network, tensors, tmp
 
 def test_a_file_saved_from_our_network_loads_again(network, tmp_path):
     torch.save(network.state_dict(), tmp_path / "ours.pt")
-    again = i3d.load(CARD, tmp_path / "ours.pt").state_dict()
+    again = load_backbone(CARD, CPU, tmp_path / "ours.pt").state_dict()
     assert all(torch.equal(tensor, again[name]) for name, tensor in network.state_dict().items())
 
 
@@ -196,7 +197,7 @@ def test_epsilon_is_the_cards(tensors, tmp_path):
     torch.save(tensors, tmp_path / "rgb_imagenet.pt")
     card = replace(CARD, loader=replace(CARD.loader, options={"epsilon": 1e-3}))
     x = clips(1, 3, 9, 40, 40)
-    out = i3d.load(card, tmp_path / "rgb_imagenet.pt").trunk(x)
+    out = load_backbone(card, CPU, tmp_path / "rgb_imagenet.pt").trunk(x)
     torch.testing.assert_close(out, second_formulation(tensors, x, 1e-3), rtol=1e-5, atol=1e-5)
     assert (out - second_formulation(tensors, x, 1e-5)).abs().max() > 1e-3
 
@@ -215,7 +216,7 @@ def test_a_file_that_does_not_fit_is_refused_by_name(tensors, tmp_path, change, 
     change(changed)
     torch.save(changed, tmp_path / "other.pt")
     with pytest.raises(FincEvalError, match=sentence):
-        i3d.load(CARD, tmp_path / "other.pt")
+        load_backbone(CARD, CPU, tmp_path / "other.pt")
 
 
 @pytest.mark.parametrize("size", [(8, 224, 224), (16, 192, 224), (16, 112, 112)])
@@ -232,4 +233,4 @@ def test_nine_frames_of_193_pixels_are_enough(network):
 def test_unknown_options_are_refused():
     card = replace(CARD, loader=replace(CARD.loader, options={"eps": 1e-3}))
     with pytest.raises(FincEvalError, match=r"one option, epsilon, a number, got '' and \{'eps': 0\.001\}"):
-        i3d.build(card)
+        i3d.create(card)

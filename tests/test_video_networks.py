@@ -74,13 +74,13 @@ def test_preprocessing_is_torchvisions_for_videos_of_4_to_3(card):
 def test_an_unknown_network_is_refused_with_the_nearest_name():
     card = replace(CARDS[0], loader=replace(CARDS[0].loader, model="mvit_v2"))
     with pytest.raises(FincEvalError, match=r'has no video network "mvit_v2" \(did you mean "mvit_v2_s"\?\)'):
-        torchvision_video.build(card)
+        torchvision_video.create(card)
 
 
 def test_unknown_options_are_refused():
     card = replace(CARDS[0], loader=replace(CARDS[0].loader, options={"depth": 5}))
     with pytest.raises(FincEvalError, match=r"cannot make mvit_v2_s with \{'depth': 5\}"):
-        torchvision_video.build(card)
+        torchvision_video.create(card)
 
 
 @pytest.mark.parametrize("card", CARDS, ids=by_name)
@@ -92,4 +92,4 @@ def test_they_are_never_without_weights(card):
 @pytest.mark.parametrize("kind", ["i3d", "transnetv2", "torchvision-video"])
 def test_every_kind_has_its_module(kind):
     __import__(f"finc_eval.backbones.{LOADERS[kind]}")
-    assert hasattr(sys.modules[f"finc_eval.backbones.{LOADERS[kind]}"], "load")
+    assert hasattr(sys.modules[f"finc_eval.backbones.{LOADERS[kind]}"], "create")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from finc_eval.cards import Card
@@ -22,17 +23,41 @@ LOADERS = {
     "torchvision-video": "torchvision_video",
     "transnetv2": "transnetv2",
 }
-"""The module of each kind. It has `load(card, weights)`: from a card and the path of its checked weights, None where it
-has none, to a network in evaluation mode. The network maps (n, 3, height, width) or (n, 3, frames, height, width)
-float32, normalised as the card says, to its outputs by the names of their layers, (n, dimension) each: those of
-`card.output` and `card.extra`, pooled."""
+"""The module of each kind. It has `create(card)`, a network whose tensors a file of weights fills, and if that does not
+return outputs by name, `Outputs(network)`, which does; or `load(card, weights)`, if there is nothing to fill."""
 
 
 def load_backbone(card: Card, device: torch.device, weights: Path | None = None) -> torch.nn.Module:
-    """Return the card's network on `device`, in evaluation mode.
+    """Return the card's network on `device`, frozen and in evaluation mode.
+
+    It maps (n, 3, height, width) or (n, 3, frames, height, width) float32, normalised as the card says, to its outputs
+    by the names of their layers, (n, dimension) each: those of `card.output` and `card.extra`, pooled.
+
+    Args:
+        card: names the network.
+        device: where to put it.
+        weights: the checked file of its weights; None where the card has none.
 
     Raises:
-        FincEvalError: the card asks for a kind of loader there is none of, or its loader refuses the card.
+        FincEvalError: the card asks for a kind of loader there is none of, or its loader or the file refuses it.
+    """
+    module = loader(card)
+    if hasattr(module, "load"):
+        network = module.load(card, weights)
+    else:
+        # Seconds of import.
+        from finc_eval.backbones.tensors import filled
+
+        network = with_outputs(module, filled(module.create(card), card, weights))
+    ready: torch.nn.Module = network.requires_grad_(False).eval().to(device)
+    return ready
+
+
+def loader(card: Card) -> ModuleType:
+    """The module that makes the card's network.
+
+    Raises:
+        FincEvalError: there is none of that kind.
     """
     kind = card.loader.kind
     if kind not in LOADERS:
@@ -40,5 +65,10 @@ def load_backbone(card: Card, device: torch.device, weights: Path | None = None)
             f'card {card.name}: there is no loader.kind "{kind}"{did_you_mean(kind, LOADERS)}: '
             f"choose one of {', '.join(LOADERS)}"
         )
-    network: torch.nn.Module = import_module(f"finc_eval.backbones.{LOADERS[kind]}").load(card, weights)
-    return network.to(device)
+    return import_module(f"finc_eval.backbones.{LOADERS[kind]}")
+
+
+def with_outputs(module: ModuleType, network: torch.nn.Module) -> torch.nn.Module:
+    """The network of a loader's `create`, with outputs by name."""
+    named: torch.nn.Module = module.Outputs(network) if hasattr(module, "Outputs") else network
+    return named

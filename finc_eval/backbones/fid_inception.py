@@ -7,13 +7,10 @@ which are torchvision's. Equal to torch-fidelity's FeatureExtractorInceptionV3, 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 from torch.nn.functional import avg_pool2d, max_pool2d
 from torchvision.models import inception
 
-from finc_eval.backbones.tensors import filled
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError
 
@@ -90,8 +87,8 @@ class FidInception(inception.Inception3):  # type: ignore[misc]
         }
 
 
-def build(card: Card) -> torch.nn.Module:
-    """The network with random weights, in evaluation mode.
+def create(card: Card) -> torch.nn.Module:
+    """The network with random weights.
 
     Raises:
         FincEvalError: the card gives a model or options, of which there are none.
@@ -99,13 +96,4 @@ def build(card: Card) -> torch.nn.Module:
     if card.loader.model or card.loader.options:
         raise FincEvalError(f"card {card.name}: the loader fid-inception has one network and no options: remove them")
     network: torch.nn.Module = FidInception()
-    return network.requires_grad_(False).eval()
-
-
-def load(card: Card, weights: Path | None) -> torch.nn.Module:
-    """The network with the card's weights.
-
-    Raises:
-        FincEvalError: as `build`, or the weights are not the network's.
-    """
-    return filled(build(card), card, weights)
+    return network

@@ -5,13 +5,10 @@ Carreira and Zisserman, Quo Vadis, Action Recognition?, arXiv:1705.07750, figure
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 from torch import nn
 from torch.nn import functional
 
-from finc_eval.backbones.tensors import filled
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError
 
@@ -118,25 +115,12 @@ class Inception(nn.Module):
         return torch.cat([branch(x) for branch in self.branches], dim=1)
 
 
-def build(card: Card) -> I3D:
-    """The card's network with random weights, in evaluation mode.
+def create(card: Card) -> I3D:
+    """The card's network with random weights.
 
     Raises:
         FincEvalError: the card has options other than `epsilon`.
     """
-    return _create(card).requires_grad_(False).eval()
-
-
-def load(card: Card, weights: Path | None) -> nn.Module:
-    """The card's network with its weights, whichever port names them.
-
-    Raises:
-        FincEvalError: as `build`, or the weights are not those of an I3D with 400 classes.
-    """
-    return filled(_create(card), card, weights)
-
-
-def _create(card: Card) -> I3D:
     options = dict(card.loader.options)
     epsilon = options.pop("epsilon", 1e-3)
     if options or not isinstance(epsilon, float) or card.loader.model:

@@ -19,7 +19,11 @@ class Pixels(torch.nn.Module):
 
 
 def load(card: Card, weights: Path | None) -> Pixels:
-    """The network that does nothing."""
+    """The network that does nothing.
+
+    Raises:
+        FincEvalError: the card has weights.
+    """
     if card.weights is not None:
         raise FincEvalError(f"card {card.name}: the loader pixels takes no weights: remove that table")
     return Pixels()

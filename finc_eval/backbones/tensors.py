@@ -35,7 +35,7 @@ def load_tensors(path: Path) -> Tensors:
 
 
 def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.Module:
-    """Put the tensors of the file into the network, freeze it and set it to evaluation mode.
+    """Put the tensors of the file into the network.
 
     Raises:
         FincEvalError: the card has no weights, or those in the file are not the network's, one for one.
@@ -60,7 +60,7 @@ def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.
             "check loader.model, loader.options and weights.layout"
         )
     network.load_state_dict(tensors)
-    return network.requires_grad_(False).eval()
+    return network
 
 
 def _is_named_tensor(item: tuple[object, object]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import timm
 import torch
 
-from finc_eval.backbones.timm_models import TimmNetwork
+from finc_eval.backbones.timm_models import Outputs
 from finc_eval.cards import Card, Loader, Output, Preprocessing, Weights
 from finc_eval.errors import FincEvalError, did_you_mean
 
@@ -55,7 +55,7 @@ def _dimensions(name: str, config: Any) -> dict[str, int]:
     """Return how many numbers each output of the network has; neither weights nor memory are needed for that."""
     try:
         with torch.device("meta"), torch.inference_mode():
-            network = TimmNetwork(timm.create_model(name, pretrained=False)).eval()
+            network = Outputs(timm.create_model(name, pretrained=False)).eval()
             outputs = network(torch.empty(1, *config.input_size))
     except (RuntimeError, TypeError, ValueError, AttributeError) as error:
         raise FincEvalError(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from finc_eval.backbones.tensors import filled
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError, did_you_mean
 
 
-class TimmNetwork(torch.nn.Module):
+class Outputs(torch.nn.Module):
     """(n, 3, height, width) -> by name, (n, d) each.
 
     "features": what goes into its last layer, after its own pooling and norm; "cls": the class token after the trunk's
@@ -36,25 +34,12 @@ class TimmNetwork(torch.nn.Module):
         return outputs
 
 
-def build(card: Card) -> TimmNetwork:
-    """The card's network with random weights, in evaluation mode.
+def create(card: Card) -> torch.nn.Module:
+    """The card's network with random weights.
 
     Raises:
-        FincEvalError: timm has no such network, or refuses the card's options.
+        FincEvalError: there is no such network, or it refuses the card's options.
     """
-    return TimmNetwork(_create(card)).requires_grad_(False).eval()
-
-
-def load(card: Card, weights: Path | None) -> TimmNetwork:
-    """The card's network with its weights.
-
-    Raises:
-        FincEvalError: as `build`, or the weights are not the network's.
-    """
-    return TimmNetwork(filled(_create(card), card, weights)).requires_grad_(False).eval()
-
-
-def _create(card: Card) -> torch.nn.Module:
     import timm
 
     model = card.loader.model

@@ -46,4 +46,4 @@ def load(card: Card, weights: Path | None) -> TorchscriptNetwork:
     except (RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise FincEvalError(f"{weights} cannot be read as TorchScript ({reason}): fetch or copy it again") from error
-    return TorchscriptNetwork(network.eval(), card).requires_grad_(False).eval()
+    return TorchscriptNetwork(network, card)

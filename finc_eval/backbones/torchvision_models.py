@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 
-from finc_eval.backbones.tensors import filled
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError, did_you_mean
 
 
-class TorchvisionNetwork(torch.nn.Module):
+class Outputs(torch.nn.Module):
     """(n, 3, height, width) -> "features" that go into the last linear layer and "logits" that come out, (n, d)."""
 
     def __init__(self, network: torch.nn.Module) -> None:
@@ -27,25 +24,12 @@ class TorchvisionNetwork(torch.nn.Module):
         return {"features": features, "logits": self.head(features)}
 
 
-def build(card: Card) -> TorchvisionNetwork:
-    """The card's network with random weights, in evaluation mode.
+def create(card: Card) -> torch.nn.Module:
+    """The card's network with random weights.
 
     Raises:
-        FincEvalError: torchvision has no such network, or refuses the card's options.
+        FincEvalError: there is no such network, or it refuses the card's options.
     """
-    return TorchvisionNetwork(_create(card)).requires_grad_(False).eval()
-
-
-def load(card: Card, weights: Path | None) -> TorchvisionNetwork:
-    """The card's network with its weights.
-
-    Raises:
-        FincEvalError: as `build`, or the weights are not the network's.
-    """
-    return TorchvisionNetwork(filled(_create(card), card, weights)).requires_grad_(False).eval()
-
-
-def _create(card: Card) -> torch.nn.Module:
     import torchvision
 
     model = card.loader.model

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 from torchvision import models
 
-from finc_eval.backbones.tensors import filled
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError, did_you_mean
 
 
-class TorchvisionVideo(torch.nn.Module):
+class Outputs(torch.nn.Module):
     """Clips (n, 3, frames, height, width) -> "features" (n, d) and "logits" (n, 400).
 
     The features are what goes into the classifier. S3D classifies at several places of a clip and averages: as its
@@ -34,25 +31,12 @@ class TorchvisionVideo(torch.nn.Module):
         return {"features": features, "logits": self.head(heads_input).flatten(1)}
 
 
-def build(card: Card) -> TorchvisionVideo:
-    """The card's network with random weights, in evaluation mode.
+def create(card: Card) -> torch.nn.Module:
+    """The card's network with random weights.
 
     Raises:
-        FincEvalError: torchvision has no such network, or refuses the card's options.
+        FincEvalError: there is no such network, or it refuses the card's options.
     """
-    return TorchvisionVideo(_create(card)).requires_grad_(False).eval()
-
-
-def load(card: Card, weights: Path | None) -> TorchvisionVideo:
-    """The card's network with its weights.
-
-    Raises:
-        FincEvalError: as `build`, or the weights are not the network's.
-    """
-    return TorchvisionVideo(filled(_create(card), card, weights)).eval()
-
-
-def _create(card: Card) -> torch.nn.Module:
     model = card.loader.model
     known = models.list_models(module=models.video)
     if model not in known:

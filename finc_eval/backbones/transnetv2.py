@@ -7,13 +7,10 @@ making its network change settings of the whole process (seeds, deterministic al
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 from torch import nn
 from torch.nn import functional
 
-from finc_eval.backbones.tensors import filled
 from finc_eval.cards import Card
 from finc_eval.errors import FincEvalError
 
@@ -140,25 +137,12 @@ class Histograms(nn.Module):
         return functional.relu(self.fc(_likeness(_colours(clips))))
 
 
-def build(card: Card) -> TransNetV2:
-    """The network with random weights, in evaluation mode.
+def create(card: Card) -> TransNetV2:
+    """The network with random weights.
 
     Raises:
         FincEvalError: the card has a model name or options.
     """
-    return _create(card).requires_grad_(False).eval()
-
-
-def load(card: Card, weights: Path | None) -> nn.Module:
-    """The network with its weights.
-
-    Raises:
-        FincEvalError: as `build`, or the weights are not the network's.
-    """
-    return filled(_create(card), card, weights)
-
-
-def _create(card: Card) -> TransNetV2:
     if card.loader.model or card.loader.options:
         raise FincEvalError(
             f"card {card.name}: the loader transnetv2 has no model names and no options, "
