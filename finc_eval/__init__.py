@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from finc_eval.releases import match_releases as match_releases
     from finc_eval.results import Comparison as Comparison
     from finc_eval.samples import open_source as open_source
+    from finc_eval.side_by_side import MethodTable as MethodTable
+    from finc_eval.side_by_side import compare_methods as compare_methods
     from finc_eval.sides import reference_feature_map as reference_feature_map
     from finc_eval.signature import Signature as Signature
     from finc_eval.sketch import Sketch as Sketch
@@ -37,6 +39,7 @@ _HOME = {
     "CosineFeatures": "feature_maps",
     "EmbeddingCache": "cache",
     "FincEvalError": "errors",
+    "MethodTable": "side_by_side",
     "Mode": "modes",
     "ModelTable": "ensemble",
     "RandomFourierFeatures": "feature_maps",
@@ -46,6 +49,7 @@ _HOME = {
     "approximation_error": "approximation",
     "available_cards": "cards",
     "compare": "comparison",
+    "compare_methods": "side_by_side",
     "compare_models": "ensemble",
     "evaluate": "metrics.suite",
     "extract": "extraction",

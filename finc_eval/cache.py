@@ -17,8 +17,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.audit import Profile
 from finc_eval.cards import Clip
+from finc_eval.encodings import Profile
 from finc_eval.errors import FincEvalError, did_you_mean
 from finc_eval.identity import DTYPE, SCHEMA, Recipe
 from finc_eval.storage import PROGRAM

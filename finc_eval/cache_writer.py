@@ -21,8 +21,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.audit import Profile
 from finc_eval.cache import PARTIAL, WHOLE, EmbeddingCache, Floats, block_rows
+from finc_eval.encodings import Profile
 from finc_eval.errors import FincEvalError
 from finc_eval.identity import DTYPE, SCHEMA, Identity
 from finc_eval.progress import Progress, silent

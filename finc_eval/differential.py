@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -162,47 +162,87 @@ class CrossFit:
     stability: torch.Tensor
 
 
-def cross_fit(
-    first: Mixture,
-    second: Mixture,
-    rho: float,
-    count: int,
-    sample: RotationSample | None,
-    spectrum: int,
-    frequency_halves: tuple[torch.Tensor, torch.Tensor] | None = None,
-) -> CrossFit:
-    """Fit directions to all data, to each half of the samples, and with each half of the frequencies.
+class Proposer(Protocol):
+    """Whatever finds directions on which one mixture of sets may have more than another."""
 
-    Every direction of a half is paired with one of the full fit, none is left out, so that pairing cannot select
-    the half's lucky directions: as a family, the out-of-fold masses stay unbiased.
+    def __call__(
+        self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
+    ) -> tuple[Directions, list[torch.Tensor]]:
+        """The directions that the samples of these folds propose.
 
-    Args:
+        Args:
+            folds: which folds count.
+            parts: some entries of φ each.
+
+        Returns:
+            The directions, and for each of `parts` those under a feature map with these entries only, each (p, t).
+        """
+
+
+@dataclass(frozen=True)
+class Eigenvectors:
+    """FINC's proposer: the leading eigenvectors of Λ, rotated where there is a sample to rotate by.
+
+    Attributes:
         first: the mixture that may have more.
         second: the mixture compared with.
         rho: ρ.
         count: how many directions, t.
         sample: what to rotate by, a half by its own samples only; None for eigenvectors.
-        spectrum: how many eigenvalues the full fit returns.
-        frequency_halves: the entries of φ of either half of the frequencies; None for a map without frequencies.
+        spectrum: how many eigenvalues of all data to return.
     """
 
-    def scores(**of: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        return None if sample is None else partial(sample.scores, **of)
+    first: Mixture
+    second: Mixture
+    rho: float
+    count: int
+    sample: RotationSample | None
+    spectrum: int
 
-    difference = Difference(first, second, rho).matrix()
-    full = directions(difference, count, scores(), spectrum)
-    refits = []
-    for entries in frequency_halves or ():
-        found = directions(_restricted(difference, entries), count, scores(entries=entries)).vectors
-        refits.append(_embedded(found, entries, len(full.vectors)))
-    del difference  # as large as all that follows
+    def __call__(
+        self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
+    ) -> tuple[Directions, list[torch.Tensor]]:
+        """As of `Proposer`."""
+        difference = Difference(self.first, self.second, self.rho, folds).matrix()
+        whole, only = (self.spectrum, None) if len(folds) == 2 else (0, folds[0])
+        found = directions(difference, self.count, self._scores(fold=only), whole)
+        restricted = [
+            directions(_restricted(difference, entries), self.count, self._scores(fold=only, entries=entries)).vectors
+            for entries in parts
+        ]
+        return found, restricted
+
+    def _scores(self, **of: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        return None if self.sample is None else partial(self.sample.scores, **of)
+
+
+def cross_fit(
+    propose: Proposer, populations: Mixture, frequency_halves: tuple[torch.Tensor, torch.Tensor] | None = None
+) -> CrossFit:
+    """Fit directions to all data, to each half of the samples, and with each half of the frequencies.
+
+    Every direction of a half is paired with one of the full fit, none is left out, so that pairing cannot select
+    the half's lucky directions: as a family, the out-of-fold masses stay unbiased. A direction for which a half has
+    none left gets one without mass there.
+
+    Args:
+        propose: what finds directions.
+        populations: the sets whose samples directions are fitted to.
+        frequency_halves: the entries of φ of either half of the frequencies; None for a map without frequencies.
+    """
+    full, restricted = propose((0, 1), frequency_halves or ())
+    size, count = full.vectors.shape
+    refits = [
+        _embedded(found, entries, size) for found, entries in zip(restricted, frequency_halves or (), strict=True)
+    ]
     halves = []
     for fold in (0, 1):
-        found = directions(Difference(first, second, rho, [fold]).matrix(), count, scores(fold=fold)).vectors
-        _, order = match(squared_overlap(full.vectors, found))
-        found = found[:, order.to(found.device)]
-        halves.append(torch.where((full.vectors * found).sum(0) < 0, -found, found))
-    again = r_squared(full.vectors, [*halves, *refits], [*first, *second])
+        found = propose((fold,))[0].vectors[:, :count]
+        rows, columns = match(squared_overlap(full.vectors, found))
+        paired = torch.zeros_like(full.vectors)
+        paired[:, rows.to(paired.device)] = found[:, columns.to(found.device)]
+        halves.append(torch.where((full.vectors * paired).sum(0) < 0, -paired, paired))
+    again = r_squared(full.vectors, [*halves, *refits], populations)
     reproduced = [one.diagonal() for one in again[:2]] + [one[match(one)] for one in again[2:]]
     return CrossFit(full, (halves[1], halves[0]), torch.stack(reproduced).mean(0))
 

@@ -183,6 +183,49 @@ class CachedEmbeddings(Embeddings):
         return (torch.from_numpy(rows) for rows in self.cache.batches(size))
 
 
+class Subset(Embeddings):
+    """Some rows of a set, and of those all entries or some.
+
+    Args:
+        source: the set.
+        rows: which of its rows, in what order.
+        entries: which entries of an embedding; all when left out.
+        name: what messages call it; as the set when left out.
+    """
+
+    def __init__(
+        self,
+        source: Embeddings,
+        rows: NDArray[np.int64],
+        entries: NDArray[np.int64] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.source, self.rows, self.entries = source, rows, entries
+        self.n, self.dim = len(rows), source.dim if entries is None else len(entries)
+        self.name, self.space = name or source.name, source.space
+
+    @property
+    def digest(self) -> str:
+        """That of the set."""
+        return self.source.digest
+
+    def ids_between(self, start: int, stop: int) -> list[str]:
+        """The ids of consecutive rows."""
+        return list(self.source.ids_at(self.rows[start:stop]))
+
+    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
+        """The ids of these rows."""
+        return self.source.ids_at(self.rows[indices])
+
+    def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
+        """These rows."""
+        rows = self.source.rows_at(self.rows[indices])
+        return rows if self.entries is None else rows[:, torch.from_numpy(self.entries).to(rows.device)]
+
+    def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
+        return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))
+
+
 def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     """The embeddings in an array, tensor, cache or cache file, whatever the caller has.
 

@@ -240,6 +240,9 @@ class RandomFourierFeatures(FeatureMap):
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
         with arithmetic("float32"):
             phases = (rows - self.center) @ self.frequencies
+        if phases.requires_grad:  # what is written into place has no gradient
+            differentiable: torch.Tensor = torch.cat([phases.cos(), phases.sin()], 1) * self.features**-0.5
+            return differentiable
         phi = torch.empty(len(rows), self.size, device=self.device)
         torch.cos(phases, out=phi[:, : self.features])
         torch.sin(phases, out=phi[:, self.features :])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import frexp
 from typing import NamedTuple
 
@@ -22,20 +23,21 @@ from finc_eval.embeddings import Embeddings, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
 from finc_eval.products import arithmetic
 
-QUERIES, BASE = 8192, 4096
-"""Rows of a block of distances and its columns: 128 MiB, from products that run at full speed."""
+ROWS = 2048
+"""Rows of a block of distances, and its columns: 16 MiB, which the allocator uses again and again. Larger blocks are
+fresh memory each time, and the system takes half as long to clear it as the product takes."""
+
+HELD = 8
+"""Blocks of queries that are held while the base passes, once for them all."""
 
 PAIR_ENTRIES = 1 << 17
 """Entries of the embeddings of pairs that are computed anew together."""
 
-ROWS_LISTED = 1024
-"""Rows of a block whose pairs are listed together: all of them, at worst."""
-
-SPARE = 4
-"""Candidates beyond k that each row of a block keeps before its pairs have to be listed."""
-
 HASH_COST = 20
 """Pairs that are computed in the time in which one row is hashed, about: of fewer, copies are computed like others."""
+
+SKIPPED = 16
+"""Every how many rows the mean is taken of: no distance depends on it."""
 
 UNIT = 2.0**-24
 FLOOR = 1e-30
@@ -88,9 +90,7 @@ def nearest(queries: object, base: object, k: int, *, exclude_self: bool = False
         raise FincEvalError(f"exclude_self needs the same set twice, got {x.n} queries and a base of {y.n}")
     check_enough(y, k, itself=exclude_self)
     found = Smallest(x.n, k)
-    for block in blocks(x, y):
-        if exclude_self:
-            block.leave_out_diagonal()
+    for block in blocks_within(y) if exclude_self else blocks(x, y):
         found.update(block)
     return Neighbors(np.sqrt(found.keys), found.indices)
 
@@ -103,8 +103,7 @@ def squared_radii(base: object, k: int) -> NDArray[np.float64]:
     y = as_embeddings(base)
     check_enough(y, k)
     found = Smallest(y.n, k)
-    for block in blocks(y, y):
-        block.leave_out_diagonal()
+    for block in blocks_within(y):
         found.update(block)
     return np.ascontiguousarray(found.keys[:, -1])
 
@@ -117,7 +116,7 @@ def kth_distances(base: object, k: int) -> NDArray[np.float64]:
 def containing(
     queries: object, base: object, radii_squared: NDArray[np.float64], *, closed: bool = False
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Which balls contain which queries, as pairs of (rows of queries, rows of base), a part at a time.
+    """Which balls contain which queries, as pairs of (rows of queries, rows of base), a block at a time.
 
     Args:
         queries: shape (n, d).
@@ -126,8 +125,8 @@ def containing(
         closed: whether a ball includes its surface (≤) or not (<).
     """
     for block in blocks(*pair(queries, base)):
-        for rows, columns in block.within(column_radii=radii_squared[block.columns], closed=closed):
-            yield rows + block.x.start, columns + block.y.start
+        rows, columns = block.within(column_radii=radii_squared[block.columns], closed=closed)
+        yield rows + block.x.start, columns + block.y.start
 
 
 def pair(queries: object, base: object, names: tuple[str, str] = ("queries", "base")) -> tuple[Embeddings, Embeddings]:
@@ -161,7 +160,7 @@ class Frame:
     """Where the origin of products lies, and their unit: neither changes a distance, both keep float32 accurate.
 
     Attributes:
-        centre: μ, the mean of the base.
+        centre: about the mean of the base.
         unit: a power of two, about the largest entry.
     """
 
@@ -171,24 +170,30 @@ class Frame:
     @classmethod
     def of(cls, x: Embeddings, y: Embeddings) -> Frame:
         """The frame of two sets."""
-        total, largest = torch.zeros(y.dim, dtype=torch.double), 0.0
-        for rows in _parts(y):
-            total += rows.sum(0, dtype=torch.double).cpu()
-            largest = max(largest, float(rows.abs().max()))
-        if x is not y:
-            largest = max(largest, *(float(rows.abs().max()) for rows in _parts(x)))
-        return cls((total / y.n).float(), 2.0 ** frexp(largest)[1])
+        some, largest = [], 0.0
+        for source in (y, x) if x is not y else (y,):
+            for start in range(0, source.n, ROWS):
+                rows = _rows_from(source, start)
+                largest = max(largest, float(torch.linalg.vector_norm(rows, torch.inf)))
+                if source is y:
+                    some.append(rows[::SKIPPED].mean(0, dtype=torch.double))
+        return cls(torch.stack(some).mean(0).float(), 2.0 ** frexp(largest)[1])
 
 
 class Rows:
     """Consecutive rows of a set, as they are and as they enter products."""
 
-    def __init__(self, source: Embeddings, start: int, stop: int, frame: Frame) -> None:
+    def __init__(self, source: Embeddings, start: int, frame: Frame) -> None:
         device = default_device()
         self.start = start
-        self.rows = source.rows_at(np.arange(start, min(stop, source.n))).to(device)
+        self.rows = _rows_from(source, start).to(device)
         self.centred = (self.rows - frame.centre.to(device)).div_(frame.unit)
         self.norms: torch.Tensor = torch.linalg.vector_norm(self.centred, dim=1).square_()
+
+    @property
+    def places(self) -> slice:
+        """Where in the set they are."""
+        return slice(self.start, self.start + len(self.rows))
 
     @cached_property
     def hashes(self) -> torch.Tensor:
@@ -199,37 +204,49 @@ class Rows:
         return torch.cat([(part.long() * weights).sum(1) for part in torch.split(bits, 256)])
 
 
+@dataclass(frozen=True)
 class Block:
     """The squared distances of some queries to some of the base: bounds of all, and exact ones on demand.
 
     Attributes:
         x, y: the queries and the part of the base.
         lower: squared distances at least, in units of the frame, shape (b, c).
-        columns: which rows of the base.
+        unit: of the frame.
     """
 
-    def __init__(self, x: Rows, y: Rows, unit: float) -> None:
-        self.x, self.y, self.unit = x, y, unit
-        self.columns = slice(y.start, y.start + len(y.rows))
-        self.rows = slice(x.start, x.start + len(x.rows))
-        # The error of a product of d terms in float32 is about √d units in the last place of |a||b|, the largest seen
-        # 1.03 √d on a million pairs (d = 16 to 8192); the rest is for norms, centring and radii.
-        self.relative = (4 * x.rows.shape[1] ** 0.5 + 16) * UNIT
-        below = 1 - self.relative
+    x: Rows
+    y: Rows
+    lower: torch.Tensor
+    unit: float
+
+    @classmethod
+    def of(cls, x: Rows, y: Rows, unit: float) -> Block:
+        """The distances of rows in one frame."""
+        below = 1 - _relative(x)
         with arithmetic("float32"):
-            self.lower = torch.addmm(y.norms * below - FLOOR, x.centred, y.centred.T, alpha=-2)
-        self.lower += x.norms[:, None] * below
+            lower = torch.addmm(y.norms * below - FLOOR, x.centred, y.centred.T, alpha=-2)
+        lower += x.norms[:, None] * below
+        return cls(x, y, lower, unit)
+
+    @property
+    def transposed(self) -> Block:
+        """The same distances, the base as queries."""
+        return Block(self.y, self.x, self.lower.T, self.unit)
+
+    @property
+    def rows(self) -> slice:
+        """Which of the queries."""
+        return self.x.places
+
+    @property
+    def columns(self) -> slice:
+        """Which of the base."""
+        return self.y.places
 
     def slack(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
         """By how much the distance of pairs may exceed `lower`."""
-        slack: torch.Tensor = 2 * self.relative * (self.x.norms[i] + self.y.norms[j]) + 2 * FLOOR
+        slack: torch.Tensor = 2 * _relative(self.x) * (self.x.norms[i] + self.y.norms[j]) + 2 * FLOOR
         return slack
-
-    def leave_out_diagonal(self) -> None:
-        """Put every sample infinitely far from itself; the sets are one."""
-        offset = self.x.start - self.y.start
-        if -len(self.x.rows) < offset < len(self.y.rows):
-            self.lower.diagonal(offset).fill_(torch.inf)
 
     def exact(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
         """The squared distances of pairs, in float64 and in the unit of the embeddings.
@@ -249,7 +266,7 @@ class Block:
     def approximate(self, rows: slice, accuracy: float) -> torch.Tensor:
         """The squared distances of some rows, in the unit of the embeddings, each within this relative error."""
         norms = self.x.norms[rows, None] + self.y.norms
-        slack = 2 * self.relative * norms + 2 * FLOOR
+        slack = 2 * _relative(self.x) * norms + 2 * FLOOR
         squared: torch.Tensor = self.lower[rows] + slack / 2
         i, j = _pairs(slack > 2 * accuracy * squared)
         squared *= self.unit**2
@@ -262,22 +279,18 @@ class Block:
         column_radii: NDArray[np.float64] | None = None,
         row_radii: NDArray[np.float64] | None = None,
         closed: bool = False,
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Pairs that lie within the squared radius of the column, or of the row, as (rows, columns) of the block."""
         given = column_radii if row_radii is None else row_radii
         radii = torch.from_numpy(given).to(self.lower.device)
         limits = self.scaled(radii)
-        for start in range(0, len(self.lower), ROWS_LISTED):
-            lower = self.lower[start : start + ROWS_LISTED]
-            limit = limits if row_radii is None else limits[start : start + ROWS_LISTED, None]
-            i, j = _pairs(lower <= limit)
-            i += start
-            mine = j if row_radii is None else i
-            inside = self.lower[i, j] + self.slack(i, j) < limits[mine]
-            open_ = (~inside).nonzero().squeeze(1)
-            squared, radius = self.exact(i[open_], j[open_]), radii[mine[open_]]
-            inside[open_] = squared <= radius if closed else squared < radius
-            yield i[inside].cpu().numpy(), j[inside].cpu().numpy()
+        i, j = _pairs(self.lower <= (limits if row_radii is None else limits[:, None]))
+        mine = j if row_radii is None else i
+        inside = self.lower[i, j] + self.slack(i, j) < limits[mine]
+        open_ = (~inside).nonzero().squeeze(1)
+        squared, radius = self.exact(i[open_], j[open_]), radii[mine[open_]]
+        inside[open_] = squared <= radius if closed else squared < radius
+        return i[inside].cpu().numpy(), j[inside].cpu().numpy()
 
     def scaled(self, squared: torch.Tensor) -> torch.Tensor:
         """Squared lengths in the unit of `lower`."""
@@ -285,12 +298,30 @@ class Block:
 
 
 def blocks(x: Embeddings, y: Embeddings) -> Iterator[Block]:
-    """All pairs of two sets of one dimension: blocks of queries in order, and for each, blocks of the base in order."""
+    """All pairs of two sets of one dimension."""
     frame = Frame.of(x, y)
-    for start in range(0, x.n, QUERIES):
-        queries = Rows(x, start, start + QUERIES, frame)
-        for begin in range(0, y.n, BASE):
-            yield Block(queries, Rows(y, begin, begin + BASE, frame), frame.unit)
+    for held in _held(x, frame):
+        for start in range(0, y.n, ROWS):
+            base = Rows(y, start, frame)
+            for queries in held:
+                yield Block.of(queries, base, frame.unit)
+
+
+def blocks_within(y: Embeddings) -> Iterator[Block]:
+    """All pairs of a set with itself, every sample infinitely far from itself; half of them are transposed others."""
+    frame = Frame.of(y, y)
+    for held in _held(y, frame):
+        later = (Rows(y, start, frame) for start in range(held[-1].places.stop, y.n, ROWS))
+        for base in chain(held, later):
+            for queries in held:
+                if queries is base:
+                    block = Block.of(base, base, frame.unit)
+                    block.lower.fill_diagonal_(torch.inf)
+                    yield block
+                elif queries.start < base.start:
+                    block = Block.of(queries, base, frame.unit)
+                    yield block
+                    yield block.transposed
 
 
 class Smallest:
@@ -309,34 +340,23 @@ class Smallest:
         self._k, self._key, self._radii = k, key, radii_squared
 
     def update(self, block: Block) -> None:
-        """Add the keys of a block; blocks come in the order of `blocks`."""
+        """Add the keys of a block; no pair comes twice."""
         radii = torch.zeros(1) if self._radii is None else torch.from_numpy(self._radii[block.columns])
         radii = radii.to(block.lower.device).expand(block.lower.shape[1])
         scaled = block.scaled(radii)
         keys = self._key.of(block.lower, scaled)
-        width = keys.shape[1]
-        values, columns = keys.topk(min(self._k + SPARE, width), largest=False)
-        limit = self._limit(block, columns[:, : self._k], scaled)
-        near = values <= limit
-        # Where even the last candidate is near enough, more may be.
-        crowded = near[:, -1] & (values.shape[1] < width)
-        near[crowded] = False
-        i, place = near.nonzero(as_tuple=True)
-        self._merge(block, i, columns[i, place], radii)
-        rows = crowded.nonzero().squeeze(1)
-        for start in range(0, len(rows), ROWS_LISTED):
-            part = rows[start : start + ROWS_LISTED]
-            i, j = _pairs(keys[part] <= limit[part])
-            self._merge(block, part[i], j, radii)
+        i, j = _pairs(keys <= self._limit(block, keys, scaled))
+        self._merge(block, i, j, radii)
 
-    def _limit(self, block: Block, columns: torch.Tensor, scaled: torch.Tensor) -> torch.Tensor:
-        """What the k-th key cannot exceed, from this block and the ones before, shape (b, 1), finite."""
-        so_far = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree).to(block.lower)
-        if columns.shape[1] == self._k:
+    def _limit(self, block: Block, keys: torch.Tensor, scaled: torch.Tensor) -> torch.Tensor:
+        """What the k-th key cannot exceed: the k-th so far or, of a first block, the largest of k; (b, 1), finite."""
+        limit = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree).to(block.lower)
+        if limit.isinf().any() and keys.shape[1] >= self._k:
+            columns = keys.topk(self._k, largest=False).indices
             rows = torch.arange(len(columns), device=columns.device)[:, None]
             upper = block.lower.gather(1, columns) + block.slack(rows, columns)
-            so_far = so_far.minimum(self._key.of(upper, scaled[columns]).amax(1, keepdim=True))
-        return so_far.clamp_max(torch.finfo(so_far.dtype).max)
+            limit = limit.minimum(self._key.of(upper, scaled[columns]).amax(1, keepdim=True))
+        return limit.clamp_max(torch.finfo(limit.dtype).max)
 
     def _merge(self, block: Block, i: torch.Tensor, j: torch.Tensor, radii: torch.Tensor) -> None:
         exact = self._key.of(block.exact(i, j), radii[j]).cpu().numpy()
@@ -362,10 +382,26 @@ def _squared(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor, j: torch.Tensor,
 
 def _pairs(mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Where a mask is true, as (rows, columns); six times as fast as `nonzero` of a matrix."""
+    if not mask.is_contiguous():
+        columns, rows = _pairs(mask.T.contiguous())
+        return rows, columns
     flat = mask.view(-1).nonzero().squeeze(1)
     return flat // mask.shape[1], flat % mask.shape[1]
 
 
-def _parts(source: Embeddings) -> Iterator[torch.Tensor]:
-    for start in range(0, source.n, BASE):
-        yield source.rows_at(np.arange(start, min(start + BASE, source.n)))
+def _relative(x: Rows) -> float:
+    """The error of a squared distance in float32, over the squared norms.
+
+    That of a product of d terms is about √d units in the last place of |a||b|, the largest seen 1.03 √d on a million
+    pairs (d = 16 to 8192); the rest is for norms, centring and radii.
+    """
+    return float((4 * x.rows.shape[1] ** 0.5 + 16) * UNIT)
+
+
+def _held(source: Embeddings, frame: Frame) -> Iterator[list[Rows]]:
+    for begin in range(0, source.n, HELD * ROWS):
+        yield [Rows(source, start, frame) for start in range(begin, min(begin + HELD * ROWS, source.n), ROWS)]
+
+
+def _rows_from(source: Embeddings, start: int) -> torch.Tensor:
+    return source.rows_at(np.arange(start, min(start + ROWS, source.n)))

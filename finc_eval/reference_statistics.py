@@ -51,6 +51,14 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     return _ours(path, arrays, statistics) if "format" in arrays else statistics
 
 
+def holds_statistics(path: str | Path) -> bool:
+    """Whether this is an npz of statistics, and not of samples."""
+    if not zipfile.is_zipfile(path) or Path(path).suffix.lower() != ".npz":
+        return False
+    with zipfile.ZipFile(path) as file:
+        return {"mu.npy", "sigma.npy"} <= set(file.namelist())
+
+
 def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signature:
     """Write an npz with `mu` and `sigma`, which other tools read too, and n, the extractor, digest and signature.
 

@@ -17,6 +17,7 @@ from finc_eval.documents import Document
 from finc_eval.embeddings import Batch, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import FeatureMap
+from finc_eval.method import FINC, Method
 from finc_eval.modes import Mode, Tail
 from finc_eval.samples import Samples, open_source
 from finc_eval.signature import Signature
@@ -89,7 +90,8 @@ class Settings:
         features: r, the number of random frequencies; of the cosine kernel, the entries of an embedding.
         modes: how many modes of each role at most.
         seed: of the frequencies.
-        rotation: "varimax", or None for the eigenvectors.
+        rotation: "varimax", or None for what the method finds as it is.
+        method: what finds the modes.
     """
 
     rho: float
@@ -100,6 +102,12 @@ class Settings:
     modes: int
     seed: int
     rotation: Literal["varimax"] | None
+    method: Method = FINC
+
+    @property
+    def by_eigenvalue(self) -> bool:
+        """Whether modes are eigenvectors as they are, and come in the order of their eigenvalues."""
+        return self.rotation is None and self.method.name in ("finc", "ken")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +115,15 @@ class Comparison(Document):
     """The modes on which a generated and a reference set differ.
 
     Attributes:
-        modes: over-represented in the generated set, by descending excess (unrotated ones by eigenvalue).
+        modes: over-represented in the generated set, by descending excess (eigenvectors as they are, by eigenvalue).
         under_represented: the reversed role: what the generated set has less of.
         gen, ref: the two sets.
         settings: what was asked for.
         signature: pins everything that changes the numbers save the generated set itself.
         space: the extractor, as name@digest.
         tested: how many directions were tested, over both roles; the family of intervals and p-values.
-        spectrum: the leading eigenvalues of C_X − ρC_Y, and of the reversed role C_Y − ρC_X.
+        spectrum: the leading eigenvalues of C_X − ρC_Y, and of the reversed role C_Y − ρC_X; none where the method
+            has none.
         kernel_error: of the feature map, on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         warnings: what a reader should know before trusting the numbers.
@@ -186,7 +195,7 @@ class Comparison(Document):
             "schema": SCHEMA,
             "signature": str(self.signature),
             "space": self.space,
-            "settings": _plain(self.settings),
+            "settings": asdict(self.settings),
             "gen": asdict(self.gen),
             "ref": asdict(self.ref),
             "kernel_error": None if self.kernel_error is None else _plain(self.kernel_error),
@@ -265,7 +274,7 @@ class Comparison(Document):
             under_represented=modes[over:],
             gen=_set_from_dict(data["gen"]),
             ref=_set_from_dict(data["ref"]),
-            settings=Settings(**data["settings"]),
+            settings=Settings(**{**data["settings"], "method": Method(**data["settings"].get("method", {}))}),
             signature=Signature.parse(data["signature"]),
             space=data["space"],
             tested=data["tested"],

@@ -9,7 +9,7 @@ from typing import Literal
 
 import torch
 
-from finc_eval.differential import OVERSAMPLING, CrossFit, RotationSample, cross_fit
+from finc_eval.differential import OVERSAMPLING, CrossFit, Eigenvectors, RotationSample, cross_fit
 from finc_eval.errors import FincEvalError
 from finc_eval.sides import Side
 
@@ -34,6 +34,16 @@ def check_search(rho: float, modes: int, rotation: str | None) -> None:
         raise FincEvalError(f"rho must be at most {LARGEST_RHO:g}, got {rho:g}: no kind of samples would pass it")
     if rotation not in ("varimax", None):
         raise FincEvalError(f'rotation must be "varimax" or None, got {rotation!r}')
+
+
+def directions_sought(sides: Sequence[Side], modes: int) -> int:
+    """How many eigenvectors to fit for so many modes."""
+    phi = sides[0].sketch.feature_map
+    halves = phi.halves()
+    # No fit has more directions with mass than it has samples, or entries of φ.
+    smallest_half = min(sum(side.sketch.folds[fold].n for side in sides) for fold in (0, 1))
+    entries = phi.size if halves is None else min(len(half) for half in halves)
+    return min(ceil(OVERSAMPLING * modes), smallest_half, entries)
 
 
 @dataclass(frozen=True)
@@ -65,22 +75,10 @@ class Search:
             sample = RotationSample(features, torch.cat(folds))
         if sample is not None and min(int((sample.folds == fold).sum()) for fold in (0, 1)) < 2:
             raise FincEvalError("the sketches keep no sample to rotate by: make them with one, or pass rotation=None")
-        phi = sides[0].sketch.feature_map
-        halves = phi.halves()
-        # No fit has more directions with mass than it has samples, or entries of φ.
-        smallest_half = min(sum(side.sketch.folds[fold].n for side in sides) for fold in (0, 1))
-        entries = phi.size if halves is None else min(len(half) for half in halves)
-        count = min(ceil(OVERSAMPLING * modes), smallest_half, entries)
-        return cls(rho, count, sample, halves)
+        return cls(rho, directions_sought(sides, modes), sample, sides[0].sketch.feature_map.halves())
 
     def fit(self, first: Sequence[tuple[float, Side]], second: Sequence[tuple[float, Side]]) -> CrossFit:
         """The directions on which the first mixture of sets has more; weights add to 1 on either side."""
-        return cross_fit(
-            [(weight, side.population) for weight, side in first],
-            [(weight, side.population) for weight, side in second],
-            self.rho,
-            self.count,
-            self.sample,
-            SPECTRUM,
-            self.frequency_halves,
-        )
+        more, less = ([(weight, side.population) for weight, side in sides] for sides in (first, second))
+        propose = Eigenvectors(more, less, self.rho, self.count, self.sample, SPECTRUM)
+        return cross_fit(propose, [*more, *less], self.frequency_halves)

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from finc_eval.cards import Card
     from finc_eval.demo.found import Experiment, Planted
     from finc_eval.demo.run import DemoResult
+    from finc_eval.doctor import Diagnosis
     from finc_eval.ensemble import Holding, ModelTable
     from finc_eval.metrics.score import Score
     from finc_eval.metrics.suite import Scores
     from finc_eval.modes import Mode
+    from finc_eval.parity import Outcome
     from finc_eval.releases import Change
     from finc_eval.results import Comparison
+    from finc_eval.side_by_side import MethodTable
     from finc_eval.sweeps import Sweep
     from finc_eval.weights import WeightState
 
@@ -161,6 +164,47 @@ def print_scores(result: Scores) -> None:
             print(f"  note: {note}")
 
 
+def print_diagnosis(diagnosis: Diagnosis) -> None:
+    """What an installation is made of, and how it agrees with other libraries."""
+    rows = [[name, version or "not installed"] for name, version in diagnosis.versions.items()]
+    rows.append(["CUDA", diagnosis.cuda or "torch is built without"])
+    rows += [["device", device] for device in diagnosis.devices]
+    for folder in diagnosis.folders:
+        state = f"{folder.used / 1e9:.2f} GB" if folder.exists else "not made yet"
+        access = "" if folder.writable else ", cannot be written"
+        rows.append([folder.what, f"{folder.path}: {state}, {folder.free / 1e9:.0f} GB free{access}"])
+    _table("This installation", ["what", "here"], rows)
+    if diagnosis.parity is not None:
+        _print_parity(diagnosis.parity)
+
+
+def _print_parity(outcomes: Sequence[Outcome]) -> None:
+    def number(value: float | None, digits: str = ".8g") -> str:
+        return "" if value is None else f"{value:{digits}}"
+
+    columns = ["metric", "library", "ours", "theirs", "relative difference", "tolerance", ""]
+    rows = [
+        [
+            outcome.metric,
+            f"{outcome.library} {outcome.version or ''}".strip(),
+            number(outcome.ours),
+            number(outcome.theirs),
+            number(outcome.difference, ".1e"),
+            number(outcome.tolerance, ".0e"),
+            outcome.verdict,
+        ]
+        for outcome in outcomes
+    ]
+    print()
+    _table("The same random arrays through other libraries", columns, rows)
+    told: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.note:
+            told.setdefault(outcome.note, []).append(f"{outcome.metric} of {outcome.library}")
+    for note, of in told.items():
+        print(f"{', '.join(of)}: {note}")
+
+
 def print_planted(experiment: Experiment, *more: list[str]) -> None:
     """What an experiment planted against what was found."""
 
@@ -235,6 +279,32 @@ def print_models(table: ModelTable) -> None:
     others = len(table.modes) - len(found)
     if others:
         print(f"{others} more are not significant; the page and the JSON have them")
+
+
+def print_methods(table: MethodTable) -> None:
+    """The kinds against the methods: rank and excess of every mode, in parentheses where it is not significant."""
+    from finc_eval.report.methods import cells, groups
+    from finc_eval.report.pages import ALPHA, METHOD_NAMES
+
+    def cell(rank: int, mode: Mode) -> str:
+        text = f"{rank}. {mode.excess:.4f}"
+        return text if mode.p_value <= ALPHA else f"({text})"
+
+    titles = {"over": "More in gen than in ref", "under": "Less in gen than in ref"}
+    for role, _, _, found in groups(table):
+        rows = [
+            [kind.name, *("; ".join(cell(*one) for one in cells(table, method, kind)) for method in table.comparisons)]
+            for kind in found
+        ]
+        if rows:
+            columns = ["kind", *(METHOD_NAMES[method] for method in table.comparisons)]
+            _table(titles[role], columns, rows)
+        else:
+            print(f"{titles[role]}: nothing significant")
+    for warning in table.warnings:
+        print(f"note: {warning}")
+    for one in table.comparisons.values():
+        print(one.signature)
 
 
 def print_changes(changes: Sequence[Change]) -> None:

@@ -230,6 +230,38 @@ def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
 
 
+def test_methods_prints_the_kinds_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
+    out = tmp_path / "methods.html"
+    result = run(
+        "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--by", "finc,rarity", "--features", 100,
+        "--modes", 3, "--novel", 0.4, "--out", out,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    twin = json.loads(out.with_suffix(".json").read_text())
+    shown = {row[0]: row[1:] for row in table_rows(result.stdout)}
+    places = {"over": "modes", "under": "under_represented"}
+    for kind in twin["kinds"]:
+        for column, method in enumerate(("finc", "rarity")):
+            found = twin["comparisons"][method][places[kind["role"]]]
+            modes = [(rank, mode) for rank, mode in enumerate(found, 1) if mode["id"] in kind["modes"].get(method, ())]
+            texts = [f"{rank}. {mode['excess']:.4f}" for rank, mode in modes]
+            texts = [t if m["p_value"] <= 0.05 else f"({t})" for t, (_, m) in zip(texts, modes, strict=True)]
+            if kind["name"] in shown:
+                assert shown[kind["name"]][column] == "; ".join(texts)
+    assert shown and "|novel:0.4|" in result.stdout
+    assert "data:image/" in out.read_text() and "rarity: decompose" in result.stderr
+
+
+def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
+    result = run(
+        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--method", "rarity", "--novel", 0.4,
+        "--neighbours", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c.h5", "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert made["settings"]["method"] == {"name": "rarity", "novel": 0.4, "neighbours": 5}
+    assert made["signature"].startswith("rarity|")
+
+
 def test_changes_follows_the_modes_between_releases(caches, tmp_path):
     run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
     for name, release in (("old", "gen"), ("new", "ref")):
@@ -280,6 +312,11 @@ def test_changes_follows_the_modes_between_releases(caches, tmp_path):
         (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "sigma", "--sigma", "2"), "leave --sigma and"),
         (("sweep", "--gen", "missing.h5", "--ref", "{gen}", "--over", "rho"), "missing.h5"),
         (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--out", "s.json"), "call the page s.html"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--method", "kem"), "got 'kem' (did you mean \"ken\"?)"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--method", "ken", "--raw"), "ken rotates none"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--novel", "0.2"), "only rarity and fld cluster"),
+        (("methods", "--gen", "{gen}", "--ref", "{gen}", "--by", "finc,finc"), "method 'finc' is named twice"),
+        (("methods", "--gen", "{gen}", "--ref", "{gen}", "--by", ""), "method must be one of finc, ken, rarity, fld"),
         (("models", "{gen}"), "is not of the form NAME=PATH"),
         (("models", "a={gen}", "a={gen}"), "two models are called 'a'"),
         (("models", "a={gen}", "b=missing.h5"), "missing.h5"),

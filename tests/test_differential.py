@@ -8,6 +8,7 @@ from finc_eval import differential
 from finc_eval.differential import (
     DUAL,
     Difference,
+    Eigenvectors,
     Estimates,
     Masses,
     Population,
@@ -199,10 +200,15 @@ def test_r_squared_lets_every_fold_weigh_the_same():
     torch.testing.assert_close(once, again)
 
 
+def fitted(x, y, sample, halves=None):
+    propose = Eigenvectors([(1.0, x)], [(1.0, y)], 1.0, 3, sample, 10)
+    return cross_fit(propose, [(1.0, x), (1.0, y)], halves)
+
+
 def test_each_half_is_scored_by_the_directions_of_the_other():
     x, y = populations(sizes=((300, 300), (300, 300)), size=40)
     sample, folds = torch.cat([*x.features]), torch.cat([torch.zeros(300), torch.ones(300)])
-    fit = cross_fit([(1.0, x)], [(1.0, y)], 1.0, 3, RotationSample((sample,), folds), 10)
+    fit = fitted(x, y, RotationSample((sample,), folds))
     for fold, scoring in enumerate(fit.scoring):
         other = 1 - fold
         alone = directions(
@@ -219,7 +225,7 @@ def test_stability_is_what_two_halves_of_the_samples_and_two_of_the_frequencies_
     x, y = populations(size=size)
     halves = tuple(torch.arange(size).tensor_split(2))
     sample, folds = torch.cat([*x.features]), torch.cat([torch.zeros(40), torch.ones(35)])
-    fit = cross_fit([(1.0, x)], [(1.0, y)], 1.0, 3, RotationSample((sample,), folds), 10, halves)
+    fit = fitted(x, y, RotationSample((sample,), folds), halves)
     full, again = fit.full.vectors, []
     for found in fit.scoring:
         again.append(r_squared(full, [found], [(1.0, x), (1.0, y)])[0].diagonal())
@@ -233,7 +239,7 @@ def test_stability_is_what_two_halves_of_the_samples_and_two_of_the_frequencies_
     # What x has more of is in an entry of the first half, so three refits of four find it again.
     assert float(fit.stability[0]) == pytest.approx(0.75, abs=0.05)
     # Without frequencies to halve, only the samples are.
-    without = cross_fit([(1.0, x)], [(1.0, y)], 1.0, 3, RotationSample((sample,), folds), 10)
+    without = fitted(x, y, RotationSample((sample,), folds))
     torch.testing.assert_close(without.stability, torch.stack(again[:2]).mean(0), rtol=0, atol=5e-3)
 
 

@@ -78,7 +78,7 @@ def test_the_likelihood_of_a_mixture_is_that_of_its_definition():
 def test_blocks_and_what_is_kept_change_nothing(monkeypatch):
     sets = law(90, 2), law(120, 1), law(100, 0)
     whole, scores = fld(*sets), sample_likelihoods(*sets).scores
-    for name, value in (("QUERIES", 32), ("BASE", 17)):
+    for name, value in (("ROWS", 17), ("HELD", 2)):
         monkeypatch.setattr(neighbors, name, value)
     monkeypatch.setattr(module, "TOGETHER", 7)
     monkeypatch.setattr(module, "KEPT", 0)

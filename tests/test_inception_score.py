@@ -52,6 +52,18 @@ def test_a_class_without_any_mass_is_no_nan():
     assert 1 <= inception_score(logits, splits=2).mean <= 2
 
 
+def test_the_interval_of_the_splits_holds_the_mean_score_of_as_many_samples():
+    def logits(seed):
+        return torch.randn(500, 20, generator=torch.Generator().manual_seed(seed)) * 3
+
+    found = [inception_score(logits(seed)) for seed in range(25)]
+    mean = sum(one.mean for one in found) / len(found)
+    assert sum(low <= mean <= high for low, high in (one.interval() for one in found)) >= 21
+    assert found[0].mean == pytest.approx(np.mean(found[0].scores))
+    with pytest.raises(FincEvalError, match="comes from its splits: ask for two at least"):
+        inception_score(logits(0), splits=1).interval()
+
+
 def test_bad_input_is_named():
     logits = torch.randn(9, 4, generator=torch.Generator().manual_seed(0))
     with pytest.raises(FincEvalError, match="the logits: 9 samples do not make 10 splits, ask for 1 to 9"):

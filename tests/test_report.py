@@ -364,6 +364,7 @@ def test_settings_and_counts_are_those_of_the_comparison():
         "8.25 (0.5 x median distance)",
         "500, seed 7",
         "0.031 rms, 0.16 at most, over 499,500 pairs",
+        "FINC",
         "varimax",
         "10 at most; 26 directions tested over both roles",
         "from the embeddings of both sets",

@@ -7,7 +7,14 @@ from finc_eval.errors import FincEvalError
 from finc_eval.feature_maps import CosineFeatures, RandomFourierFeatures
 from finc_eval.kernels import gaussian_kernel
 from finc_eval.metrics import vendi as module
-from finc_eval.metrics.vendi import gaussian_vendi, sketch_vendi, vendi, vendi_of_kernel
+from finc_eval.metrics.vendi import (
+    gaussian_vendi,
+    rke_interval,
+    sketch_vendi,
+    vendi,
+    vendi_interval,
+    vendi_of_kernel,
+)
 from finc_eval.sketch import Sketch
 
 ORDERS = [0.5, 1, 2, 3.5, inf]
@@ -107,3 +114,38 @@ def test_bad_input_is_named():
     x[4, 4] = float("nan")
     with pytest.raises(FincEvalError, match="the embedding in row 4 is not finite"):
         vendi(x)
+
+
+@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize("order", [1, 2, inf])
+def test_intervals_hold_the_mean_score_of_as_many_samples(order, n):
+    # One of more, one of fewer samples than dimensions.
+    found = [vendi_interval(drawn(n, 100, seed), order=order) for seed in range(25)]
+    mean = sum(one.value for one in found) / len(found)
+    assert found[0].value == pytest.approx(vendi(drawn(n, 100), order=order).value, rel=1e-9)
+    assert sum(one.low <= mean <= one.high for one in found) >= 21
+    assert sum(one.high - one.low for one in found) / len(found) < 0.6 * mean
+
+
+def test_the_gain_is_what_more_samples_add():
+    few, many = vendi_interval(drawn(200, 30)), vendi(drawn(20_000, 30, seed=1))
+    assert few.gain > 0.03
+    assert few.value * (1 + few.gain) == pytest.approx(many.value, rel=0.05)
+
+
+def test_so_do_those_of_the_rke_score():
+    found = [rke_interval(drawn(150, seed=seed), 2.0) for seed in range(25)]
+    mean = sum(one.value for one in found) / len(found)
+    assert found[0].value == pytest.approx(gaussian_vendi(drawn(150), 2.0, order=2).value, rel=1e-12)
+    assert sum(one.low <= mean <= one.high for one in found) >= 21
+    more = gaussian_vendi(drawn(6000, seed=1), 2.0, order=2).value
+    assert sum(one.value * (1 + one.gain) for one in found) / len(found) == pytest.approx(more, rel=0.05)
+
+
+def test_intervals_refuse_what_they_would_be_wrong_for():
+    with pytest.raises(FincEvalError, match=r"the interval of a Vendi score needs an order of at least 1, got 0\.5"):
+        vendi_interval(drawn(60), order=0.5)
+    with pytest.raises(FincEvalError, match="has 12 independent samples, too few for 10 blocks"):
+        vendi_interval(drawn(12))
+    with pytest.raises(FincEvalError, match="the level of an interval must be in"):
+        rke_interval(drawn(60), 1.0, level=95)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.embeddings import Embeddings
+from finc_eval.embeddings import Embeddings, Subset
 from finc_eval.errors import FincEvalError
 from finc_eval.neighbors import blocks, pair
 from finc_eval.signature import Signature
@@ -241,31 +241,18 @@ def _squared_to_mean(samples: Embeddings) -> NDArray[np.float64]:
     return torch.cat([(batch.rows.double() - mean).square().sum(1).cpu() for batch in samples.batches()]).numpy()
 
 
-class _View(Embeddings):
+class _View(Subset):
     """Some rows of a set, shifted and scaled."""
 
     def __init__(
         self, source: Embeddings, rows: NDArray[np.int64], mean: torch.Tensor, deviation: torch.Tensor
     ) -> None:
-        self.source, self.rows, self.mean, self.deviation = source, rows, mean, deviation
-        self.n, self.dim, self.name, self.space = len(rows), source.dim, source.name, source.space
-
-    @property
-    def digest(self) -> str:
-        return self.source.digest
-
-    def ids_between(self, start: int, stop: int) -> list[str]:
-        return list(self.source.ids_at(self.rows[start:stop]))
-
-    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        return self.source.ids_at(self.rows[indices])
+        super().__init__(source, rows)
+        self.mean, self.deviation = mean, deviation
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        rows = self.source.rows_at(self.rows[indices])
+        rows = super().rows_at(indices)
         return (rows - self.mean.to(rows)) / self.deviation.to(rows)
-
-    def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
-        return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))
 
     def part(self, rows: NDArray[np.int64]) -> _View:
         """Some of these rows, in the order of the set, in which they are read fastest."""

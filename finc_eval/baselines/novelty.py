@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from math import log
@@ -11,7 +12,7 @@ from typing import Literal, get_args
 import torch
 
 from finc_eval.bandwidth import median_bandwidth
-from finc_eval.baselines.ken import ken_score, ken_spectrum
+from finc_eval.baselines.ken import KenModes, ken, ken_score, ken_spectrum
 from finc_eval.embeddings import Embeddings, as_embeddings, check_same_space
 from finc_eval.errors import FincEvalError
 from finc_eval.kernels import gaussian_kernel
@@ -47,6 +48,19 @@ class Novelty:
     form: Form
     warning: str | None
     signature: Signature
+    _fit: Callable[[int], KenModes] | None = field(default=None, repr=False)
+
+    def modes(self, count: int = 10) -> KenModes:
+        """The `count` leading modes with the scores of all samples in them; its `score` gives those of fresh samples.
+
+        They are computed when asked for, from the embeddings again: as long as the score took, and as much memory.
+
+        Raises:
+            FincEvalError: the score is of random features.
+        """
+        if self._fit is None:
+            raise FincEvalError("KEN from random features has no modes of its own: compare() finds those of sketches")
+        return self._fit(count)
 
 
 def novelty(
@@ -93,9 +107,11 @@ def novelty(
     width = median_bandwidth(others) if sigma is None else sigma
     if not width > 0:
         raise FincEvalError(f"sigma must be a positive number, got {width}")
-    values = ken_spectrum(rows, others, partial(gaussian_kernel, sigma=width), rho=rho, form=form)
+    kernel = partial(gaussian_kernel, sigma=width)
+    values = ken_spectrum(rows, others, kernel, rho=rho, form=form)
     fields = [("kernel", "gaussian"), ("sigma", f"{width:g}")]
-    return _novelty(values, form, (x.n, y.n), x.space, fields, rho)
+    found = _novelty(values, form, (x.n, y.n), x.space, fields, rho)
+    return replace(found, _fit=lambda count: ken(_whole(x), _whole(y), kernel, rho=rho, count=count))
 
 
 def _of_sketches(gen: Sketch, ref: Sketch, rho: float) -> Novelty:

@@ -88,8 +88,8 @@ def rarity(gen: object, ref: object, *, k: int = 3) -> Rarity:
     smallest = np.full(x.n, np.inf)
     nearest = Smallest(x.n, 1, DEPTH, radii)
     for block in blocks(x, y):
-        for rows, columns in block.within(column_radii=radii[block.columns]):
-            np.minimum.at(smallest[block.rows], rows, radii[block.columns][columns])
+        rows, columns = block.within(column_radii=radii[block.columns])
+        np.minimum.at(smallest[block.rows], rows, radii[block.columns][columns])
         nearest.update(block)
     inside = np.isfinite(smallest)
     fields = (("n", f"{x.n}/{y.n}"), ("fx", y.space), ("neighbours", str(k)), ("v", version("finc-eval")))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli import caches, comparing, embedding, extractors, weights
+from finc_eval.cli.doctor import doctor
 from finc_eval.cli.metrics import metrics
 from finc_eval.cli.options import Json
 from finc_eval.cli.verbs import BAD_INPUT, Verbs
@@ -24,8 +25,10 @@ app = typer.Typer(
         "  [bold]finc-eval demo[/bold]                              see it work, on digits that come with it\n\n"
         "  [bold]finc-eval compare --gen A/ --ref B/[/bold]         compare two folders, and write a report\n\n"
         "The steps can be run one by one, and each leaves a file that later steps re-use: "
-        "extract → sketch → compare → score · report. Beyond two sets: sweep tries many bandwidths or ρ, models "
+        "extract → sketch → compare → score · report. Beyond two sets: sweep tries many bandwidths or ρ, methods "
+        "sets FINC beside the baselines of its paper, models "
         "compares many models at once, changes follows the modes from one release to the next. "
+        "doctor looks at the installation. "
         "Results go to stdout, progress to stderr. "
         "Exit code 0: done; 3: the input cannot be used, and stderr says why in one sentence."
     ),
@@ -35,12 +38,14 @@ for verb in (
     embedding.extract,
     comparing.sketch,
     comparing.compare,
+    comparing.methods,
     comparing.sweep,
     comparing.models,
     comparing.changes,
     comparing.score,
     comparing.report,
     metrics,
+    doctor,
 ):
     app.command()(verb)
 app.add_typer(extractors.app, name="extractors")

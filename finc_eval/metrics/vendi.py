@@ -6,19 +6,22 @@ order 2 the RKE score 1/Σλ² = 1/mean(k²) (Jalali et al. 2023), of order ∞ 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, isinf
+from math import exp, inf, isinf, log
 
 import numpy as np
 import torch
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from finc_eval.device import usable_device
 from finc_eval.embeddings import BATCH_SIZE, Embeddings, as_embeddings
 from finc_eval.errors import FincEvalError
 from finc_eval.kernels import gaussian_kernel
-from finc_eval.metrics.gaussian import LARGEST
-from finc_eval.metrics.mmd import unit_length
-from finc_eval.moments import Moments
+from finc_eval.metrics.gaussian import LARGEST, random_blocks
+from finc_eval.metrics.mmd import check_level, check_sigma, unit_length
+from finc_eval.moments import Moments, weighted_sum
 from finc_eval.sketch import Sketch
 
 LARGEST_KERNEL = 10_000
@@ -46,6 +49,27 @@ class VendiScore:
     features: int | None = None
 
 
+@dataclass(frozen=True)
+class VendiInterval:
+    """A Vendi score with what its samples say of its error.
+
+    Attributes:
+        value: the score.
+        low, high: where the score of as many other samples of the same law lies on average, with this confidence.
+        standard_error: of log value.
+        gain: by how much of itself the score is estimated to be higher for infinitely many samples. It is no part of
+            the interval: scores compare at equal n only.
+        level: the confidence.
+    """
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    gain: float
+    level: float
+
+
 def vendi(source: object, *, order: float = 1.0, device: str | torch.device | None = None) -> VendiScore:
     """The Vendi score of the cosine kernel, exactly, in memory of d².
 
@@ -60,23 +84,100 @@ def vendi(source: object, *, order: float = 1.0, device: str | torch.device | No
         FincEvalError: when an embedding is zero, or the order is not positive.
     """
     _check_order(order)
-    embeddings = as_embeddings(source)
-    where, n = usable_device(device), embeddings.n
-    if min(n, embeddings.dim) > LARGEST:
-        raise FincEvalError(
-            f"{embeddings.name} has {n} samples of {embeddings.dim} entries: the Vendi score needs a matrix of the "
-            f"smaller number, {LARGEST} at most; give fewer samples, or a smaller extractor"
-        )
-    batches = (unit_length(batch.rows.to(where, torch.double)) for batch in embeddings.batches())
-    if n <= embeddings.dim:
-        rows = torch.cat(list(batches))
-        matrix = rows @ rows.T / n
+    embeddings, where = _of_usable_size(source), usable_device(device)
+    if embeddings.n <= embeddings.dim:
+        rows = torch.cat(list(_unit_rows(embeddings, where)))
+        matrix = rows @ rows.T / len(rows)
     else:
         moments = Moments(embeddings.dim, "float64", where)
-        for rows in batches:
+        for rows in _unit_rows(embeddings, where):
             moments.update(rows)
         matrix = moments.mean_square()
-    return VendiScore(_effective_number(torch.linalg.eigvalsh(matrix), order), order, n, "cosine")
+    value = _effective_number(torch.linalg.eigvalsh(matrix), order)
+    return VendiScore(value, order, embeddings.n, "cosine")
+
+
+def vendi_interval(
+    source: object,
+    *,
+    order: float = 1.0,
+    blocks: int = 10,
+    level: float = 0.95,
+    device: str | torch.device | None = None,
+) -> VendiInterval:
+    """The Vendi score of the cosine kernel with an interval, by the delete-a-block jackknife of its logarithm.
+
+    In simulations (mixtures of 1 to 50 kinds of equal and unequal shares in 32 to 300 dimensions, 200 to 4000 samples,
+    orders 1, 2 and infinity, 80 to 200 repetitions each) intervals of 95 % held the mean score of that many samples in
+    92 to 100 %. They do not hold the score of infinitely many, which the samples tell little of where n is below d.
+
+    Args:
+        source: embeddings or a cache.
+        order: q, at least 1: below, the score depends on how many eigenvalues are near zero, and the jackknife fails.
+        blocks: how many; each costs one more decomposition.
+        level: of the interval, in (0, 1).
+        device: where it is computed; a GPU if there is one.
+
+    Raises:
+        FincEvalError: also when there are fewer than two independent samples a block, or a parameter is out of range.
+    """
+    if not order >= 1:
+        raise FincEvalError(f"the interval of a Vendi score needs an order of at least 1, got {order}")
+    if blocks < 2:
+        raise FincEvalError(f"the jackknife needs two blocks at least, got {blocks}")
+    check_level(level)
+    embeddings = _of_usable_size(source)
+    whole, *without = (
+        log(_effective_number(spectrum, order))
+        for spectrum in _spectra(embeddings, random_blocks(embeddings, blocks), usable_device(device))
+    )
+    error = ((blocks - 1) * float(np.var(without))) ** 0.5
+    gain = (blocks - 1) * (whole - float(np.mean(without)))
+    half = float(student.ppf((1 + level) / 2, blocks - 1)) * error
+    return _interval(whole, half, error, gain, level)
+
+
+def _spectra(embeddings: Embeddings, block_of: torch.Tensor, where: torch.device) -> Iterator[torch.Tensor]:
+    """The eigenvalues of K/n of all samples, and of all but one block, for each block."""
+    blocks = range(int(block_of.max()) + 1)
+    if embeddings.n <= embeddings.dim:
+        rows = torch.cat(list(_unit_rows(embeddings, where)))
+        gram = rows @ rows.T
+        yield torch.linalg.eigvalsh(gram / len(rows))
+        for block in blocks:
+            kept = (block_of != block).to(where)
+            yield torch.linalg.eigvalsh(gram[kept][:, kept] / kept.sum())
+        return
+    parts = [Moments(embeddings.dim, "float64", where) for _ in blocks]
+    start = 0
+    for rows in _unit_rows(embeddings, where):
+        of_rows = block_of[start : start + len(rows)].to(where)
+        for block, part in enumerate(parts):
+            part.update(rows[of_rows == block])
+        start += len(rows)
+    for left_out in (None, *blocks):
+        kept_parts = [part for block, part in enumerate(parts) if block != left_out]
+        n = sum(part.n for part in kept_parts)
+        yield torch.linalg.eigvalsh(weighted_sum([(1 / n, part) for part in kept_parts]))
+
+
+def _interval(whole: float, half: float, error: float, gain: float, level: float) -> VendiInterval:
+    """Of a log score: no score is below one."""
+    return VendiInterval(exp(whole), max(exp(whole - half), 1.0), exp(whole + half), error, exp(gain) - 1, level)
+
+
+def _of_usable_size(source: object) -> Embeddings:
+    embeddings = as_embeddings(source)
+    if min(embeddings.n, embeddings.dim) > LARGEST:
+        raise FincEvalError(
+            f"{embeddings.name} has {embeddings.n} samples of {embeddings.dim} entries: the Vendi score needs a matrix "
+            f"of the smaller number, {LARGEST} at most; give fewer samples, or a smaller extractor"
+        )
+    return embeddings
+
+
+def _unit_rows(embeddings: Embeddings, where: torch.device) -> Iterator[torch.Tensor]:
+    return (unit_length(batch.rows.to(where, torch.double)) for batch in embeddings.batches())
 
 
 def gaussian_vendi(
@@ -94,12 +195,11 @@ def gaussian_vendi(
         FincEvalError: when σ or the order is not positive, or there are too many samples.
     """
     _check_order(order)
-    if not 0 < sigma < inf:
-        raise FincEvalError(f"sigma must be a positive number, got {sigma}")
+    check_sigma(sigma)
     embeddings, where = as_embeddings(source), usable_device(device)
     n = embeddings.n
     if order == 2:
-        value = _rke(embeddings, sigma, where)
+        value = n**2 / float(_squared_kernel_sums(embeddings, sigma, where).sum())
     elif n > LARGEST_KERNEL:
         raise FincEvalError(
             f"{embeddings.name} has {n} samples, the Gaussian Vendi score takes {LARGEST_KERNEL} at most: take fewer, "
@@ -161,15 +261,45 @@ def _effective_number(eigenvalues: torch.Tensor, order: float) -> float:
     return float((p**order).sum() ** (1 / (1 - order)))
 
 
-def _rke(embeddings: Embeddings, sigma: float, where: torch.device) -> float:
-    total = 0.0
+def rke_interval(
+    source: object, sigma: float, *, level: float = 0.95, device: str | torch.device | None = None
+) -> VendiInterval:
+    """The RKE score 1/mean(k²), which is `gaussian_vendi` of order 2, with an interval: k² has a mean over pairs.
+
+    That mean is a V-statistic, whose error is twice that of the mean over samples of their own means. In the
+    simulations of `vendi_interval`, with σ half the median distance, 95 % held the mean score of that many samples in
+    89 to 100 %.
+
+    Raises:
+        FincEvalError: when σ or the level is out of range, or there are fewer than two samples.
+    """
+    check_sigma(sigma)
+    check_level(level)
+    embeddings = as_embeddings(source)
+    n = embeddings.n
+    if n < 2:
+        raise FincEvalError(f"{embeddings.name} has {n} sample: the interval of its RKE score needs two at least")
+    means = _squared_kernel_sums(embeddings, sigma, usable_device(device)) / n
+    mean = float(means.mean())
+    error = 2 * float(means.std()) / n**0.5 / mean
+    # Without the n pairs of a sample with itself, of which k² is one.
+    pairs = (n * mean - 1) / (n - 1)
+    gain = log(mean / pairs) if pairs > 0 else inf
+    return _interval(-log(mean), float(norm.ppf((1 + level) / 2)) * error, error, gain, level)
+
+
+def _squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:
+    """Σ_j k(x_i, x_j)² of each i, shape (n,), in blocks."""
+    sums = torch.zeros(embeddings.n, dtype=torch.double, device=where)
     for start in range(0, embeddings.n, BATCH_SIZE):
         rows = _rows(embeddings, start, start + BATCH_SIZE, where)
-        total += float(gaussian_kernel(rows, rows, sigma).square().sum())
+        sums[start : start + len(rows)] += gaussian_kernel(rows, rows, sigma).square().sum(1)
         for other in range(start + BATCH_SIZE, embeddings.n, BATCH_SIZE):
             columns = _rows(embeddings, other, other + BATCH_SIZE, where)
-            total += 2 * float(gaussian_kernel(rows, columns, sigma).square().sum())
-    return embeddings.n**2 / total
+            squares = gaussian_kernel(rows, columns, sigma).square()
+            sums[start : start + len(rows)] += squares.sum(1)
+            sums[other : other + len(columns)] += squares.sum(0)
+    return sums
 
 
 def _rows(embeddings: Embeddings, start: int, stop: int, where: torch.device) -> torch.Tensor:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from finc_eval.modes import Mode, Role
 from finc_eval.report.formats import number
-from finc_eval.report.pages import ALPHA, LEAD, SHOWN, environment, interval_scale, kinds
+from finc_eval.report.pages import ALPHA, LEAD, METHOD_NAMES, SHOWN, environment, interval_scale, kinds
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.thumbnails import Thumbnail, read_thumbnails
 from finc_eval.results import Comparison
@@ -57,7 +57,7 @@ def render_report(
             shown["ref"] += tail.ref_ids[:count]
     if comparison.copies is not None:
         shown["gen"] += [copied for copied, _ in comparison.copies.examples[:SHOWN_COPIES]]
-    pictures, notes = _pictures(comparison, shown, gen_samples, ref_samples)
+    pictures, notes = read_pictures(comparison, shown, gen_samples, ref_samples)
     return (
         environment()
         .get_template("report.html")
@@ -66,9 +66,10 @@ def render_report(
             summary=summary(comparison),
             interval=interval_scale((mode.excess, mode.interval) for mode in comparison.all_modes),
             words=WORDS,
+            method_names=METHOD_NAMES,
             warnings=comparison.warnings,
             version=comparison.version,
-            spectrum=Markup(spectrum_svg(*comparison.spectrum)),
+            spectrum=Markup(spectrum_svg(*comparison.spectrum)) if any(comparison.spectrum) else None,
             shown=SHOWN,
             lead=LEAD,
             shown_opposite=SHOWN_OPPOSITE,
@@ -83,7 +84,7 @@ def render_fragment(comparison: Comparison) -> str:
         "gen": [name for mode in comparison.all_modes for name in mode.tails[0].gen_ids[:SHOWN_IN_FRAGMENT]],
         "ref": [name for mode in comparison.all_modes for name in mode.tails[0].ref_ids[:SHOWN_IN_FRAGMENT]],
     }
-    pictures, notes = _pictures(comparison, shown, None, None)
+    pictures, notes = read_pictures(comparison, shown, None, None)
     return (
         environment()
         .get_template("fragment.html")
@@ -168,7 +169,7 @@ def _shared(comparison: Comparison, pictures: Pictures, notes: list[str]) -> dic
     }
 
 
-def _pictures(
+def read_pictures(
     comparison: Comparison, shown: dict[SetLabel, list[str]], gen_samples: object, ref_samples: object
 ) -> tuple[Pictures, list[str]]:
     """Thumbnails of both sets, and a sentence for each set that lacks some."""

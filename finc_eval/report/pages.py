@@ -20,6 +20,9 @@ SHOWN = 16
 LEAD = 3
 """Samples of a mode in the headline table."""
 
+METHOD_NAMES: dict[str, str] = {"finc": "FINC", "ken": "KEN", "rarity": "Rarity", "fld": "FLD"}
+"""What to call methods in prose."""
+
 WHISKER_WIDTH = 160
 """Width of an interval drawing, in its own units; 6 are kept free at each end."""
 

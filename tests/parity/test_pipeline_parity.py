@@ -1,11 +1,9 @@
 import re
 from importlib import resources
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import torch
-from _theirs import theirs
 from PIL import Image
 
 import finc_eval as fe
@@ -13,8 +11,10 @@ from finc_eval.cache import EmbeddingCache
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.inception_score import inception_score
 from finc_eval.metrics.kid import kid
+from finc_eval.oracles import TORCH_FIDELITY
+from finc_eval.parity import answers
 
-TORCH_FIDELITY = """
+THEIRS = """
 import contextlib, sys
 import torch_fidelity
 def their(gen, ref, weights):
@@ -49,8 +49,8 @@ def random_inception(tmp_path):
 
 
 def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, random_inception, tmp_path):
-    if find_spec("torch_fidelity") is None:
-        pytest.skip("needs the package torch_fidelity")
+    if TORCH_FIDELITY.version is None:
+        pytest.skip("needs torch-fidelity: pip install torch-fidelity")
     rows, labels = digits
     card, weights = random_inception
     for name, digit in (("gen", 1), ("ref", 8)):
@@ -60,7 +60,8 @@ def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, rand
             Image.fromarray(np.stack([grey, grey.T, 255 - grey], 2)).save(tmp_path / name / f"{number:02}.png")
         fe.extract(tmp_path / name, card, tmp_path / f"{name}.h5", batch_size=8)
     paths = {name: str(tmp_path / name) for name in ("gen", "ref")}
-    expected = theirs("torch_fidelity", TORCH_FIDELITY, {"folders": {"weights": str(weights), **paths}})["folders"]
+    cases = {"folders": {"weights": str(weights), **paths}}
+    expected = answers(TORCH_FIDELITY, {"all": THEIRS}, cases)["all"]["folders"]
     gen, ref = (EmbeddingCache(tmp_path / f"{name}.h5") for name in paths)
     score = inception_score(EmbeddingCache(tmp_path / "gen.h5", "logits_unbiased"), splits=2)
     distance = kid(gen, ref, subsets=5, subset_size=10)

@@ -146,7 +146,7 @@ class Profile:
         return cls(**typed)
 
 
-def audit(gen: Profile, ref: Profile) -> list[str]:
+def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:
     """Say in sentences where two sets are encoded so differently that scores move.
 
     Args:

@@ -1,4 +1,4 @@
-"""The audit warns where two sets are encoded differently, and only there."""
+"""Warnings where two sets are encoded differently, and only there."""
 
 import json
 import zipfile
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from finc_eval.audit import Profile, audit
+from finc_eval.encodings import Profile, unlike_encodings
 from finc_eval.samples import Traits, open_source
 
 PHOTOS = [
@@ -35,60 +35,67 @@ def of(n=10, **traits):
 def test_sets_that_are_encoded_alike_need_no_warning(tmp_path):
     for suffix in (".png", ".jpg"):
         assert (
-            audit(profile(tmp_path / suffix / "a", suffix), profile(tmp_path / suffix / "b", suffix, PHOTOS[3:])) == []
+            unlike_encodings(
+                profile(tmp_path / suffix / "a", suffix), profile(tmp_path / suffix / "b", suffix, PHOTOS[3:])
+            )
+            == []
         )
 
 
 def test_jpeg_against_png_of_the_same_photographs_is_warned_of(tmp_path):
-    (warning,) = audit(profile(tmp_path / "a", ".png"), profile(tmp_path / "b", ".jpg", quality=75))
+    (warning,) = unlike_encodings(profile(tmp_path / "a", ".png"), profile(tmp_path / "b", ".jpg", quality=75))
     assert warning.startswith("0% of gen (PNG) and 100% of ref (JPEG) are compressed with loss")
 
 
 def test_two_ways_to_compress_are_warned_of(tmp_path):
     jpeg, webp = profile(tmp_path / "a", ".jpg"), profile(tmp_path / "b", ".webp")
-    assert audit(jpeg, webp)[0].startswith("gen is mostly JPEG and ref mostly WEBP")
-    assert audit(profile(tmp_path / "c", ".png"), profile(tmp_path / "d", ".webp", lossless=True)) == []
+    assert unlike_encodings(jpeg, webp)[0].startswith("gen is mostly JPEG and ref mostly WEBP")
+    assert unlike_encodings(profile(tmp_path / "c", ".png"), profile(tmp_path / "d", ".webp", lossless=True)) == []
 
 
 def test_jpeg_qualities_are_warned_of_where_they_are_more_than_five_apart(tmp_path):
     at = {quality: profile(tmp_path / str(quality), ".jpg", quality=quality) for quality in (75, 80, 95)}
-    assert audit(at[75], at[80]) == []
-    assert audit(at[95], at[75])[0].startswith("the JPEGs of gen have the median quality 95, those of ref 75:")
+    assert unlike_encodings(at[75], at[80]) == []
+    assert unlike_encodings(at[95], at[75])[0].startswith(
+        "the JPEGs of gen have the median quality 95, those of ref 75:"
+    )
 
 
 def test_sizes_are_warned_of_beyond_one_and_a_half():
-    assert audit(of(), of(width=96, height=96)) == []
-    assert audit(of(), of(width=97, height=97))[0].startswith("the median size is 64x64 in gen and 97x97 in ref")
+    assert unlike_encodings(of(), of(width=96, height=96)) == []
+    assert unlike_encodings(of(), of(width=97, height=97))[0].startswith(
+        "the median size is 64x64 in gen and 97x97 in ref"
+    )
 
 
 def test_shapes_are_warned_of_also_where_their_medians_agree():
     mixed = of(20) + of(20, width=90) + of(20, height=90)
-    (warning,) = audit(of(60), mixed)
+    (warning,) = unlike_encodings(of(60), mixed)
     assert warning.startswith("width to height is 1 in gen and 0.711 to 1.41 in ref")
-    assert audit(mixed, mixed) == []
+    assert unlike_encodings(mixed, mixed) == []
 
 
 def test_grey_sets_are_warned_of(tmp_path):
     grey = [photo.convert("L") for photo in PHOTOS]
-    (warning,) = audit(profile(tmp_path / "a", ".png", grey + PHOTOS), profile(tmp_path / "b", ".png"))
+    (warning,) = unlike_encodings(profile(tmp_path / "a", ".png", grey + PHOTOS), profile(tmp_path / "b", ".png"))
     assert warning.startswith("50% of gen and 0% of ref are grey")
 
 
 def test_alpha_in_one_set_only_is_warned_of(tmp_path):
     clear = [photo.convert("RGBA") for photo in PHOTOS]
-    (warning,) = audit(profile(tmp_path / "a", ".png"), profile(tmp_path / "b", ".png", clear))
+    (warning,) = unlike_encodings(profile(tmp_path / "a", ".png"), profile(tmp_path / "b", ".png", clear))
     assert warning.startswith("0% of gen and 100% of ref have an alpha channel")
 
 
 def test_frame_rates_are_warned_of_but_not_thirty_against_thirty_of_television():
     clips = {"format": "h264", "mode": "yuv420p"}
-    assert audit(of(**clips, fps=30.0), of(**clips, fps=29.97)) == []
-    (warning,) = audit(of(**clips, fps=25.0), of(**clips, fps=10.0))
+    assert unlike_encodings(of(**clips, fps=30.0), of(**clips, fps=29.97)) == []
+    (warning,) = unlike_encodings(of(**clips, fps=25.0), of(**clips, fps=10.0))
     assert warning.startswith("gen has 25 frames a second in the median and ref 10")
 
 
 def test_an_empty_set_is_not_warned_of():
-    assert audit(Profile(), of(format="JPEG")) == []
+    assert unlike_encodings(Profile(), of(format="JPEG")) == []
 
 
 def test_the_sum_of_profiles_is_that_of_the_union(tmp_path):
@@ -125,7 +132,7 @@ def test_real_photographs_saved_twice_are_told_apart(assets, tmp_path):
     lossy = profile(tmp_path / "jpg", ".jpg", photos, quality=75)
     assert lossy.median_quality == 75
     assert whole.sizes == lossy.sizes
-    assert len(audit(whole, lossy)) == 1
+    assert len(unlike_encodings(whole, lossy)) == 1
     half = profile(tmp_path / "half", ".png", [photo.resize((photo.width // 2, photo.height // 2)) for photo in photos])
-    (warning,) = audit(half, whole)
+    (warning,) = unlike_encodings(half, whole)
     assert warning.startswith("the median size is")

@@ -1,0 +1,79 @@
+"""AuthPct (Alaa et al., ICML 2022, arXiv 2102.08921): how many generated samples are no copies of training samples.
+
+Of each generated sample, the nearest training sample is asked whether it has a neighbour in its own set that is nearer
+still: if so, the generated sample lies as far from the training set as training samples from each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.metrics.score import wilson
+from finc_eval.neighbors import check_enough, kth_distances, nearest, pair
+from finc_eval.signature import Signature
+
+
+@dataclass(frozen=True, eq=False)
+class Authenticity:
+    """Which generated samples are authentic.
+
+    Attributes:
+        percent: how many of a hundred. Of a perfect generator as many as of fresh real samples, which is 50 to 70 and
+            to be measured; copies have fewer, and samples far from all training samples, bad ones too, more.
+        authentic: which are, shape (n,).
+        nearest: of each, the nearest training sample, shape (n,).
+        distances: to it, shape (n,); 0 of exact copies, which are never authentic.
+        spacings: of that training sample to its own nearest neighbour in the training set, shape (n,).
+        signature: pins everything that changes the number save the generated set.
+    """
+
+    percent: float
+    authentic: NDArray[np.bool_]
+    nearest: NDArray[np.int64]
+    distances: NDArray[np.float64]
+    spacings: NDArray[np.float64]
+    signature: Signature
+
+    @property
+    def copies(self) -> int:
+        """How many have the very embedding of a training sample."""
+        return int((self.distances == 0).sum())
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Wilson's interval, in percent, for fresh generated samples and the same training set."""
+        low, high = wilson(self.percent / 100, len(self.authentic), level)
+        return 100 * low, 100 * high
+
+
+def authpct(gen: object, train: object) -> Authenticity:
+    """AuthPct as dgm-eval computes it; the authors of FLD take 50 off it.
+
+    A sample x is authentic if d(x, t) > d(t, t'), t being the training sample nearest to x and t' the one nearest to t.
+    A training set that has copies of itself, t' = t, is blind to near copies of those: remove its duplicates first.
+
+    Args:
+        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        train: those of the training set, likewise.
+
+    Raises:
+        FincEvalError: fewer than two training samples, unlike dimensions or extractors, or a row that is not finite.
+    """
+    x, y = pair(gen, train, ("gen", "train"))
+    check_enough(y, 1)
+    found = nearest(x, y, 1)
+    distances, indices = found.distances[:, 0], found.indices[:, 0]
+    spacings = kth_distances(y, 1)[indices]
+    authentic = distances > spacings
+    fields = (("n", f"{x.n}/{y.n}"), ("fx", y.space), ("v", version("finc-eval")))
+    return Authenticity(
+        percent=100 * float(authentic.mean()),
+        authentic=authentic,
+        nearest=indices,
+        distances=distances,
+        spacings=spacings,
+        signature=Signature("authpct", fields),
+    )

@@ -1,0 +1,27 @@
+"""Every check of `finc-eval doctor --parity`, on more kinds of arrays than it takes."""
+
+import numpy as np
+import pytest
+from _theirs import KINDS, pair, theirs
+
+from finc_eval.metrics.frechet import frechet_distance
+from finc_eval.oracles import CHECKS, PYTORCH_FID
+from finc_eval.parity import difference
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.metric} of {check.library.name}")
+@pytest.mark.parametrize("kind", KINDS)
+def test_ours_are_the_numbers_of_the_library(check, kind):
+    x, y = pair(kind)
+    if len(x) < check.fewest:
+        pytest.skip(f"it takes {check.fewest} samples")
+    assert difference(check.ours(x, y), theirs(check, kind)) <= check.tolerance
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_statistics_in_their_files_have_their_distance(kind, tmp_path):
+    for name, rows in zip("xy", pair(kind), strict=True):
+        np.savez(tmp_path / f"{name}.npz", mu=rows.mean(0), sigma=np.cov(rows, rowvar=False))
+    found = frechet_distance(tmp_path / "x.npz", tmp_path / "y.npz").value
+    (check,) = (check for check in CHECKS if check.library == PYTORCH_FID)
+    assert [found] == pytest.approx(theirs(check, kind), rel=1e-6)
