@@ -132,3 +132,9 @@ def secure_normal(shape: torch.Size | tuple[int, ...]) -> torch.Tensor:
     half = ((bits >> np.uint64(1)).astype(np.float64) + 0.5) * 2.0**-64  # uniform in (0, 1/2]
     numbers = np.where(bits & np.uint64(1), 1.0, -1.0) * -ndtri(half)
     return torch.from_numpy(numbers).reshape(shape)
+
+
+def secure_uniform(shape: torch.Size | tuple[int, ...]) -> torch.Tensor:
+    """Independent uniform numbers in (0, 1), neither end among them, float64, from the system's random bytes."""
+    bits = np.frombuffer(os.urandom(8 * math.prod(shape)), np.uint64)
+    return torch.from_numpy(((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52).reshape(shape)
