@@ -6,6 +6,8 @@ The public API, re-exported. Names load on first use, so that importing the pack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from finc_eval import privacy as privacy
+
 if TYPE_CHECKING:
     from finc_eval.approximation import approximation_error as approximation_error
     from finc_eval.approximation import theorem_1_bound as theorem_1_bound
@@ -63,7 +65,7 @@ _HOME = {
     "theorem_1_bound": "approximation",
 }
 
-__all__ = sorted(_HOME)
+__all__ = sorted((*_HOME, "privacy"))
 
 
 def __getattr__(name: str) -> Any:
@@ -73,4 +75,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOME)
+    return __all__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from finc_eval.cache import EmbeddingCache
 from finc_eval.embeddings import ARRAY_SPACE
@@ -11,9 +12,12 @@ from finc_eval.results import Comparison
 from finc_eval.sketch import Sketch
 from finc_eval.storage import kind_of
 
+if TYPE_CHECKING:
+    from finc_eval.privacy.private_sketch import PrivateSketch
 
-def load(path: str | Path) -> Comparison | Sketch | EmbeddingCache:
-    """The comparison, sketch or embedding cache in this file.
+
+def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCache:
+    """The comparison, sketch, private sketch or embedding cache in this file.
 
     Raises:
         FincEvalError: when the file is missing, damaged, or not one of finc-eval's.
@@ -25,6 +29,10 @@ def load(path: str | Path) -> Comparison | Sketch | EmbeddingCache:
             return Comparison.load(path)
         case "sketch":
             return Sketch.load(path)
+        case "private sketch":
+            from finc_eval.privacy.private_sketch import PrivateSketch
+
+            return PrivateSketch.load(path)
         case _:
             return EmbeddingCache(path)
 
@@ -35,8 +43,10 @@ def extractor_of(path: str | Path) -> str | None:
         case "embeddings":
             with EmbeddingCache(path) as cache:
                 return cache.extractor
-        case "sketch":
-            space = Sketch.load(path).space
+        case "sketch" | "private sketch":
+            made = load(path)
+            assert not isinstance(made, Comparison | EmbeddingCache)
+            space = made.space
             return None if space.startswith(ARRAY_SPACE) else space.split("@")[0]
         case _:
             return None

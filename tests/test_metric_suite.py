@@ -26,7 +26,8 @@ from finc_eval.reference_statistics import write_statistics
 from finc_eval.signature import Signature
 
 MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld")
-ANY = [name for name, metric in METRICS.items() if metric.extractor is None and name not in MANY]
+OF_SETS = [name for name, metric in METRICS.items() if "private" not in metric.sets]
+ANY = [name for name in OF_SETS if METRICS[name].extractor is None and name not in MANY]
 
 
 def draw(n, shift=0.0, seed=0):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli import caches, comparing, embedding, extractors, weights
+from finc_eval.cli import caches, comparing, embedding, extractors, private_sketch, weights
 from finc_eval.cli.doctor import doctor
 from finc_eval.cli.metrics import metrics
 from finc_eval.cli.options import Json
@@ -51,6 +51,7 @@ for verb in (
 app.add_typer(extractors.app, name="extractors")
 app.add_typer(weights.app, name="weights")
 app.add_typer(caches.app, name="cache")
+app.add_typer(private_sketch.app, name="private-sketch")
 
 
 @app.command()

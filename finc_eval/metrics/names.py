@@ -268,6 +268,14 @@ def _mmd(pair: Pair) -> list[Score]:
     return [Score(pair.name, found.value, (found.low, found.high), None, False, signature)]
 
 
+def _private_mmd(pair: Pair) -> list[Score]:
+    if pair.private is None:
+        raise FincEvalError(
+            f"{pair.name} needs a private sketch as ref: its owner makes one, with private-sketch release"
+        )
+    return [pair.private.score(pair.gen).metric]
+
+
 def _ken(pair: Pair) -> list[Score]:
     found = novelty(*pair.rows())
     notes = (found.warning,) if found.warning else ()
@@ -300,6 +308,11 @@ METRICS: dict[str, Metric] = {
     "kid": Metric("kernel inception distance: mean and deviation over subsets", _kid),
     "mind": Metric("Monge inception distance: sliced Wasserstein, 1000 directions", _mind),
     "mmd": Metric("squared maximum mean discrepancy of the Gaussian kernel", _mmd),
+    "private_mmd": Metric(
+        "mmd from private records, by the sketch that their owner released: --ref is that sketch",
+        _private_mmd,
+        sets=("gen", "private"),
+    ),
     "cmmd": Metric("CLIP maximum mean discrepancy", _cmmd, "clip-vitl14-336"),
     "precision_recall": Metric(
         "precision and recall of Kynkäänniemi et al.: k = 3, balls with their surface",

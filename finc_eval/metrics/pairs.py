@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from finc_eval.embeddings import Embeddings
 from finc_eval.errors import FincEvalError
 from finc_eval.metrics.gaussian import GaussianStatistics
 from finc_eval.metrics.score import Score
 from finc_eval.signature import Signature
+
+if TYPE_CHECKING:
+    from finc_eval.privacy.private_sketch import PrivateSketch
 
 Set = Embeddings | GaussianStatistics
 
@@ -25,6 +29,7 @@ class Pair:
         ref: the reference; None for metrics of the generated set alone.
         test: a third set; None where none was given, or the metric takes none.
         device: where to compute.
+        private: the private sketch that is the reference of private_mmd, in place of `ref`.
     """
 
     name: str
@@ -32,6 +37,7 @@ class Pair:
     ref: Set | None
     test: Set | None
     device: str | None
+    private: PrivateSketch | None = None
 
     def signature(self, *fields: tuple[str, object]) -> Signature:
         """What pins a value."""
@@ -81,7 +87,8 @@ class Metric:
         compute: its scores, of two sets in one space.
         extractor: the card that its name means; None where any will do.
         output: the output of that card that it is of; None for the embedding.
-        sets: those that it looks at: "gen", "ref" and "test"; with the last, ref is the training set.
+        sets: those that it looks at: "gen", "ref" and "test"; with the last, ref is the training set. "private" is a
+            private sketch in place of ref.
     """
 
     what: str

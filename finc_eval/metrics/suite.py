@@ -15,8 +15,10 @@ from finc_eval.metrics.gaussian import GaussianStatistics, opened
 from finc_eval.metrics.names import METRICS, SPATIAL, metric_named
 from finc_eval.metrics.pairs import Metric, Pair, Set
 from finc_eval.metrics.score import Score
+from finc_eval.privacy.private_sketch import KIND, PrivateSketch
 from finc_eval.progress import Progress, silent
 from finc_eval.reference_statistics import holds_statistics, read_statistics
+from finc_eval.storage import kind_of
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ def evaluate(
     Args:
         gen: the generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
             `GaussianStatistics`, or an npz of statistics. Moments are enough for Fréchet distances.
-        ref: the reference set, likewise; of metrics of memorisation (fld, authpct), the training set.
+        ref: the reference set, likewise; for private_mmd a `PrivateSketch` or the path of one; of metrics of
+            memorisation (fld, authpct), the training set.
         metrics: names of `METRICS`. Those whose name means a space, as fid does, refuse embeddings of another.
         test: for metrics of memorisation, embeddings of real samples that the generator has not seen.
         device: where to compute; CUDA if there is one when left out.
@@ -78,16 +81,21 @@ def evaluate(
     """
     chosen = {name: metric_named(name) for name in metrics}
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
-    sets = {label: opened(source, label) for label, source in sources.items()}
+    private = _private(ref)
+    sets = {label: opened(source, label) for label, source in sources.items() if private is None or label != "ref"}
     scores: list[Score] = []
     failures = {}
     for done, (name, metric) in enumerate(chosen.items()):
         progress("metrics", done, len(chosen))
         try:
+            if private is not None and "ref" in metric.sets:
+                raise FincEvalError(
+                    f"{name} needs the reference's samples, and a private sketch has none: ask for private_mmd"
+                )
             found = {
                 label: _space_of(name, metric, sources[label], sets[label]) for label in metric.sets if label in sets
             }
-            computed = metric.compute(Pair(name, found["gen"], found.get("ref"), found.get("test"), device))
+            computed = metric.compute(Pair(name, found["gen"], found.get("ref"), found.get("test"), device, private))
         except FincEvalError as error:
             failures[name] = str(error)
             continue
@@ -98,7 +106,15 @@ def evaluate(
         )
         scores += [replace(score, notes=(*score.notes, *believed)) for score in computed]
     progress("metrics", len(chosen), len(chosen))
-    return Scores(_called(sets["gen"]), _called(sets["ref"]), tuple(scores), failures)
+    reference = "a private sketch" if private is not None else _called(sets["ref"])
+    return Scores(_called(sets["gen"]), reference, tuple(scores), failures)
+
+
+def _private(ref: object) -> PrivateSketch | None:
+    """The private sketch in what was given as reference, if it is one."""
+    if isinstance(ref, str | Path) and kind_of(ref) == KIND:
+        return PrivateSketch.load(ref)
+    return ref if isinstance(ref, PrivateSketch) else None
 
 
 def _called(one: Set) -> str:

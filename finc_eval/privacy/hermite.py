@@ -193,6 +193,10 @@ class HermiteFeatures(FeatureMap):
         """The Gaussian kernel."""
         return gaussian_kernel(x - self.center, y - self.center, self.length_scale)
 
+    def in_double(self, x: torch.Tensor) -> torch.Tensor:
+        """φ of every row in float64, where rounding must not matter: (n, d) → (n, q)."""
+        return self._features(x.to(self.device, torch.double))
+
     def tail(self, x: torch.Tensor) -> torch.Tensor:
         """1 − ‖φ(x)‖², of every row: what the order leaves out; |k − φ·φ'| ≤ √(tail · tail')."""
         return 1 - self._features(x).square().sum(-1)

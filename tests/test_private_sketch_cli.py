@@ -1,0 +1,189 @@
+"""`finc-eval private-sketch`, from folders of digits to a ranking."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from finc_eval.cli import app
+from finc_eval.privacy import Ledger
+
+
+def run(verb, *arguments):
+    if verb in ("release", "score", "compare"):
+        arguments = (*arguments, "--extractor", "pixels")
+    return CliRunner().invoke(app, ["private-sketch", verb, *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, digits):
+    """Digits in folders: public, of two owners, and of two generators, of which one makes ones and sevens only."""
+    folder = tmp_path_factory.mktemp("sets")
+    images, labels = digits
+    rows = np.split(np.arange(700), [100, 300, 400, 480])
+    rows[4] = rows[4][np.isin(labels[rows[4]], (1, 7))]
+    for name, chosen in zip(("public", "ward", "clinic", "good", "bad"), rows, strict=True):
+        (folder / name).mkdir()
+        for row in chosen:
+            image = Image.fromarray((images[row].reshape(28, 28) * 255).astype(np.uint8))
+            image.save(folder / name / f"{row:04d}.png")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path_factory.getbasetemp() / "private-sketch-cache"))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "ledger.jsonl", 3.0, 1e-5)
+
+
+@pytest.fixture
+def ward(folders, ledger, tmp_path):
+    """What releases the ward's digits; the name and the price of the release are left."""
+    chosen = ("--public", folders / "public", "--dims", 5, "--ledger", ledger.path)
+    return ("release", "--data", folders / "ward", *chosen)
+
+
+def test_two_owners_release_and_a_stranger_ranks_two_generators(folders, ward, ledger, tmp_path):
+    ours, theirs, both = (tmp_path / f"{name}.h5" for name in ("ours", "theirs", "both"))
+    result = run(*ward, "--epsilon", 3, "--out", ours)
+    assert result.exit_code == 0, result.stderr
+    assert "private sketch of 200 records" in result.stdout
+    assert "any attacker's AUC ≤ 0.694" in result.stdout
+    result = run(
+        "release",
+        "--data",
+        folders / "clinic",
+        "--like",
+        ours,
+        "--epsilon",
+        3,
+        "--ledger",
+        ledger.path,
+        "--out",
+        theirs,
+    )
+    assert result.exit_code == 0, result.stderr
+    assert run("merge", ours, theirs, "--out", both).exit_code == 0
+    assert json.loads(run("inspect", both, "--json").stdout)["m"] == 300
+    shown = run("inspect", "--ledger", ledger.path)
+    assert shown.exit_code == 0
+    assert len(ledger.to_dict()["data_sets"]) == 2
+
+    page = tmp_path / "page.html"
+    result = run("score", "--gen", folders / "bad", "--ref", both, "--out", page, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout) == json.loads(page.with_suffix(".json").read_text())
+    assert "What the owners of the reference promise" in page.read_text()
+    result = run("compare", f"good={folders / 'good'}", f"bad={folders / 'bad'}", "--ref", both, "--out", page)
+    assert result.exit_code == 0, result.stderr
+    assert [score["name"] for score in json.loads(page.with_suffix(".json").read_text())["scores"]] == ["good", "bad"]
+    assert "Paired differences" in result.stdout
+
+
+def test_a_budget_that_does_not_suffice_leaves_nothing_behind(ward, ledger, tmp_path):
+    out = tmp_path / "s.h5"
+    result = run(*ward, "--epsilon", 4, "--out", out)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "at most epsilon 3 is left after 0 releases" in result.stderr
+    assert not out.exists()
+    assert ledger.spendings() == ()
+
+
+def test_a_release_is_not_overwritten_and_nothing_is_spent_on_the_attempt(ward, ledger, tmp_path):
+    out = tmp_path / "s.h5"
+    assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
+    content = out.read_bytes()
+    result = run(*ward, "--epsilon", 1, "--out", out)
+    assert result.exit_code == 3
+    assert "what it cost would be lost" in result.stderr
+    assert out.read_bytes() == content
+    assert len(ledger.spendings()) == 1
+
+
+def test_where_a_sketch_would_not_fit_nothing_is_spent(ward, ledger, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    result = run(*ward, "--epsilon", 1, "--out", tmp_path / "s.h5")
+    assert result.exit_code == 3
+    assert "disk is full" in result.stderr and "nothing is spent" in result.stderr
+    (tmp_path / "file").touch()
+    result = run(*ward, "--epsilon", 1, "--out", tmp_path / "file" / "s.h5")
+    assert result.exit_code == 3
+    assert "cannot be written" in result.stderr
+    assert ledger.spendings() == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((), "say where scales come from"),
+        (("--length-scale", 3), "--length-scale and --radius go together"),
+        (("--public", "{ward}"), "fitted on the private set itself"),
+        (("--length-scale", 3, "--radius", 3, "--bound", "papers"), 'did you mean "paper"'),
+        (("--length-scale", 3, "--radius", 3, "--budget", 9), "has a budget of epsilon 3, which is set once"),
+        (("--like", "{ledger}"), "not a readable HDF5 file"),
+        (("--like", "{ward}"), "not a readable HDF5 file"),
+        (("--length-scale", 3, "--radius", 3, "--classes", "a,b"), "no labels"),
+    ],
+)
+def test_what_cannot_be_released_says_so_and_spends_nothing(folders, ledger, tmp_path, change, message):
+    places = {"ward": folders / "ward", "ledger": ledger.path}
+    chosen = [str(one).format(**places) for one in change]
+    result = run(
+        "release",
+        "--data",
+        folders / "ward",
+        "--epsilon",
+        1,
+        "--ledger",
+        ledger.path,
+        "--out",
+        tmp_path / "s.h5",
+        *chosen,
+    )
+    assert result.exit_code == 3
+    assert message in result.stderr
+    assert result.stderr.count("finc-eval:") == 1 and "Traceback" not in result.stderr
+    assert ledger.spendings() == ()
+
+
+def test_a_score_needs_a_sketch_and_two_samples(folders, ward, ledger, tmp_path):
+    result = run("score", "--gen", folders / "good", "--ref", ledger.path)
+    assert (result.exit_code, "not a readable HDF5 file" in result.stderr) == (3, True)
+    out = tmp_path / "s.h5"
+    assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
+    np.savez(tmp_path / "one.npz", images=np.zeros((1, 28, 28, 3), np.uint8))
+    result = run("score", "--gen", tmp_path / "one.npz", "--ref", out)
+    assert (result.exit_code, "needs two samples at least" in result.stderr) == (3, True)
+    assert run("inspect").exit_code == run("inspect", out, "--ledger", ledger.path).exit_code == 3
+
+
+def test_a_private_score_is_one_more_metric_with_its_guarantee(folders, ward, tmp_path):
+    import finc_eval as fe
+    from finc_eval.privacy import PrivateSketch
+
+    out = tmp_path / "s.h5"
+    assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
+    assert isinstance(fe.load(out), PrivateSketch)
+    asked = ["metrics", "--gen", str(folders / "good"), "--ref", str(out), "--json", "--metrics"]
+    result = CliRunner().invoke(app, [*asked, "private_mmd"])  # by the sketch's own extractor
+    assert result.exit_code == 0, result.stderr
+    (score,) = json.loads(result.stdout)["scores"]
+    assert score["key"] == "private_mmd"
+    assert score["interval"][0] <= score["value"] <= score["interval"][1]
+    assert "any attacker's AUC ≤ 0.575" in score["notes"][0]
+    result = CliRunner().invoke(app, [*asked, "fd,private_mmd"])
+    assert result.exit_code == 3
+    assert "fd needs the reference's samples, and a private sketch has none" in result.stderr
+    assert len(json.loads(result.stdout)["scores"]) == 1
