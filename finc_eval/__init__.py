@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from finc_eval.files import load as load
     from finc_eval.metrics.suite import evaluate as evaluate
     from finc_eval.modes import Mode as Mode
+    from finc_eval.privacy.memorization import Audit as Audit
+    from finc_eval.privacy.memorization import audit as audit
     from finc_eval.releases import match_releases as match_releases
     from finc_eval.results import Comparison as Comparison
     from finc_eval.samples import open_source as open_source
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from finc_eval.sweeps import sweep_sigma as sweep_sigma
 
 _HOME = {
+    "Audit": "privacy.memorization",
     "Comparison": "results",
     "CosineFeatures": "feature_maps",
     "EmbeddingCache": "cache",
@@ -49,6 +52,7 @@ _HOME = {
     "Sketch": "sketch",
     "Sweep": "sweeps",
     "approximation_error": "approximation",
+    "audit": "privacy.memorization",
     "available_cards": "cards",
     "compare": "comparison",
     "compare_methods": "side_by_side",

@@ -289,18 +289,7 @@ class Side:
 
     def info(self) -> SetInfo:
         """What a report says of the set."""
-        cache = self.cache
-        failures = cache.failures if cache else []
-        return SetInfo(
-            name=Path(cache.source).name if cache else self.label,
-            source=_below_here(cache.source) if cache else None,
-            n=self.sketch.n,
-            digest="+".join(self.sketch.sources),
-            from_sketch=self.embeddings is None,
-            unreadable=len(failures),
-            unreadable_examples=tuple((str(i), str(reason)) for i, reason in failures[:EXAMPLES]),
-            clip=cache.clip if cache else None,
-        )
+        return set_info(self.label, self.embeddings, self.sketch.n, "+".join(self.sketch.sources))
 
 
 @dataclass(frozen=True)
@@ -310,6 +299,22 @@ class Scored:
     side: Side
     scores: ScorePass
     masses: Masses
+
+
+def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> SetInfo:
+    """What a report says of a set, of which there may be a sketch only."""
+    cache = embeddings.cache if isinstance(embeddings, CachedEmbeddings) else None
+    failures = cache.failures if cache else []
+    return SetInfo(
+        name=Path(cache.source).name if cache else label,
+        source=_below_here(cache.source) if cache else None,
+        n=n,
+        digest=digest,
+        from_sketch=embeddings is None,
+        unreadable=len(failures),
+        unreadable_examples=tuple((str(i), str(reason)) for i, reason in failures[:EXAMPLES]),
+        clip=cache.clip if cache else None,
+    )
 
 
 def _below_here(source: str) -> str | None:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from finc_eval.metrics.suite import Scores
     from finc_eval.modes import Mode
     from finc_eval.parity import Outcome
-    from finc_eval.privacy.ledger import Ledger
-    from finc_eval.privacy.private_results import PairedDifference, PrivateScore
-    from finc_eval.privacy.private_sketch import PrivateSketch
     from finc_eval.releases import Change
     from finc_eval.results import Comparison
     from finc_eval.side_by_side import MethodTable
@@ -47,7 +44,7 @@ def print_comparison(result: Comparison) -> None:
             f"{mode.ratio:.2f}",
             _with_interval(mode.excess, mode.interval),
             frequency(mode.excess_frequency),
-            _p(mode.p_value),
+            p_value_text(mode.p_value),
             percent(mode.stability),
             ((mode.tails[0].gen_ids if mode.role == "over" else mode.tails[0].ref_ids) or ("",))[0],
         ]
@@ -59,7 +56,7 @@ def print_comparison(result: Comparison) -> None:
         ("Less in gen than in ref", result.under_represented),
     ):
         if found:
-            _table(title, columns, [row(rank, mode) for rank, mode in enumerate(found, start=1)])
+            print_table(title, columns, [row(rank, mode) for rank, mode in enumerate(found, start=1)])
         else:
             print(f"{title}: nothing")
     error, settings = result.kernel_error, result.settings
@@ -91,7 +88,9 @@ def print_caches(entries: Sequence[Entry]) -> None:
             entry.note or f"{entry.source or ''}{gone}",
         ]
 
-    _table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], [row(entry) for entry in entries])
+    print_table(
+        "", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], [row(entry) for entry in entries]
+    )
     print(f"{sum(entry.size for entry in entries) / 1e6:,.1f} MB in {entries[0].path.parent}")
 
 
@@ -102,7 +101,7 @@ def print_extractors(cards: Sequence[Card], weights: Mapping[str, str]) -> None:
         state = weights.get(card.name, "none needed")
         return [card.name, card.takes, str(card.output.dimension), state, card.description.split(". ")[0].rstrip(".")]
 
-    _table("", ["extractor", "takes", "numbers", "weights", "what it is"], [row(card) for card in cards])
+    print_table("", ["extractor", "takes", "numbers", "weights", "what it is"], [row(card) for card in cards])
     print("Weights that are missing: finc-eval weights fetch NAME. Any network of timm: --extractor timm:NAME.")
 
 
@@ -136,7 +135,7 @@ def print_weights(states: Sequence[WeightState]) -> None:
         size = "" if state.size is None else f"{state.size / 1e6:,.0f}"
         return [state.name, state.state, size, state.trust, state.licence, str(state.path)]
 
-    _table("", ["extractor", "weights", "MB", "held against", "licence", "file"], [row(state) for state in states])
+    print_table("", ["extractor", "weights", "MB", "held against", "licence", "file"], [row(state) for state in states])
 
 
 def print_demo(result: DemoResult) -> None:
@@ -160,7 +159,7 @@ def print_scores(result: Scores) -> None:
 
     if result.scores:
         columns = ["metric", "value", "95 %", "floor"]
-        _table(f"{result.gen} against {result.ref}", columns, [row(score) for score in result.scores])
+        print_table(f"{result.gen} against {result.ref}", columns, [row(score) for score in result.scores])
     for score in result.scores:
         print(score.signature)
         for note in score.notes:
@@ -176,73 +175,9 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
         state = f"{folder.used / 1e9:.2f} GB" if folder.exists else "not made yet"
         access = "" if folder.writable else ", cannot be written"
         rows.append([folder.what, f"{folder.path}: {state}, {folder.free / 1e9:.0f} GB free{access}"])
-    _table("This installation", ["what", "here"], rows)
+    print_table("This installation", ["what", "here"], rows)
     if diagnosis.parity is not None:
         _print_parity(diagnosis.parity)
-
-
-def print_private_sketch(path: str, sketch: PrivateSketch) -> None:
-    """What a private sketch is of, and what it promises."""
-    transform, phi = sketch.transform, sketch.feature_map
-    print(f"{path}: private sketch of {sketch.m} records, {sketch.space}, {sketch.size} features")
-    print(f"transform {transform.digest[:12]}: {transform.origin}")
-    print(f"features: {phi.kind} {phi.order}, length scale {phi.length_scale:.4g}, radius {transform.radius:.4g}")
-    if sketch.classes is not None:
-        print(f"classes: {', '.join(sketch.classes)}")
-    print(f"noise {sketch.noise:.4g} on every feature")
-    for release in sketch.releases:
-        print(f"{release.m} records, sensitivity {release.sensitivity:.4g}: {release.guarantee}")
-
-
-def print_private_scores(scores: Sequence[PrivateScore], pairs: Sequence[PairedDifference]) -> None:
-    """Scores against a private sketch, their parts, and the differences of pairs."""
-
-    def cells(value: float, error: float, interval: tuple[float, float]) -> list[str]:
-        return [f"{value:.3e}", f"{error:.1e}", f"[{interval[0]:.3e}, {interval[1]:.3e}]"]
-
-    first = scores[0]
-    rows = []
-    for score in scores:
-        low, high = score.noise_interval
-        own = cells(score.value, score.standard_error, score.interval)
-        rows.append([score.name, str(score.n), *own, f"[{low:.3e}, {high:.3e}]"])
-    columns = ["generator", "n", "MMD²", "standard error", f"{percent(first.level)}", "noise alone"]
-    _table("Distance from the private records", columns, rows)
-    parts = [
-        [score.name, part.name, str(part.features), *cells(part.value, part.standard_error, part.interval)]
-        for score in scores
-        for part in (*score.degrees, *score.classes)
-    ]
-    _table("Part by part", ["generator", "part", "features", "MMD²", "standard error", percent(first.level)], parts)
-    if pairs:
-        rows = [
-            [pair.first, pair.second, *cells(pair.value, pair.standard_error, pair.interval), _p(pair.p_value)]
-            for pair in pairs
-        ]
-        columns = ["nearer", "farther", "difference", "standard error", percent(first.level), "p"]
-        _table("Paired differences, p adjusted for all pairs", columns, rows)
-    print(f"differences below {first.smallest_detected:.3g} are hidden by the noise of the reference")
-    for guarantee in first.guarantees:
-        print(f"guarantee: {guarantee}")
-    for note in dict.fromkeys(note for score in scores for note in score.notes):
-        print(f"note: {note}")
-    print(first.signature)
-
-
-def print_ledger(ledger: Ledger) -> None:
-    """What each data set has spent, and what is left."""
-    content, budget = ledger.to_dict(), ledger.budget
-    rows = [
-        [
-            ", ".join(one if len(one) < 20 else one[:12] for one in account["data"]),
-            str(len(account["releases"])),
-            f"{account['epsilon_spent']:.4g}",
-            f"{account['epsilon_left']:.4g}",
-        ]
-        for account in content["data_sets"]
-    ]
-    _table("", ["data set", "releases", "epsilon spent", "epsilon left"], rows)
-    print(f"budget of each data set: epsilon {budget.epsilon:g}, delta {budget.delta:g}, {budget.adjacency} adjacency")
 
 
 def _print_parity(outcomes: Sequence[Outcome]) -> None:
@@ -263,7 +198,7 @@ def _print_parity(outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes
     ]
     print()
-    _table("The same random arrays through other libraries", columns, rows)
+    print_table("The same random arrays through other libraries", columns, rows)
     told: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.note:
@@ -289,7 +224,7 @@ def print_planted(experiment: Experiment, *more: list[str]) -> None:
     title = f"{experiment.title}: planted against found"
     columns = ["planted", "share gen / ref", "found", "purity of top 50", "recall"]
     print()
-    _table(title, columns, [*map(row, experiment.planted), *more])
+    print_table(title, columns, [*map(row, experiment.planted), *more])
     print(f"{found} of {len(experiment.planted)} planted kinds are found")
 
 
@@ -310,7 +245,7 @@ def print_sweep(sweep: Sweep) -> None:
         for row in sweep_rows(sweep)
     ]
     columns = [sweep.parameter, "more", "less", "largest excess", "found again", "spreadness", ""]
-    _table("Modes that differ significantly", columns, rows)
+    print_table("Modes that differ significantly", columns, rows)
     print(f"compare's default: {sweep.parameter} {sweep.default:.4g}")
     if sweep.parameter == "sigma":
         picked = "none of these values" if sweep.papers_rule is None else f"sigma {sweep.papers_rule:.4g}"
@@ -335,13 +270,13 @@ def print_models(table: ModelTable) -> None:
                 mode.id,
                 mode.owner,
                 _with_interval(mode.excess, mode.interval),
-                _p(mode.p_value),
+                p_value_text(mode.p_value),
                 percent(mode.stability),
                 *(cell(mode.holdings[label]) for label in table.sets),
             ]
             for mode in found
         ]
-        _table("Mass of each mode in each set, and its share of the models' mass", columns, rows)
+        print_table("Mass of each mode in each set, and its share of the models' mass", columns, rows)
     print(f"{len(found)} modes differ at family-wise level 0.05 ({table.tested} directions tested)")
     others = len(table.modes) - len(found)
     if others:
@@ -365,7 +300,7 @@ def print_methods(table: MethodTable) -> None:
         ]
         if rows:
             columns = ["kind", *(METHOD_NAMES[method] for method in table.comparisons)]
-            _table(titles[role], columns, rows)
+            print_table(titles[role], columns, rows)
         else:
             print(f"{titles[role]}: nothing significant")
     for warning in table.warnings:
@@ -391,7 +326,7 @@ def print_changes(changes: Sequence[Change]) -> None:
         for change in changes
     ]
     if rows:
-        _table("Modes of the old and the new release", ["", "mode", "role", "excess", "change [95 %]"], rows)
+        print_table("Modes of the old and the new release", ["", "mode", "role", "excess", "change [95 %]"], rows)
         if all(change.status == "unchanged" for change in changes):
             print("Nothing changed: the interval of every change holds zero.")
     else:
@@ -402,11 +337,13 @@ def _with_interval(value: float, interval: tuple[float, float], sign: str = "") 
     return f"{value:{sign}.4f} [{interval[0]:{sign}.4f}, {interval[1]:{sign}.4f}]"
 
 
-def _p(value: float) -> str:
+def p_value_text(value: float) -> str:
+    """A p-value as a cell of a table."""
     return f"{value:.1e}" if value >= 1e-16 else "< 1e-16"
 
 
-def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """A table on stdout, never cut where that is no terminal."""
     from rich.console import Console
     from rich.table import Table
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli import caches, comparing, embedding, extractors, private_sketch, weights
+from finc_eval.cli.audit import audit
 from finc_eval.cli.doctor import doctor
 from finc_eval.cli.metrics import metrics
 from finc_eval.cli.options import Json
@@ -28,6 +29,7 @@ app = typer.Typer(
         "extract → sketch → compare → score · report. Beyond two sets: sweep tries many bandwidths or ρ, methods "
         "sets FINC beside the baselines of its paper, models "
         "compares many models at once, changes follows the modes from one release to the next. "
+        "audit asks whether samples are copies of training images. "
         "doctor looks at the installation. "
         "Results go to stdout, progress to stderr. "
         "Exit code 0: done; 3: the input cannot be used, and stderr says why in one sentence."
@@ -45,6 +47,7 @@ for verb in (
     comparing.score,
     comparing.report,
     metrics,
+    audit,
     doctor,
 ):
     app.command()(verb)

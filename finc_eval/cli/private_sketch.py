@@ -81,8 +81,8 @@ def release(
     from finc_eval.privacy.gaussian import Guarantee
     from finc_eval.privacy.private_release import release as run
     from finc_eval.privacy.private_sketch import PrivateSketch
+    from finc_eval.privacy.tables import print_private_sketch
     from finc_eval.privacy.transform import PublicTransform
-    from finc_eval.tables import print_private_sketch
 
     constants = length_scale is not None and radius is not None
     if (length_scale is None) != (radius is None):
@@ -141,7 +141,7 @@ def score(
 ) -> None:
     """Score a generator against a private sketch: an unbiased MMD² with intervals, in all and by degree."""
     from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.tables import print_private_scores
+    from finc_eval.privacy.tables import print_private_scores
 
     twin = None if out is None else twin_of(out)
     with terminal() as progress:
@@ -168,7 +168,7 @@ def compare(
 ) -> None:
     """Rank generators by one private sketch, with paired differences, in which most of the noise cancels."""
     from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.tables import print_private_scores
+    from finc_eval.privacy.tables import print_private_scores
 
     twin = None if out is None else twin_of(out)
     named = named_sets(gens)
@@ -189,7 +189,7 @@ def merge(
 ) -> None:
     """Merge the sketches of several owners, weighted by their records; each owner's guarantee stays what it is."""
     from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.tables import print_private_sketch
+    from finc_eval.privacy.tables import print_private_sketch
 
     merged = PrivateSketch.merge([PrivateSketch.load(path) for path in sketches])
     merged.save(out)
@@ -207,7 +207,7 @@ def inspect(
     """Show what a private sketch says and promises, or what a ledger has counted."""
     from finc_eval.privacy.ledger import Ledger
     from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.tables import print_ledger, print_private_sketch
+    from finc_eval.privacy.tables import print_ledger, print_private_sketch
 
     if (sketch is None) == (ledger is None):
         raise FincEvalError("name a private sketch, or pass --ledger with a ledger, one of the two")
