@@ -10,6 +10,7 @@ import typer
 from finc_eval.cli import caches, comparing, embedding, extractors, private_sketch, weights
 from finc_eval.cli.audit import audit
 from finc_eval.cli.doctor import doctor
+from finc_eval.cli.dp_generate import dp_generate
 from finc_eval.cli.metrics import metrics
 from finc_eval.cli.options import Json
 from finc_eval.cli.verbs import BAD_INPUT, Verbs
@@ -47,6 +48,7 @@ for verb in (
     comparing.score,
     comparing.report,
     metrics,
+    dp_generate,
     audit,
     doctor,
 ):

@@ -75,6 +75,14 @@ class Guarantee:
             raise FincEvalError(f"sensitivity must be a positive number, got {sensitivity}")
         return sensitivity / self.mu
 
+    def check_delta(self, records: int) -> None:
+        """Raise FincEvalError where δ allows to publish one of so many records whole."""
+        if self.delta * records >= 1:
+            raise FincEvalError(
+                f"delta {self.delta:g} is not below one over the {records} records, and would allow to publish one of "
+                "them whole: choose a smaller one, such as 1e-5"
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """The guarantee and its ceilings as plain JSON types."""
         most = self.ceilings

@@ -88,11 +88,7 @@ def release(
     transform.check_public(records)
     if records.m < 2:
         raise FincEvalError("a private sketch needs two records at least, got one")
-    if delta * records.m >= 1:
-        raise FincEvalError(
-            f"delta {delta:g} is not below one over the {records.m} records, and would allow to publish one of them "
-            "whole: choose a smaller one, such as 1e-5"
-        )
+    guarantee.check_delta(records.m)
     classes = None if classes is None else tuple(map(str, classes))
     if classes is not None and (not classes or len(set(classes)) < len(classes)):
         raise FincEvalError(f"classes must be different names, one at least, got {list(classes)}")

@@ -1,0 +1,188 @@
+"""Classifiers trained on synthetic Adult and cervical cancer records, tested on real ones (the DP-HP paper's Table 2).
+
+As in the paper's code, records of the majority class are thinned out where classifiers are trained and tested: 40 % of
+Adult's and 50 % of cervical's are kept. Here the private set is not thinned: all of it is released, and the classes
+of *synthetic* records are drawn in other shares, which costs no privacy. Settings were tuned on splits below 200;
+like the paper's tuning, that was not private. The splits of the table are none of those.
+"""
+
+import csv
+import gzip
+import time
+
+import numpy as np
+import torch
+from _real import asset
+from _record import record
+
+from finc_eval.privacy.classifiers import downstream, mean_downstream
+from finc_eval.privacy.dp_hp import drawn_labels, fit, release
+from finc_eval.privacy.gaussian import Guarantee
+from finc_eval.privacy.mixture import ProductMixture
+from finc_eval.privacy.recipes import fourier_table_recipe, table_recipe
+from finc_eval.privacy.tabular import Category, Number, Table
+
+FRESH = 1000
+"""The first split: nothing was tuned on it, or on the next ones."""
+
+ADULT = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+)
+CERVICAL_NUMBERS = {  # public: lowest, highest and, where there is one, usual value
+    "Age": (13, 84, None),
+    "Number of sexual partners": (1, 28, 2),
+    "First sexual intercourse": (10, 32, 17),
+    "Num of pregnancies": (0, 11, 2),
+    "Smokes (years)": (0, 37, 0),
+    "Smokes (packs/year)": (0, 37, 0),
+    "Hormonal Contraceptives (years)": (0, 30, 0),
+    "IUD (years)": (0, 19, 0),
+    "STDs (number)": (0, 4, 0),
+    "STDs: Number of diagnosis": (0, 3, 0),
+    "STDs: Time since first diagnosis": (0, 22, 0),
+    "STDs: Time since last diagnosis": (0, 22, 0),
+}
+PUBLISHED = {"adult": "DP-HP .688 / .632, DP-MERF .650 / .564", "cervical": "DP-HP .616 / .312"}
+
+
+def adult():
+    """The 32 561 records of adult.data, and what adult.names says of them."""
+    data, names = asset("tabular", "adult.data.gz"), asset("tabular", "adult.names")
+    with gzip.open(data, "rt") as file:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
+    columns = dict(zip(ADULT, np.array(rows).T, strict=True))
+    lines = [
+        line.strip().rstrip(".").split(":") for line in names.read_text().splitlines() if line[:1] not in ("|", "")
+    ]
+    values = {line[0]: tuple(value.strip() for value in line[1].split(",")) for line in lines if len(line) == 2}
+
+    def category(name, *more, usual=None):
+        return Category(name, (*values[name], *more), usual)
+
+    described = (
+        Number.between("age", 17, 90, integer=True),
+        category("workclass", "?"),
+        Number.between("fnlwgt", 0, 1_500_000, integer=True),
+        Number.between("education-num", 1, 16, integer=True),
+        category("marital-status"),
+        category("occupation", "?"),
+        category("relationship"),
+        category("race"),
+        category("sex"),
+        Number("capital-gain", (0, 1, 3000, 5000, 7000, 10_000, 20_000, 100_000), True, usual=0),
+        Number("capital-loss", (0, 1, 1500, 1800, 2000, 2500, 5000), True, usual=0),
+        Number.between("hours-per-week", 1, 99, 14, integer=True),
+        category("native-country", "?", usual="United-States"),
+    )
+    return columns, Table(described, Category("income", ("<=50K", ">50K")))
+
+
+def cervical():
+    """The 753 records with fewer than ten missing values, as in the paper."""
+    with asset("tabular", "kag_risk_factors_cervical_cancer.csv").open() as file:
+        head, *rows = csv.reader(file)
+    rows = np.array([[cell.removesuffix(".0") for cell in row] for row in rows if row.count("?") < 10])
+    columns = dict(zip(head, rows.T, strict=True))
+    described = []
+    for name in head[:-1]:
+        if name in CERVICAL_NUMBERS:
+            low, high, usual = CERVICAL_NUMBERS[name]
+            described.append(Number.between(name, low, high, 8, usual=usual))
+        else:
+            described.append(Category(name, ("0", "1"), "0"))
+    return columns, Table(tuple(described), Category("Biopsy", ("0", "1")))
+
+
+TABLES = {
+    # Name: reader, private records, share kept of the majority, share of the minority in synthetic records (None: what
+    # thinning would leave), degree, components, splits. A test set of cervical has some 15 cases: it takes more splits.
+    "adult": (adult, 22_561, 0.4, None, 2, 200, 5),
+    "cervical": (cervical, 602, 0.5, 0.2, 1, 1, 20),
+}
+
+
+def thinned(labels, kept, rng):
+    return np.flatnonzero((labels == 1) | (rng.random(len(labels)) < kept))
+
+
+def main():
+    torch.set_num_threads(1)
+    if asset("tabular", "adult.data.gz") is None:
+        return
+    rows = []
+    for name, (read, size, kept, minority, degree, components, splits) in TABLES.items():
+        columns, table = read()
+        records, known = table.encoded(columns)
+        labels = known.numpy()
+        features = (records @ table.codes).numpy()
+        recipes = {
+            "real data": None,
+            "DP-HP": lambda seed, table=table, degree=degree: table_recipe(table, degree),
+            "DP-MERF": lambda seed, table=table: fourier_table_recipe(table, seed),
+        }
+        for method, recipe in recipes.items():
+            found, seconds = [], []
+            for seed in range(FRESH, FRESH + splits):
+                rng = np.random.default_rng(seed)
+                order = rng.permutation(len(labels))
+                private, rest = order[:size], order[size:]
+                test = rest[thinned(labels[rest], kept, rng)]
+                left = private[thinned(labels[private], kept, rng)]
+                begun = time.perf_counter()
+                if recipe is None:
+                    train = features[left], labels[left]
+                else:
+                    chosen = torch.from_numpy(private)
+                    target = release(
+                        records[chosen], known[chosen], recipe(seed), Guarantee.of(1, 1e-5), ledger=None, classes=2
+                    )
+                    generator = ProductMixture(table, components, seed)
+                    fit(generator, target, steps=300, rate=0.1)
+                    shares = target.shares * torch.tensor([kept, 1.0])
+                    if minority is not None:
+                        shares = torch.tensor([1 - minority, minority])
+                    classes = drawn_labels(shares, int(size * (kept if minority is None else 1)), seed)
+                    train = (generator.sample(classes, seed) @ table.codes).numpy(), classes.numpy()
+                seconds.append(time.perf_counter() - begun)
+                mean = mean_downstream(downstream(train, (features[test], labels[test]), seed=seed))
+                found.append([mean.roc_hard, mean.prc_hard, mean.roc, mean.prc])
+            means, deviations = np.mean(found, 0), np.std(found, 0, ddof=1)
+            shown = [f"{m:.3f} ± {s:.3f}" for m, s in zip(means, deviations, strict=True)]
+            rows.append(
+                {
+                    "table": name,
+                    "trained on": method,
+                    "ROC of decisions": shown[0],
+                    "PRC of decisions": shown[1],
+                    "ROC of scores": shown[2],
+                    "PRC of scores": shown[3],
+                    "paper, decisions": PUBLISHED[name] if method == "DP-HP" else "",
+                    "s": f"{np.mean(seconds):.1f}",
+                }
+            )
+            print(rows[-1], flush=True)
+    record(
+        "dp_hp_classification",
+        rows,
+        "(1, 1e-5)-DP, replacement; mean of twelve classifiers, ± sd over 5 splits of Adult and 20 of cervical; "
+        "private records: Adult 22 561, cervical 602; the majority class is thinned to 40 and 50 % in test sets, as in "
+        "the paper",
+    )
+
+
+if __name__ == "__main__":
+    main()
