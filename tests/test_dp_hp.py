@@ -11,6 +11,8 @@ from finc_eval.privacy.dp_hp import Statistic, drawn_labels, fit, release
 from finc_eval.privacy.generators import Bounded, Points
 from finc_eval.privacy.hermite import CoordinateProduct, CoordinateSum, TotalDegree
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 BUDGET = Guarantee.of(1, 1e-5)
 CLASSES = 3
 

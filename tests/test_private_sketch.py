@@ -9,24 +9,13 @@ import torch
 
 import finc_eval as fe
 from finc_eval.errors import FincEvalError
-from finc_eval.privacy import Guarantee, PrivateSketch, PublicTransform, gaussian, release
+from finc_eval.privacy import Guarantee, PrivateSketch, PublicTransform, release
 from finc_eval.privacy.hermite import CoordinateSum, TotalDegree
 from finc_eval.privacy.private_release import SQUARE_WEIGHT, largest_tail, sensitivity_of
 
 DELTA = 1e-5
 
-
-@pytest.fixture(autouse=True)
-def seeded_noise(monkeypatch):
-    """Noise that is the same in every run: with noise nobody can predict, one test in many would fail by chance."""
-
-    def seed(number):
-        generator = torch.Generator().manual_seed(number)
-        normal = lambda shape: torch.randn(shape, generator=generator, dtype=torch.double)  # noqa: E731
-        monkeypatch.setattr(gaussian, "secure_normal", normal)
-
-    seed(0)
-    return seed
+pytestmark = pytest.mark.usefixtures("seeded_noise")
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from finc_eval.cli import app
 from finc_eval.privacy import Ledger
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 
 def run(verb, *arguments):
     if verb in ("release", "score", "compare"):
