@@ -25,9 +25,10 @@ from sklearn.mixture import GaussianMixture
 import finc_eval as fe
 from finc_eval.embeddings import as_embeddings
 from finc_eval.neighbors import nearest
+from finc_eval.privacy.audit_result import ALPHA
 from finc_eval.privacy.copying import Closeness
 from finc_eval.privacy.distances import spacings
-from finc_eval.privacy.memorization import ALPHA, NEIGHBOURS
+from finc_eval.privacy.memorization import NEIGHBOURS
 from finc_eval.privacy.planted import calibrated, planted_copies, power_table
 from finc_eval.privacy.tails import tail_p_value
 

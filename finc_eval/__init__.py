@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from finc_eval.files import load as load
     from finc_eval.metrics.suite import evaluate as evaluate
     from finc_eval.modes import Mode as Mode
-    from finc_eval.privacy.memorization import Audit as Audit
+    from finc_eval.privacy.audit_result import Audit as Audit
     from finc_eval.privacy.memorization import audit as audit
     from finc_eval.releases import match_releases as match_releases
     from finc_eval.results import Comparison as Comparison
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from finc_eval.sweeps import sweep_sigma as sweep_sigma
 
 _HOME = {
-    "Audit": "privacy.memorization",
+    "Audit": "privacy.audit_result",
     "Comparison": "results",
     "CosineFeatures": "feature_maps",
     "EmbeddingCache": "cache",

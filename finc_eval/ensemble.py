@@ -19,7 +19,7 @@ from finc_eval.modes import mode_id
 from finc_eval.products import Precision, arithmetic
 from finc_eval.progress import Progress, silent
 from finc_eval.results import SetInfo
-from finc_eval.samples import Samples, open_source
+from finc_eval.samples import Samples
 from finc_eval.search import NUMERICAL_ZERO, Rotation, Search, check_search
 from finc_eval.sides import Kernel, Scored, Sketching, open_sides
 from finc_eval.storage import write_text
@@ -167,9 +167,7 @@ class ModelTable(Document):
         for label, given in (samples or {}).items():
             if label not in self.sets:
                 raise FincEvalError(f"the table has no set {label!r}: it has {', '.join(self.sets)}")
-            open_source(
-                given, clip=self.sets[label].clip
-            )  # what the caller names must be there; what the table remembers may be gone
+            self.sets[label].check_samples(given)
         return write_text(path, render_models(self, samples))
 
     def __repr__(self) -> str:

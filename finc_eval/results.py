@@ -64,6 +64,14 @@ class SetInfo:
             return "a sketch" if self.from_sketch else "embeddings alone"
         return Path(self.source).name if Path(self.source).is_absolute() else self.source
 
+    def check_samples(self, given: Samples | None) -> None:
+        """Raise FincEvalError unless the samples that a caller names, if any, can be opened.
+
+        What is named must be there; what a result remembers may be gone.
+        """
+        if given is not None:
+            open_source(given, clip=self.clip)
+
 
 @dataclass(frozen=True)
 class Copies:
@@ -224,11 +232,8 @@ class Comparison(Document):
         # The page is drawn by the layer above; results know of it only when they are asked for it.
         from finc_eval.report.html import render_report
 
-        for given, info in ((gen_samples, self.gen), (ref_samples, self.ref)):
-            if given is not None:
-                open_source(
-                    given, clip=info.clip
-                )  # what the caller names must be there; what the comparison remembers may be gone
+        self.gen.check_samples(gen_samples)
+        self.ref.check_samples(ref_samples)
         return write_text(path, render_report(self, gen_samples=gen_samples, ref_samples=ref_samples))
 
     def save(self, path: str | Path) -> None:

@@ -21,7 +21,7 @@ from finc_eval.modes import Mode, Role
 from finc_eval.products import Precision
 from finc_eval.progress import Progress, silent
 from finc_eval.results import Comparison
-from finc_eval.samples import Samples, open_source
+from finc_eval.samples import Samples
 from finc_eval.search import Rotation, check_search
 from finc_eval.sides import Kernel, Side, Sketching, open_sides
 from finc_eval.storage import write_text
@@ -110,9 +110,8 @@ class MethodTable(Document):
         # The page is drawn by the layer above, which is loaded only when it is asked for.
         from finc_eval.report.methods import render_methods
 
-        for given, info in ((gen_samples, self.first.gen), (ref_samples, self.first.ref)):
-            if given is not None:
-                open_source(given, clip=info.clip)
+        self.first.gen.check_samples(gen_samples)
+        self.first.ref.check_samples(ref_samples)
         return write_text(path, render_methods(self, gen_samples=gen_samples, ref_samples=ref_samples))
 
     def __repr__(self) -> str:

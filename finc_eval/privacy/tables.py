@@ -10,8 +10,8 @@ from finc_eval.tables import p_value_text, print_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from finc_eval.privacy.audit_result import Audit
     from finc_eval.privacy.ledger import Ledger
-    from finc_eval.privacy.memorization import Audit
     from finc_eval.privacy.private_results import PairedDifference, PrivateScore
     from finc_eval.privacy.private_sketch import PrivateSketch
 
