@@ -23,14 +23,14 @@ from sklearn.datasets import load_digits
 from sklearn.mixture import GaussianMixture
 
 import finc_eval as fe
-from finc_eval.embeddings import as_embeddings
-from finc_eval.neighbors import nearest
-from finc_eval.privacy.audit_result import ALPHA
-from finc_eval.privacy.copying import Closeness
-from finc_eval.privacy.distances import spacings
-from finc_eval.privacy.memorization import NEIGHBOURS
-from finc_eval.privacy.planted import calibrated, planted_copies, power_table
-from finc_eval.privacy.tails import tail_p_value
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.neighbors import nearest
+from finc_eval.memorization.audit import NEIGHBOURS
+from finc_eval.memorization.copying import Closeness
+from finc_eval.memorization.distances import spacings
+from finc_eval.memorization.power import calibrated, planted_copies, power_table
+from finc_eval.memorization.result import ALPHA
+from finc_eval.memorization.tails import tail_p_value
 
 PARTS = ("train", "holdout", "reference", "gen")
 KINDS = ("fresh", "GMM-100", "copies + .3", "copies + .1", "25 % copies", "5 % copies", "1 % copies")

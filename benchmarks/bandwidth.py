@@ -16,10 +16,10 @@ from _real import tiny_imagenet, ucf101
 from _record import record
 
 import finc_eval as fe
-from finc_eval.bandwidth import median_distance
+from finc_eval.comparison.modes import TOP
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
-from finc_eval.modes import TOP
+from finc_eval.numerics.bandwidth import median_distance
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
 SEEDS = 4

@@ -32,10 +32,10 @@ from planted_modes import (
 )
 
 import finc_eval as fe
-from finc_eval.baselines import expansions
-from finc_eval.baselines.expansions import ken_expansion, unit_vectors
+from finc_eval.comparison import baseline_directions as expansions
+from finc_eval.comparison.baseline_directions import ken_expansion, unit_vectors
+from finc_eval.comparison.inputs import Sketching, open_sides
 from finc_eval.demo.planted import planted_sets
-from finc_eval.sides import Sketching, open_sides
 
 SEEDS, MODES, FEATURES = 5, 10, 2000
 SHARES = (0.1, 0.2, 0.3, 0.5)

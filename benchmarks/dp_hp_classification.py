@@ -16,11 +16,11 @@ from _real import asset
 from _record import record
 
 from finc_eval.privacy.classifiers import downstream, mean_downstream
-from finc_eval.privacy.dp_hp import drawn_labels, fit, release
-from finc_eval.privacy.gaussian import Guarantee
-from finc_eval.privacy.mixture import ProductMixture
-from finc_eval.privacy.recipes import fourier_table_recipe, table_recipe
-from finc_eval.privacy.tabular import Category, Number, Table
+from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.synthesis.dp_hp import drawn_labels, fit, release
+from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.recipes import fourier_table_recipe, table_recipe
+from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 FRESH = 1000
 """The first split: nothing was tuned on it, or on the next ones."""

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from _record import record
 
-from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.privacy.dp_hp import Statistic, drawn_labels, fit, release
-from finc_eval.privacy.gaussian import Guarantee
-from finc_eval.privacy.generators import Bounded, FullyConnected, Network
-from finc_eval.privacy.hermite import CoordinateProduct, best_rho
-from finc_eval.privacy.mixture import ProductMixture
-from finc_eval.privacy.tabular import Category, Number, Table
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.feature_maps.hermite import CoordinateProduct, best_rho
+from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.synthesis.dp_hp import Statistic, drawn_labels, fit, release
+from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
+from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 SIGMA, RECORDS, DRAWN, SEEDS = 0.2, 90_000, 20_000, range(5)
 LOW, HIGH, LEVELS = -0.8, 4.8, 112  # public: four deviations beyond the grid, in steps of a quarter of one

@@ -11,12 +11,12 @@ import torch
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.dp_hp import fit, release
-from finc_eval.privacy.gaussian import Guarantee
+from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
 from finc_eval.privacy.marginals import marginal_distance, merge_highest
-from finc_eval.privacy.mixture import ProductMixture
-from finc_eval.privacy.recipes import fourier_table_recipe, paper_table_recipe, table_recipe
-from finc_eval.privacy.tabular import Category, Number, Table
+from finc_eval.privacy.synthesis.dp_hp import fit, release
+from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.recipes import fourier_table_recipe, paper_table_recipe, table_recipe
+from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
 FEW = 17  # more levels than that are an ordered column

@@ -20,13 +20,13 @@ from PIL import Image
 from torchvision import transforms
 
 import finc_eval as fe
-from finc_eval.cards import load_card
-from finc_eval.decoding import decoded_batches
-from finc_eval.embedder import Embedder
-from finc_eval.extraction import WORKERS
-from finc_eval.preprocess import normalised
+from finc_eval.embeddings.decode import decoded_batches
+from finc_eval.embeddings.extract import WORKERS
+from finc_eval.extractors.card import load_card
+from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.preprocess import normalised
+from finc_eval.extractors.weights import checked
 from finc_eval.samples import open_source
-from finc_eval.weights import checked
 
 BATCH, ROUNDS, FEW = 50, 3, 100
 
@@ -190,7 +190,7 @@ def inception(folder, temporary):
 
 def random_inception(temporary):
     """The card inception-fid with random weights, and the file of those."""
-    from finc_eval.backbones.fid_inception import FidInception
+    from finc_eval.extractors.networks.fid_inception import FidInception
 
     torch.manual_seed(0)
     weights = temporary / "random.pth"
@@ -200,7 +200,7 @@ def random_inception(temporary):
         if isinstance(module, torch.nn.Conv2d):
             torch.nn.init.kaiming_normal_(module.weight)
     torch.save(network.state_dict(), weights)
-    text = (resources.files("finc_eval.extractors") / "inception-fid.toml").read_text()
+    text = (resources.files("finc_eval.extractors.cards") / "inception-fid.toml").read_text()
     card = temporary / "random-inception.toml"
     table = f'[weights]\nfile = "{weights}"\nlicence = "none"\n\n'
     card.write_text(re.sub(r"\[weights\].*?\n\n", table, text, flags=re.DOTALL))

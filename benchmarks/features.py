@@ -13,11 +13,11 @@ from _record import record
 from precision import digits, sides
 
 import finc_eval as fe
-from finc_eval.approximation import AUTO_BOUND, AUTO_FEATURES
-from finc_eval.bandwidth import median_distance
 from finc_eval.baselines.ken import ken
-from finc_eval.kernels import gaussian_kernel
-from finc_eval.spectrum import top_eigenpairs
+from finc_eval.feature_maps.approximation import AUTO_BOUND, AUTO_FEATURES
+from finc_eval.numerics.bandwidth import median_distance
+from finc_eval.numerics.eigen import top_eigenpairs
+from finc_eval.numerics.kernels import gaussian_kernel
 
 NUMBERS = (500, 1000, 2000, 4000)
 SEEDS = 5

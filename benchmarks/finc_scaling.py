@@ -20,14 +20,17 @@ import torch
 from _record import record
 
 import finc_eval as fe
-from finc_eval import differential, embeddings, search, sides
 from finc_eval.baselines.ken import ken
-from finc_eval.cache_writer import CacheWriter
-from finc_eval.cards import load_card
-from finc_eval.identity import Identity, recipe_of
-from finc_eval.kernels import gaussian_kernel
-from finc_eval.moments import Moments
-from finc_eval.products import arithmetic
+from finc_eval.comparison import directions as differential
+from finc_eval.comparison import inputs as sides
+from finc_eval.comparison import search
+from finc_eval.embeddings import base as embeddings
+from finc_eval.embeddings.recipe import Identity, recipe_of
+from finc_eval.embeddings.writer import CacheWriter
+from finc_eval.extractors.card import load_card
+from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.moments import Moments
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples import Manifest, Traits
 
 SIZES = (1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000)

@@ -21,13 +21,13 @@ import torch
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.density_difference import density_difference
-from finc_eval.privacy.element_noise import ElementNoise
-from finc_eval.privacy.fabrication import private_models
-from finc_eval.privacy.federated import combined, local_distances
-from finc_eval.privacy.kahm import Settings
-from finc_eval.privacy.kahm_models import fit_classes, fit_wide
-from finc_eval.privacy.membership import membership_score
+from finc_eval.kahm.density_difference import density_difference
+from finc_eval.kahm.element_noise import ElementNoise
+from finc_eval.kahm.fabrication import private_models
+from finc_eval.kahm.federated import combined, local_distances
+from finc_eval.kahm.machine import Settings
+from finc_eval.kahm.membership import membership_score
+from finc_eval.kahm.models import fit_classes, fit_wide
 
 PERMUTATIONS = 39
 EPSILONS = (1, 2, 4, 8, 16, 32)

@@ -22,9 +22,9 @@ import numpy as np
 from _record import record
 
 import finc_eval as fe
-from finc_eval.cache_writer import CacheWriter
-from finc_eval.cards import load_card
-from finc_eval.identity import Identity, recipe_of
+from finc_eval.embeddings.recipe import Identity, recipe_of
+from finc_eval.embeddings.writer import CacheWriter
+from finc_eval.extractors.card import load_card
 from finc_eval.samples import Manifest, Traits
 
 DIM, CHUNK = 2048, 5000

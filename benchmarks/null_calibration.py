@@ -8,10 +8,10 @@ import numpy as np
 from _record import record
 
 import finc_eval as fe
+from finc_eval.comparison.inputs import Side, Sketching
+from finc_eval.comparison.search import Search
 from finc_eval.demo.planted import shipped_digits
-from finc_eval.embeddings import as_embeddings
-from finc_eval.search import Search
-from finc_eval.sides import Side, Sketching
+from finc_eval.embeddings.base import as_embeddings
 
 SEEDS = 200
 

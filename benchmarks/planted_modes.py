@@ -36,7 +36,7 @@ from scipy import stats
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
-from finc_eval.kernels import gaussian_kernel
+from finc_eval.numerics.kernels import gaussian_kernel
 
 SEEDS = 10
 MODES, FEATURES, RHO = 10, 1000, 1.0

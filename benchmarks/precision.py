@@ -12,8 +12,8 @@ from _real import tiny_imagenet, ucf101
 from _record import record
 
 import finc_eval as fe
+from finc_eval.core.device import default_device
 from finc_eval.demo.planted import shipped_digits
-from finc_eval.device import default_device
 
 PRECISIONS = ("float64", "float32", "tf32", "bfloat16")
 REPORTED = 10

@@ -26,11 +26,11 @@ from _real import asset
 from _record import record
 from scipy.stats import kendalltau, norm
 
-from finc_eval.feature_maps import RandomFourierFeatures
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, PublicTransform
-from finc_eval.privacy.gaussian import released
-from finc_eval.privacy.hermite import TotalDegree
-from finc_eval.privacy.private_release import SQUARE_WEIGHT, of_degree, sensitivity_of
+from finc_eval.privacy.dp.gaussian_mechanism import released
+from finc_eval.privacy.reference.release import SQUARE_WEIGHT, of_degree, sensitivity_of
 
 PRIVATE, DIMS, DELTA, RELEASES = 7000, 20, 1e-5, 200
 MODELS = ("fgan", "ddpm", "gan_baseline", "gmgan_a", "gmgan_b", "half_trained_gan", "wgan_collapsed")

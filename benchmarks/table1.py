@@ -25,7 +25,7 @@ from finc_eval.baselines.fld import sample_likelihoods
 from finc_eval.baselines.ken import ken_spectrum
 from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import spectral_clustering
-from finc_eval.kernels import gaussian_kernel
+from finc_eval.numerics.kernels import gaussian_kernel
 
 DIM, KINDS, NOVEL, CLUSTERS = 768, 20, 5, 10
 SHARE = 0.1

@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 import numpy as np
 from PIL import Image
 
-from finc_eval.approximation import KernelError
-from finc_eval.feature_maps import RandomFourierFeatures
-from finc_eval.modes import Mode, Tail
-from finc_eval.results import Comparison, SetInfo, Settings
-from finc_eval.signature import Signature
+from finc_eval.comparison.modes import Mode, Tail
+from finc_eval.comparison.result import Comparison, SetInfo, Settings
+from finc_eval.core.signature import Signature
+from finc_eval.feature_maps.approximation import KernelError
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
 BREAKOUT = "</style></title></svg></code><script>alert(1)</script>' onload='alert(2)"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from finc_eval.demo.planted import shipped_digits
-from finc_eval.privacy import gaussian
+from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 
 # The matrices here are small: threads gain nothing, and where other work shares the cores they cost a lot.
 torch.set_num_threads(1)

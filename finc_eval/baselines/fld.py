@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.embeddings import Embeddings, Subset
-from finc_eval.errors import FincEvalError
-from finc_eval.neighbors import blocks, pair
-from finc_eval.signature import Signature
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.signature import Signature
+from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.neighbors import blocks, pair
 
 OUTLIERS = 0.81
 """The background's squared distances count (1 − 0.1)², as in the authors' code, which the paper's numbers come from."""

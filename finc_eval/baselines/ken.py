@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
 
 Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Form = Literal["cholesky", "eigen"]

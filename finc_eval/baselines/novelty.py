@@ -11,14 +11,14 @@ from typing import Literal, get_args
 
 import torch
 
-from finc_eval.bandwidth import median_bandwidth
 from finc_eval.baselines.ken import KenModes, ken, ken_score, ken_spectrum
-from finc_eval.embeddings import Embeddings, as_embeddings, check_same_space
-from finc_eval.errors import FincEvalError
-from finc_eval.kernels import gaussian_kernel
-from finc_eval.signature import Signature
-from finc_eval.sketch import Sketch
-from finc_eval.spectrum import all_eigenpairs
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.signature import Signature
+from finc_eval.embeddings.base import Embeddings, as_embeddings, check_same_space
+from finc_eval.numerics.bandwidth import median_bandwidth
+from finc_eval.numerics.eigen import all_eigenpairs
+from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.sketches.sketch import Sketch
 
 Form = Literal["cholesky", "eigen", "random features"]
 

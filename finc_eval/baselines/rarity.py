@@ -8,9 +8,9 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.errors import FincEvalError
-from finc_eval.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
-from finc_eval.signature import Signature
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.signature import Signature
+from finc_eval.embeddings.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
 
 DEPTH = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(radii.sqrt()), 1)
 """How far outside a ball a point lies."""

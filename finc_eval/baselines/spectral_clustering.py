@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.embeddings import as_embeddings
-from finc_eval.errors import FincEvalError
-from finc_eval.neighbors import check_enough, nearest
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.neighbors import check_enough, nearest
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli import caches, comparing, embedding, extractors, private_sketch, weights
+from finc_eval.cli import cache as caches
+from finc_eval.cli import comparing, extractors, private_sketch, weights
+from finc_eval.cli import extract as embedding
 from finc_eval.cli.audit import audit
 from finc_eval.cli.doctor import doctor
 from finc_eval.cli.dp_generate import dp_generate
+from finc_eval.cli.exit_codes import BAD_INPUT, Verbs
 from finc_eval.cli.metrics import metrics
 from finc_eval.cli.options import Json
-from finc_eval.cli.verbs import BAD_INPUT, Verbs
-from finc_eval.progress import terminal
+from finc_eval.core.progress import terminal
 
 app = typer.Typer(
     cls=Verbs,
@@ -66,7 +68,7 @@ def demo(
 ) -> None:
     """Plant differences between two sets of real digits, compare them as any folders, and say what was found."""
     from finc_eval.demo.run import run_demo
-    from finc_eval.tables import print_demo
+    from finc_eval.report.tables import print_demo
 
     with terminal() as progress:
         result = run_demo(out, progress)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.options import Device, Extractor, Json, Strict, all_embedded, twin_of
-from finc_eval.progress import terminal
+from finc_eval.core.progress import terminal
 
 
 def audit(
@@ -40,9 +40,9 @@ def audit(
 
     Three questions with three answers; none of them is a guarantee. Exit code 0 whatever is found.
     """
-    from finc_eval.privacy.memorization import audit as run
-    from finc_eval.privacy.stated import check_stated
-    from finc_eval.privacy.tables import print_audit
+    from finc_eval.memorization.audit import audit as run
+    from finc_eval.memorization.stated import check_stated
+    from finc_eval.report.private_tables import print_audit
 
     check_stated(stated_epsilon, stated_delta)
     twin = twin_of(out)

@@ -34,8 +34,8 @@ from finc_eval.cli.options import (
     sketching_options,
     twin_of,
 )
-from finc_eval.errors import FincEvalError
-from finc_eval.progress import terminal
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import terminal
 
 SWEEP_FEATURES = {"sigma": 1000, "rho": 2000}
 """Random frequencies of a sweep: over sigma there is a sketch in memory for every value."""
@@ -60,8 +60,8 @@ def sketch(
 
     Sketch the reference first; then every other set with --like that sketch.
     """
-    from finc_eval.sides import reference_feature_map
-    from finc_eval.sketch import Sketch
+    from finc_eval.comparison.inputs import reference_feature_map
+    from finc_eval.sketches.sketch import Sketch
 
     how = sketching_options(kernel, sigma, feature_count(features), seed, precision, device)
     sources = {name: context.get_parameter_source(name) for name in ("kernel", "sigma", "features", "seed")}
@@ -114,10 +114,10 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Find the kinds of samples that --gen has more of than --ref, and fewer; write a report."""
-    from finc_eval.comparison import compare as run
-    from finc_eval.method import Method
-    from finc_eval.results import Comparison
-    from finc_eval.tables import print_comparison
+    from finc_eval.comparison.compare import compare as run
+    from finc_eval.comparison.result import Comparison
+    from finc_eval.comparison.settings import Method
+    from finc_eval.report.tables import print_comparison
 
     chosen = Method.of(method, novel, neighbours)
     if raw and chosen.name != "finc":
@@ -177,8 +177,8 @@ def methods(
     as_json: Json = False,
 ) -> None:
     """Compare two sets by FINC and by the baselines of its paper; write a page with their modes side by side."""
-    from finc_eval.side_by_side import compare_methods
-    from finc_eval.tables import print_methods
+    from finc_eval.comparison.methods import compare_methods
+    from finc_eval.report.tables import print_methods
 
     chosen = listed_methods(by)
     twin = twin_of(out)
@@ -258,8 +258,8 @@ def sweep(
 
     Intervals are conservative here, so fewer modes pass than in compare, which takes the value you choose.
     """
-    from finc_eval.sweeps import RHOS, sweep_rho, sweep_sigma
-    from finc_eval.tables import print_sweep
+    from finc_eval.comparison.sweep import RHOS, sweep_rho, sweep_sigma
+    from finc_eval.report.tables import print_sweep
 
     if over not in ("sigma", "rho"):
         raise FincEvalError(f"--over must be sigma or rho, got {over!r}")
@@ -342,8 +342,8 @@ def models(
     as_json: Json = False,
 ) -> None:
     """Find the kinds of samples on which several models differ, and how much of each is whose; write a page."""
-    from finc_eval.ensemble import REFERENCE, compare_models
-    from finc_eval.tables import print_models
+    from finc_eval.comparison.models import REFERENCE, compare_models
+    from finc_eval.report.tables import print_models
 
     sources = named_sets(sets)
     twin = twin_of(out)
@@ -382,9 +382,9 @@ def changes(
     as_json: Json = False,
 ) -> None:
     """Follow the modes from one release of a model to the next: new, grown, gone, shrunk, unchanged."""
-    from finc_eval.releases import match_releases
-    from finc_eval.results import Comparison
-    from finc_eval.tables import print_changes
+    from finc_eval.comparison.changes import match_releases
+    from finc_eval.comparison.result import Comparison
+    from finc_eval.report.tables import print_changes
 
     found = match_releases(Comparison.load(old), Comparison.load(new))
     if as_json:
@@ -401,9 +401,9 @@ def score(
     device: Device = None,
 ) -> None:
     """Score fresh samples on the modes of a comparison: high means the sample is of the mode."""
-    from finc_eval.embeddings import as_embeddings
-    from finc_eval.results import Comparison
-    from finc_eval.storage import written_whole
+    from finc_eval.comparison.result import Comparison
+    from finc_eval.core.storage import written_whole
+    from finc_eval.embeddings.base import as_embeddings
 
     result = Comparison.load(comparison)
     with terminal() as progress:
@@ -427,7 +427,7 @@ def report(
     ref_samples: Annotated[str | None, typer.Option(help="Where the reference images are now, if moved.")] = None,
 ) -> None:
     """Write the HTML report of a comparison: one self-contained file."""
-    from finc_eval.results import Comparison
+    from finc_eval.comparison.result import Comparison
 
     result = Comparison.load(comparison)
     print(result.to_html(out or comparison.with_suffix(".html"), gen_samples=gen_samples, ref_samples=ref_samples))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.options import Json
-from finc_eval.progress import terminal
+from finc_eval.core.progress import terminal
 
 DISAGREES = 1
 
@@ -23,9 +23,9 @@ def doctor(
 
     Exit code 1 if an installed library disagrees, by more than the tolerance that is printed.
     """
-    from finc_eval.doctor import diagnose
-    from finc_eval.parity import check_parity
-    from finc_eval.tables import print_diagnosis
+    from finc_eval.doctor.diagnosis import diagnose
+    from finc_eval.doctor.parity import check_parity
+    from finc_eval.report.tables import print_diagnosis
 
     found = diagnose()
     if parity:

@@ -10,8 +10,8 @@ import typer
 
 from finc_eval.cli.options import Device, Json
 from finc_eval.cli.private_sketch import opened_ledger
-from finc_eval.errors import FincEvalError
-from finc_eval.progress import terminal
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import terminal
 
 
 def dp_generate(
@@ -55,9 +55,8 @@ def dp_generate(
     Of a table, ranges and values come from --table alone, never from the data; records are images without it. Running
     it again on the same data spends epsilon again.
     """
-    from finc_eval.device import usable_device
-    from finc_eval.privacy.synthesis import NetworkKind, synthesise_images, synthesise_table
-    from finc_eval.privacy.synthesis_files import (
+    from finc_eval.core.device import usable_device
+    from finc_eval.privacy.synthesis.files import (
         SUFFIXES,
         check_out,
         columns_digest,
@@ -65,7 +64,8 @@ def dp_generate(
         read_images,
         write_arrays,
     )
-    from finc_eval.privacy.tabular import Table
+    from finc_eval.privacy.synthesis.synthesize import NetworkKind, synthesise_images, synthesise_table
+    from finc_eval.privacy.synthesis.tabular import Table
 
     if table is None and data.suffix != ".npz":
         raise FincEvalError(

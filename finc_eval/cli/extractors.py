@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.options import Device, Json
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,9 +23,9 @@ Named = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or 
 @app.command(name="list")
 def list_(as_json: Json = False) -> None:
     """List the extractors, what they take, and whether their weights are here."""
-    from finc_eval.cards import available_cards, load_card
-    from finc_eval.tables import print_extractors
-    from finc_eval.weights import weights_of
+    from finc_eval.extractors.card import available_cards, load_card
+    from finc_eval.extractors.weights import weights_of
+    from finc_eval.report.tables import print_extractors
 
     cards = [load_card(name) for name in available_cards()]
     states = {state.name: state.state for state in weights_of(cards)}
@@ -47,8 +47,8 @@ def list_(as_json: Json = False) -> None:
 @app.command()
 def show(extractor: Named, as_json: Json = False) -> None:
     """Show a card: network, weights, preprocessing, output, and what people get wrong with it."""
-    from finc_eval.cards import load_card
-    from finc_eval.tables import print_card
+    from finc_eval.extractors.card import load_card
+    from finc_eval.report.tables import print_card
 
     card = load_card(extractor)
     if as_json:
@@ -63,8 +63,8 @@ def check(
     device: Device = None,
 ) -> None:
     """Run an extractor on a sample of noise, and compare with the golden values of its card, if it has any."""
-    from finc_eval.cards import load_card
-    from finc_eval.extractor_check import check as run
+    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.check import check as run
 
     reports = [run(load_card(name), device) for name in extractors]
     for found in reports:

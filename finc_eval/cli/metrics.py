@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, all_embedded
-from finc_eval.errors import FincEvalError
-from finc_eval.progress import terminal
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import terminal
 
 if TYPE_CHECKING:
-    from finc_eval.metrics.suite import Scores
+    from finc_eval.metrics.evaluate import Scores
 
 
 def metrics(
@@ -35,10 +35,10 @@ def metrics(
 
     --gen and --ref may also be an .npz of statistics (mu, sigma; mu_s, sigma_s for sfid), for Fréchet distances.
     """
-    from finc_eval.metrics.names import metric_named
-    from finc_eval.metrics.suite import Scores, evaluate
-    from finc_eval.reference_statistics import holds_statistics
-    from finc_eval.tables import print_scores
+    from finc_eval.metrics.evaluate import Scores, evaluate
+    from finc_eval.metrics.reference_statistics import holds_statistics
+    from finc_eval.metrics.registry import metric_named
+    from finc_eval.report.tables import print_scores
 
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     samples = {label: source for label, source in sources.items() if not holds_statistics(source)}

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from finc_eval.cards import DEFAULT_EXTRACTOR
-from finc_eval.errors import FincEvalError
-from finc_eval.progress import Progress
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import Progress
+from finc_eval.extractors.card import DEFAULT_EXTRACTOR
 
 if TYPE_CHECKING:
-    from finc_eval.cache import EmbeddingCache
-    from finc_eval.method import MethodName
-    from finc_eval.products import Precision
-    from finc_eval.sides import Kernel, Sketching
+    from finc_eval.comparison.inputs import Kernel, Sketching
+    from finc_eval.comparison.settings import MethodName
+    from finc_eval.embeddings.cache import EmbeddingCache
+    from finc_eval.numerics.precision import Precision
 
 Extractor = Annotated[
     str | None,
@@ -86,7 +86,7 @@ def sketching_options(
     kernel: str, sigma: float | None, features: int | Literal["auto"], seed: int, precision: str, device: str | None
 ) -> Sketching:
     """The options of a feature map, checked before any work is done."""
-    from finc_eval.sides import Sketching
+    from finc_eval.comparison.inputs import Sketching
 
     return Sketching(cast("Kernel", kernel), sigma, features, seed, cast("Precision", precision), device=device)
 
@@ -114,7 +114,7 @@ def listed_numbers(text: str) -> list[float]:
 
 def listed_methods(text: str) -> list[MethodName]:
     """The methods in "finc,ken"."""
-    from finc_eval.method import methods_of
+    from finc_eval.comparison.settings import methods_of
 
     return [method.name for method in methods_of(text.split(","))]
 
@@ -134,7 +134,7 @@ def named_sets(arguments: list[str]) -> dict[str, str]:
 
 def twin_of(page: Path) -> Path:
     """Where the JSON twin of a page lies."""
-    from finc_eval.storage import kind_of
+    from finc_eval.core.storage import kind_of
 
     twin = page.with_suffix(".json")
     if twin == page:
@@ -150,7 +150,7 @@ def card_again(made_by: str) -> str:
     Raises:
         FincEvalError: it was a card of the user's own, whose path nobody knows.
     """
-    from finc_eval.cards import available_cards
+    from finc_eval.extractors.card import available_cards
 
     if made_by.startswith("timm:") or made_by in available_cards():
         return made_by
@@ -161,7 +161,7 @@ def all_embedded(
     sources: dict[str, str], extractor: str | None, strict: bool, device: str | None, progress: Progress
 ) -> dict[str, EmbeddingCache | str]:
     """Every set as a cache, or as the path of the embeddings or the sketch that it is already."""
-    from finc_eval.files import extractor_of
+    from finc_eval.loading import extractor_of
 
     made = next(filter(None, map(extractor_of, sources.values())), None)
     chosen = extractor or made or DEFAULT_EXTRACTOR
@@ -174,7 +174,7 @@ def embedded(
     label: str, source: str, extractor: str, strict: bool, device: str | None, progress: Progress
 ) -> EmbeddingCache | str:
     """The path of embeddings or a sketch as it is; anything else is embedded first."""
-    from finc_eval.extraction import extract
+    from finc_eval.embeddings.extract import extract
 
     if _is_embedded(source):
         return source

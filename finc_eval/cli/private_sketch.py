@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from finc_eval.cli.options import Device, Extractor, Json, Strict, all_embedded, named_sets, twin_of
-from finc_eval.errors import FincEvalError
-from finc_eval.progress import terminal
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import terminal
 
 if TYPE_CHECKING:
-    from finc_eval.privacy.gaussian import Adjacency
-    from finc_eval.privacy.ledger import Ledger
-    from finc_eval.privacy.private_release import Bound
-    from finc_eval.privacy.private_sketch import PrivateSketch
+    from finc_eval.privacy.dp.gaussian_mechanism import Adjacency
+    from finc_eval.privacy.dp.ledger import Ledger
+    from finc_eval.privacy.reference.release import Bound
+    from finc_eval.privacy.reference.sketch import PrivateSketch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -77,12 +77,12 @@ def release(
 
     Nothing that decides scales may come from the private data: pass --public, --like, or --length-scale and --radius.
     """
-    from finc_eval.embeddings import as_embeddings
-    from finc_eval.privacy.gaussian import Guarantee
-    from finc_eval.privacy.private_release import release as run
-    from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.privacy.tables import print_private_sketch
-    from finc_eval.privacy.transform import PublicTransform
+    from finc_eval.embeddings.base import as_embeddings
+    from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+    from finc_eval.privacy.reference.release import release as run
+    from finc_eval.privacy.reference.sketch import PrivateSketch
+    from finc_eval.privacy.reference.transform import PublicTransform
+    from finc_eval.report.private_tables import print_private_sketch
 
     constants = length_scale is not None and radius is not None
     if (length_scale is None) != (radius is None):
@@ -140,8 +140,8 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Score a generator against a private sketch: an unbiased MMD² with intervals, in all and by degree."""
-    from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.privacy.tables import print_private_scores
+    from finc_eval.privacy.reference.sketch import PrivateSketch
+    from finc_eval.report.private_tables import print_private_scores
 
     twin = None if out is None else twin_of(out)
     with terminal() as progress:
@@ -167,8 +167,8 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Rank generators by one private sketch, with paired differences, in which most of the noise cancels."""
-    from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.privacy.tables import print_private_scores
+    from finc_eval.privacy.reference.sketch import PrivateSketch
+    from finc_eval.report.private_tables import print_private_scores
 
     twin = None if out is None else twin_of(out)
     named = named_sets(gens)
@@ -188,8 +188,8 @@ def merge(
     out: Annotated[Path, typer.Option(help="The .h5 file to write.")],
 ) -> None:
     """Merge the sketches of several owners, weighted by their records; each owner's guarantee stays what it is."""
-    from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.privacy.tables import print_private_sketch
+    from finc_eval.privacy.reference.sketch import PrivateSketch
+    from finc_eval.report.private_tables import print_private_sketch
 
     merged = PrivateSketch.merge([PrivateSketch.load(path) for path in sketches])
     merged.save(out)
@@ -205,9 +205,9 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show what a private sketch says and promises, or what a ledger has counted."""
-    from finc_eval.privacy.ledger import Ledger
-    from finc_eval.privacy.private_sketch import PrivateSketch
-    from finc_eval.privacy.tables import print_ledger, print_private_sketch
+    from finc_eval.privacy.dp.ledger import Ledger
+    from finc_eval.privacy.reference.sketch import PrivateSketch
+    from finc_eval.report.private_tables import print_ledger, print_private_sketch
 
     if (sketch is None) == (ledger is None):
         raise FincEvalError("name a private sketch, or pass --ledger with a ledger, one of the two")
@@ -221,7 +221,7 @@ def inspect(
 
 def opened_ledger(path: Path, budget: float | None, delta: float, adjacency: Adjacency) -> Ledger:
     """The ledger at `path`, or with a budget a new one."""
-    from finc_eval.privacy.ledger import Ledger
+    from finc_eval.privacy.dp.ledger import Ledger
 
     if not path.exists():
         if budget is None:
@@ -235,7 +235,7 @@ def opened_ledger(path: Path, budget: float | None, delta: float, adjacency: Adj
 
 def _check_room(out: Path) -> None:
     """Raise FincEvalError where a sketch could not be written, as what it cost would be lost."""
-    from finc_eval.storage import disk_errors
+    from finc_eval.core.storage import disk_errors
 
     probe = out.with_name(f".{out.name}.room")
     with disk_errors(out, "nothing is spent"):
@@ -250,7 +250,7 @@ def _check_room(out: Path) -> None:
 
 def _made_by(sketch: PrivateSketch) -> str | None:
     """The extractor that a sketch needs, to be loaded by its name; None where it does not say."""
-    from finc_eval.cards import available_cards
+    from finc_eval.extractors.card import available_cards
 
     name = sketch.space.split("@")[0]
     return name if name.startswith("timm:") or name in available_cards() else None

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.options import Json
-from finc_eval.errors import FincEvalError
-from finc_eval.progress import terminal
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import terminal
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,9 +28,9 @@ Named = Annotated[list[str], typer.Argument(help="Names of extractors, or paths 
 @app.command(name="list")
 def list_(extractors: Extractors = None, as_json: Json = False) -> None:
     """List the weights of the extractors, and whether they are here."""
-    from finc_eval.cards import available_cards, load_card
-    from finc_eval.tables import print_weights
-    from finc_eval.weights import weights_of
+    from finc_eval.extractors.card import available_cards, load_card
+    from finc_eval.extractors.weights import weights_of
+    from finc_eval.report.tables import print_weights
 
     states = weights_of(map(load_card, extractors or available_cards()))
     if as_json:
@@ -42,8 +42,8 @@ def list_(extractors: Extractors = None, as_json: Json = False) -> None:
 @app.command()
 def fetch(extractors: Named) -> None:
     """Download weights, resuming what was cut off, and check them."""
-    from finc_eval.cards import load_card
-    from finc_eval.weights import fetch as run
+    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.weights import fetch as run
 
     with terminal() as progress:
         paths = [run(load_card(name), progress) for name in extractors]
@@ -53,9 +53,9 @@ def fetch(extractors: Named) -> None:
 @app.command()
 def verify(extractors: Extractors = None) -> None:
     """Hash the weights that are here again, and hold them against their cards."""
-    from finc_eval.cards import available_cards, load_card
-    from finc_eval.tables import print_weights
-    from finc_eval.weights import verify as run
+    from finc_eval.extractors.card import available_cards, load_card
+    from finc_eval.extractors.weights import verify as run
+    from finc_eval.report.tables import print_weights
 
     found = [run(load_card(name)) for name in extractors or available_cards()]
     states = [state for state in found if state and (extractors or state.state != "missing")]
@@ -70,8 +70,8 @@ def verify(extractors: Extractors = None) -> None:
 @app.command()
 def where(extractors: Named) -> None:
     """Print where the weights are, or belong."""
-    from finc_eval.cards import load_card
-    from finc_eval.weights import weights_of
+    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.weights import weights_of
 
     for state in weights_of(map(load_card, extractors)):
         print(state.path)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison import compare
-from finc_eval.modes import Mode
-from finc_eval.progress import Progress, silent
-from finc_eval.results import Comparison
+from finc_eval.comparison.compare import compare
+from finc_eval.comparison.modes import Mode
+from finc_eval.comparison.result import Comparison
+from finc_eval.core.progress import Progress, silent
 
 BEST = 50
 FOUND_PURITY = 0.8

@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from finc_eval.core.progress import Progress, silent
 from finc_eval.demo.found import Experiment, held_out_experiment
-from finc_eval.extraction import extract
-from finc_eval.progress import Progress, silent
+from finc_eval.embeddings.extract import extract
 
 PHOTOGRAPHS = PurePosixPath("photos/tiny_imagenet_24x300.zip")
 CLIPS = PurePosixPath("ucf101/vgg16_relu6_mean.npz")

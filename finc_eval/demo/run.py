@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from finc_eval.comparison import compare
+from finc_eval.comparison.compare import compare
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import Progress, silent
 from finc_eval.demo.found import Experiment, planted_kind, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.demo.real import clips, photographs
-from finc_eval.errors import FincEvalError
-from finc_eval.extraction import extract
-from finc_eval.progress import Progress, silent
+from finc_eval.embeddings.extract import extract
 
 ASSETS = "FINC_EVAL_ASSETS"
 

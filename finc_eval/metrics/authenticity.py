@@ -12,9 +12,9 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.signature import Signature
+from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, pair
 from finc_eval.metrics.score import wilson
-from finc_eval.neighbors import check_enough, kth_distances, nearest, pair
-from finc_eval.signature import Signature
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from scipy.stats import t as student
 
-from finc_eval.device import usable_device
-from finc_eval.embeddings import Embeddings, as_embeddings
-from finc_eval.errors import FincEvalError
+from finc_eval.core.device import usable_device
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import (
     GaussianStatistics,
     MomentBlocks,
@@ -26,7 +26,7 @@ from finc_eval.metrics.gaussian import (
     gaussian_statistics,
     opened,
 )
-from finc_eval.sketch import Sketch
+from finc_eval.sketches.sketch import Sketch
 
 INFINITY_SIZES = 15
 INFINITY_SMALLEST = 5000

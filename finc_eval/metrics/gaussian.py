@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from finc_eval.device import usable_device
-from finc_eval.embeddings import BATCH_SIZE, WINDOW, Embeddings, as_embeddings, check_same_space, sample_keys
-from finc_eval.errors import FincEvalError
-from finc_eval.moments import Moments
-from finc_eval.sketch import Sketch
-from finc_eval.storage import kind_of
+from finc_eval.core.device import usable_device
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.storage import kind_of
+from finc_eval.embeddings.base import BATCH_SIZE, WINDOW, Embeddings, as_embeddings, check_same_space, sample_keys
+from finc_eval.numerics.moments import Moments
+from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,7 +113,7 @@ def opened(source: object, name: str) -> Embeddings | GaussianStatistics:
         return from_sketch(source, name)
     if isinstance(source, str | Path):
         if Path(source).suffix.lower() in (".npz", ".pkl"):
-            from finc_eval.reference_statistics import read_statistics  # which returns this module's class
+            from finc_eval.metrics.reference_statistics import read_statistics  # which returns this module's class
 
             return read_statistics(source)
         if kind_of(source) == "sketch":

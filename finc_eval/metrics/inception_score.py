@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from scipy.stats import t as student
 
-from finc_eval.embeddings import as_embeddings
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import as_embeddings
 from finc_eval.metrics.mmd import check_level
 
 SPLITS = 10

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.embeddings import ArrayEmbeddings, Embeddings
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.metrics.mmd import MmdEstimate, kernel_sums, pair_of, unbiased_estimate
 
 SUBSETS = 100

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.device import usable_device
-from finc_eval.embeddings import BATCH_SIZE, Embeddings
-from finc_eval.errors import FincEvalError
+from finc_eval.core.device import usable_device
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import BATCH_SIZE, Embeddings
 from finc_eval.metrics.mmd import pair_of
 
 PROJECTIONS = 1000

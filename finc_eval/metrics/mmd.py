@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from scipy.stats import norm
 
-from finc_eval.device import usable_device
-from finc_eval.embeddings import Embeddings, as_embeddings
-from finc_eval.errors import FincEvalError
+from finc_eval.core.device import usable_device
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import check_pair
-from finc_eval.sketch import Sketch
+from finc_eval.sketches.sketch import Sketch
 
 BLOCK = 2048
 """Rows per block of a kernel matrix: 32 MB of float64."""

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.signature import Signature
+from finc_eval.embeddings.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
 from finc_eval.metrics.score import mean_interval, wilson
-from finc_eval.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
-from finc_eval.signature import Signature
 
 Convention = Literal["kynkaanniemi", "prdc"]
 Metric = Literal["precision", "recall", "density", "coverage"]

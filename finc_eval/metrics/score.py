@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.documents import Document
-from finc_eval.signature import Signature
+from finc_eval.core.serialize import Document
+from finc_eval.core.signature import Signature
 
 
 @dataclass(frozen=True)

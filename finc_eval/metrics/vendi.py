@@ -15,14 +15,14 @@ import torch
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from finc_eval.device import usable_device
-from finc_eval.embeddings import BATCH_SIZE, Embeddings, as_embeddings
-from finc_eval.errors import FincEvalError
-from finc_eval.kernels import gaussian_kernel
+from finc_eval.core.device import usable_device
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import LARGEST, random_blocks
 from finc_eval.metrics.mmd import check_level, check_sigma, unit_length
-from finc_eval.moments import Moments, weighted_sum
-from finc_eval.sketch import Sketch
+from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.moments import Moments, weighted_sum
+from finc_eval.sketches.sketch import Sketch
 
 LARGEST_KERNEL = 10_000
 """Samples up to which a kernel matrix, 0.8 GB of float64, is decomposed."""

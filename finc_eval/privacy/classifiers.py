@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from finc_eval.errors import FincEvalError, did_you_mean
-from finc_eval.progress import Progress, silent
+from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.progress import Progress, silent
 
 NAMES = (
     "logistic regression",

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
 
 
 def marginal_distance(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from finc_eval.privacy.attacks import CONTROL, Attack, AttackName
-from finc_eval.privacy.audit_result import ALPHA, LEVEL, Audit, Pair
-from finc_eval.privacy.copying import LOWEST, Measure, MeasureName
-from finc_eval.privacy.planted import Power
+from finc_eval.memorization.attacks import CONTROL, Attack, AttackName
+from finc_eval.memorization.copying import LOWEST, Measure, MeasureName
+from finc_eval.memorization.power import Power
+from finc_eval.memorization.result import ALPHA, LEVEL, Audit, Pair
 from finc_eval.report.formats import p_value, percent
 from finc_eval.report.pages import WHISKER_WIDTH, environment
 from finc_eval.report.thumbnails import Thumbnail, read_thumbnails

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from finc_eval.method import MethodName
-from finc_eval.modes import Mode, Role
-from finc_eval.report.html import SET_NAMES, SetLabel, read_pictures, sides_of, titles
+from finc_eval.comparison.methods import SAME, Kind, MethodTable
+from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.settings import MethodName
+from finc_eval.report.comparison import SET_NAMES, SetLabel, read_pictures, sides_of, titles
 from finc_eval.report.pages import ALPHA, METHOD_NAMES, environment, interval_scale, kinds
 from finc_eval.samples import Samples
-from finc_eval.side_by_side import SAME, Kind, MethodTable
 
 SHOWN = 8
 """Samples of each mode: of the set that has more, on the mode's first side."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from finc_eval.ensemble import REFERENCE, ModelTable
+from finc_eval.comparison.models import REFERENCE, ModelTable
 from finc_eval.report.pages import ALPHA, LEAD, SHOWN, environment, interval_scale, kinds
 from finc_eval.report.thumbnails import Thumbnail, read_thumbnails
 from finc_eval.samples import Samples

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from finc_eval.privacy.gaussian import Guarantee
-from finc_eval.privacy.private_results import PairedDifference, Part, PrivateScore
+from finc_eval.core.signature import Signature
+from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateScore
 from finc_eval.report.formats import percent
 from finc_eval.report.pages import ALPHA, environment, interval_scale
-from finc_eval.signature import Signature
 
 
 def render_private(

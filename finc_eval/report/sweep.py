@@ -8,10 +8,10 @@ from statistics import fmean, median
 
 from markupsafe import Markup
 
-from finc_eval.modes import Mode, Role
+from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.report.pages import ALPHA, environment, kinds
 from finc_eval.report.plots import Mark, sweep_svg
-from finc_eval.sweeps import Point, Sweep
 
 SYMBOLS = {"sigma": "σ", "rho": "ρ"}
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.cards import Clip
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.card import Clip
 from finc_eval.samples import Traits, open_source
 
 LONGEST = 96

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.cards import Clip
+from finc_eval.extractors.card import Clip
 from finc_eval.samples.source import Pixels
 
 Indices = npt.NDArray[np.int64]

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from finc_eval.errors import FincEvalError
-from finc_eval.samples.annotations import ANNOTATION_FILES, Annotations, beside, of_folders
+from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
+from finc_eval.samples.metadata import ANNOTATION_FILES, Annotations, beside, of_folders
 from finc_eval.samples.source import DAMAGED, RandomAccessSource, Sample, failure_digest, reason
 
 HASH_CHUNK = 1 << 20

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.errors import FincEvalError
-from finc_eval.samples.annotations import LABEL_KEYS, PROMPT_KEYS
+from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.files import FileSource
+from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 
 STATE, SPLITS = "state.json", "dataset_dict.json"
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.images import as_rgb, rgb
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits, is_grey

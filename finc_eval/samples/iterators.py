@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.in_memory import is_batch, is_image, plain, to_pixels
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 

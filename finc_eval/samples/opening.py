@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.datasets import DatasetSource
 from finc_eval.samples.files import VIDEO_SUFFIXES, FolderSource, ZipSource, files_in, no_images, sort_out
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
@@ -23,7 +23,7 @@ from finc_eval.samples.subset import Subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
 
 if TYPE_CHECKING:
-    from finc_eval.cards import Clip
+    from finc_eval.extractors.card import Clip
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """What `open_source` takes: a path, an array or tensor, a dataset, an iterable, or a function that makes a batch."""

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import UnidentifiedImageError
 
-from finc_eval.errors import FincEvalError
-from finc_eval.progress import Progress, silent
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import Progress, silent
 from finc_eval.samples.traits import Traits as Traits
 
 PROGRESS_EVERY = 256

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
-from finc_eval.errors import FincEvalError
-from finc_eval.samples.annotations import label_and_prompt
+from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.files import FileSource, is_hidden
 from finc_eval.samples.images import IMAGE_SUFFIXES
+from finc_eval.samples.metadata import label_and_prompt
 from finc_eval.samples.source import aligned, reason
 
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")

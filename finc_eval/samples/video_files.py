@@ -19,9 +19,8 @@ from typing import IO, Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.cards import Clip
-from finc_eval.errors import FincEvalError
-from finc_eval.samples.annotations import Annotations
+from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.card import Clip
 from finc_eval.samples.clips import gathered, window_indices
 from finc_eval.samples.files import (
     HASH_CHUNK,
@@ -34,6 +33,7 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import check_dtype, is_tensor
+from finc_eval.samples.metadata import Annotations
 from finc_eval.samples.rows import NpzSource
 from finc_eval.samples.source import (
     THREADS,

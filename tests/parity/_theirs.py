@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from finc_eval.oracles import CHECKS
-from finc_eval.parity import answers, random_pair
+from finc_eval.doctor.oracles import CHECKS
+from finc_eval.doctor.parity import answers, random_pair
 
 KINDS = ["random", "duplicated", "tiny", "real"]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from _theirs import KINDS, pair, theirs
 
+from finc_eval.doctor.oracles import CHECKS, PYTORCH_FID
+from finc_eval.doctor.parity import difference
 from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.oracles import CHECKS, PYTORCH_FID
-from finc_eval.parity import difference
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.metric} of {check.library.name}")

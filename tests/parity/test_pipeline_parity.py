@@ -7,12 +7,12 @@ import torch
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.cache import EmbeddingCache
+from finc_eval.doctor.oracles import TORCH_FIDELITY
+from finc_eval.doctor.parity import answers
+from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.inception_score import inception_score
 from finc_eval.metrics.kid import kid
-from finc_eval.oracles import TORCH_FIDELITY
-from finc_eval.parity import answers
 
 THEIRS = """
 import contextlib, sys
@@ -29,7 +29,7 @@ def their(gen, ref, weights):
 @pytest.fixture
 def random_inception(tmp_path):
     """The card inception-fid with random weights, and their file."""
-    from finc_eval.backbones.fid_inception import FidInception
+    from finc_eval.extractors.networks.fid_inception import FidInception
 
     torch.manual_seed(0)
     weights = tmp_path / "random.pth"
@@ -41,7 +41,7 @@ def random_inception(tmp_path):
         elif isinstance(module, torch.nn.Linear):
             torch.nn.init.normal_(module.weight, std=0.05)
     torch.save(network.state_dict(), weights)
-    text = (resources.files("finc_eval.extractors") / "inception-fid.toml").read_text()
+    text = (resources.files("finc_eval.extractors.cards") / "inception-fid.toml").read_text()
     card = tmp_path / "random-inception.toml"
     table = f'[weights]\nfile = "{weights}"\nlicence = "none"\n\n'
     card.write_text(re.sub(r"\[weights\].*?\n\n", table, text, flags=re.DOTALL))

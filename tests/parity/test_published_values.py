@@ -13,16 +13,16 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.backbones import load_backbone
-from finc_eval.cache import EmbeddingCache
-from finc_eval.cards import load_card
-from finc_eval.device import default_device
+from finc_eval.core.device import default_device
+from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.extractors.card import load_card
+from finc_eval.extractors.networks import load_backbone
+from finc_eval.extractors.weights import FOLDER, checked, locate
+from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.inception_score import inception_score
 from finc_eval.metrics.kid import kid, kid_interval
 from finc_eval.metrics.precision_recall import precision_recall
-from finc_eval.metrics.suite import evaluate
-from finc_eval.weights import FOLDER, checked, locate
 
 
 def card_with_weights(name):

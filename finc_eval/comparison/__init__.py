@@ -1,0 +1,1 @@
+"""Modes on which sets differ: FINC, its baselines, and comparisons of many sets."""

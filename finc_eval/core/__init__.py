@@ -1,0 +1,1 @@
+"""Foundations that know no domain: errors, files written whole, signatures, progress, devices."""

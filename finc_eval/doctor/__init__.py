@@ -1,0 +1,1 @@
+"""Diagnosis of an installation, and parity of its numbers with other libraries."""

@@ -1,0 +1,294 @@
+"""What other libraries compute of the same arrays as finc-eval: their code, beside ours.
+
+Nothing of theirs is imported here: `parity` runs it, where it is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating[Any]]
+
+SIGMA = 6.0
+"""Bandwidth of the Gaussian kernels: about the distances of the arrays."""
+
+ORDERS = (1, 2, 3, inf)
+"""Of the Vendi scores."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """Another library.
+
+    Attributes:
+        name: what it is installed by.
+        package: what it is imported by.
+    """
+
+    name: str
+    package: str
+
+    @property
+    def version(self) -> str | None:
+        """Its version; None where it is not installed."""
+        if find_spec(self.package) is None:
+            return None
+        try:
+            return metadata.version(self.name)
+        except metadata.PackageNotFoundError:
+            return "unknown"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One metric that both compute.
+
+    Attributes:
+        metric: its name here.
+        library: the other one.
+        code: Python that defines `their(x, y)`, a list of numbers, of two float64 arrays (n, d) and (m, d).
+        ours: the same numbers.
+        fewest: samples a set that either needs.
+        note: what to know where other settings than these disagree.
+        tolerance: the largest relative difference that is none.
+    """
+
+    metric: str
+    library: Library
+    code: str
+    ours: Callable[[Array, Array], Sequence[float]]
+    fewest: int = 2
+    note: str = ""
+    tolerance: float = 1e-6
+
+
+def _fd(x: Array, y: Array) -> list[float]:
+    from finc_eval.metrics.frechet import frechet_distance
+
+    return [frechet_distance(x, y).value]
+
+
+def _kid_of_subsets(x: Array, y: Array) -> list[float]:
+    from finc_eval.metrics.kid import kid
+
+    found = kid(x, y, subsets=20, subset_size=min(len(x), len(y), 100), seed=7)
+    return [found.mean, found.std]
+
+
+def _kid_of_all(x: Array, y: Array) -> list[float]:
+    from finc_eval.metrics.kid import kid_interval
+
+    n = min(len(x), len(y))
+    return [kid_interval(x[:n], y[:n]).value]
+
+
+def _mmd(x: Array, y: Array) -> list[float]:
+    from finc_eval.metrics.mmd import mmd
+
+    return [mmd(x, y, SIGMA).value]
+
+
+def _inception_score(x: Array, _: Array) -> list[float]:
+    from finc_eval.metrics.inception_score import inception_score
+
+    found = inception_score(x, splits=min(10, len(x) // 2))
+    return [found.mean, found.std]
+
+
+def _precision_recall(x: Array, y: Array) -> list[float]:
+    from finc_eval.metrics.precision_recall import precision_recall
+
+    found = precision_recall(x, y, convention="kynkaanniemi")
+    return [found.precision, found.recall]
+
+
+def _prdc(x: Array, y: Array) -> list[float]:
+    from finc_eval.metrics.precision_recall import precision_recall
+
+    found = precision_recall(x, y, convention="prdc")
+    return [found.precision, found.recall, found.density, found.coverage]
+
+
+def _vendi(x: Array, _: Array) -> list[float]:
+    from finc_eval.metrics.vendi import vendi
+
+    return [vendi(x, order=order).value for order in ORDERS]
+
+
+def _gaussian_vendi(x: Array, _: Array) -> list[float]:
+    from finc_eval.metrics.vendi import gaussian_vendi
+
+    return [gaussian_vendi(x, SIGMA, order=order).value for order in ORDERS]
+
+
+def _ken(x: Array, y: Array) -> list[float]:
+    from finc_eval.baselines.novelty import novelty
+
+    return [novelty(x, y, sigma=SIGMA, form=form).score for form in ("cholesky", "eigen")]
+
+
+def _radii(x: Array, y: Array) -> list[float]:
+    from finc_eval.embeddings.neighbors import kth_distances
+
+    return [float(radius) for radius in kth_distances(y, min(3, len(y) - 1))]
+
+
+def _authpct(x: Array, y: Array) -> list[float]:
+    from finc_eval.metrics.authenticity import authpct
+
+    return [authpct(x, y).percent]
+
+
+TORCH_FIDELITY = Library("torch-fidelity", "torch_fidelity")
+PYTORCH_FID = Library("pytorch-fid", "pytorch_fid")
+CLEAN_FID = Library("clean-fid", "cleanfid")
+PRDC = Library("prdc", "prdc")
+VENDI_SCORE = Library("vendi-score", "vendi_score")
+SCIKIT_LEARN = Library("scikit-learn", "sklearn")
+
+# torch-fidelity takes the mean in the features' own type, off by 1e-7 in float32: it is given float64.
+TORCH_FIDELITY_FD = """
+import torch
+from torch_fidelity.metric_fid import fid_features_to_statistics, fid_statistics_to_metric
+def their(x, y):
+    statistics = [fid_features_to_statistics(torch.from_numpy(a)) for a in (x, y)]
+    return [fid_statistics_to_metric(*statistics, False)["frechet_inception_distance"]]
+"""
+TORCH_FIDELITY_KID = """
+import torch
+from torch_fidelity.metric_kid import kid_features_to_metric
+def their(x, y):
+    size, x, y = min(len(x), len(y), 100), torch.from_numpy(x), torch.from_numpy(y)
+    found = kid_features_to_metric(x, y, kid_subsets=20, kid_subset_size=size, rng_seed=7, verbose=False)
+    return [found["kernel_inception_distance_mean"], found["kernel_inception_distance_std"]]
+"""
+TORCH_FIDELITY_SCORE = """
+import torch
+from torch_fidelity.metric_isc import isc_features_to_metric
+def their(x, y):
+    found = isc_features_to_metric(torch.from_numpy(x), splits=min(10, len(x) // 2), rng_seed=2020)
+    return [found["inception_score_mean"], found["inception_score_std"]]
+"""
+TORCH_FIDELITY_PRECISION = """
+import torch
+from torch_fidelity.metric_prc import prc_features_to_metric
+def their(x, y):
+    found = prc_features_to_metric(torch.from_numpy(x), torch.from_numpy(y), prc_neighborhood=3, verbose=False)
+    return [found["precision"], found["recall"]]
+"""
+PYTORCH_FID_FD = """
+from pytorch_fid.fid_score import calculate_frechet_distance
+def their(x, y):
+    return [float(calculate_frechet_distance(*(m for a in (x, y) for m in (a.mean(0), np.cov(a, rowvar=False)))))]
+"""
+CLEAN_FID_FD = """
+from cleanfid.fid import frechet_distance
+def their(x, y):
+    return [float(frechet_distance(*(m for a in (x, y) for m in (a.mean(0), np.cov(a, rowvar=False)))))]
+"""
+CLEAN_FID_KID = """
+from cleanfid.fid import kernel_distance
+def their(x, y):
+    n = min(len(x), len(y))
+    return [float(kernel_distance(x[:n], y[:n], num_subsets=1, max_subset_size=n))]
+"""
+PRDC_ALL = """
+import contextlib, sys
+from prdc import compute_prdc
+def their(x, y):
+    with contextlib.redirect_stdout(sys.stderr):
+        found = compute_prdc(real_features=y, fake_features=x, nearest_k=5)
+    return [float(found[name]) for name in ("precision", "recall", "density", "coverage")]
+"""
+# Its score of embeddings leaves the order out (score_X passes q = 1 on), so theirs is that of the kernel matrix.
+VENDI_SCORE_COSINE = """
+from vendi_score.vendi import score_K
+def their(x, y):
+    u = x / np.linalg.norm(x, axis=1)[:, None]
+    return [float(score_K(u @ u.T, q=q)) for q in (1, 2, 3, "inf")]
+"""
+VENDI_SCORE_GAUSSIAN = f"""
+from vendi_score.vendi import score_K
+def their(x, y):
+    squared = np.square(x[:, None] - x).sum(2)
+    return [float(score_K(np.exp(-squared / (2 * {SIGMA}**2)), q=q)) for q in (1, 2, 3, "inf")]
+"""
+UNBIASED = """
+def unbiased(xx, yy, xy):
+    own = [(k.sum() - np.trace(k)) / (len(k) * (len(k) - 1)) for k in (xx, yy)]
+    return [float(sum(own) - 2 * xy.mean())]
+"""
+SCIKIT_LEARN_KID = f"""
+from sklearn.metrics.pairwise import polynomial_kernel
+{UNBIASED}
+def their(x, y):
+    n = min(len(x), len(y))
+    x, y = x[:n], y[:n]
+    return unbiased(*(polynomial_kernel(a, b, degree=3, coef0=1) for a, b in ((x, x), (y, y), (x, y))))
+"""
+SCIKIT_LEARN_MMD = f"""
+from sklearn.metrics.pairwise import rbf_kernel
+{UNBIASED}
+def their(x, y):
+    return unbiased(*(rbf_kernel(a, b, gamma=1 / (2 * {SIGMA}**2)) for a, b in ((x, x), (y, y), (x, y))))
+"""
+# By the definition: the eigenvalues of the operator C_X - C_Y are those of diag(w) K.
+SCIKIT_LEARN_KEN = f"""
+from sklearn.metrics.pairwise import rbf_kernel
+def their(x, y):
+    both = np.concatenate([x, y])
+    weights = np.concatenate([np.full(len(x), 1 / len(x)), np.full(len(y), -1 / len(y))])
+    values = np.linalg.eigvals(weights[:, None] * rbf_kernel(both, gamma=1 / (2 * {SIGMA}**2))).real
+    values = values[values > 1e-12]
+    return 2 * [float((values * np.log(values.sum() / values)).sum())]
+"""
+SCIKIT_LEARN_RADII = """
+from sklearn.neighbors import NearestNeighbors
+def their(x, y):
+    k = min(3, len(y) - 1)
+    return NearestNeighbors(n_neighbors=k, algorithm="kd_tree").fit(y).kneighbors()[0][:, -1].tolist()
+"""
+SCIKIT_LEARN_AUTHPCT = """
+from sklearn.neighbors import NearestNeighbors
+def their(x, y):
+    tree = NearestNeighbors(n_neighbors=1, algorithm="kd_tree").fit(y)
+    (distances, nearest), (spacings, _) = tree.kneighbors(x), tree.kneighbors()
+    return [100 * float((distances[:, 0] > spacings[nearest[:, 0], 0]).mean())]
+"""
+
+PREPROCESSING = (
+    "of the same embeddings; FIDs of images differ by the resize, which torchmetrics antialiases from 1.8 on, "
+    "clean-fid always, torch-fidelity and pytorch-fid never"
+)
+CONVENTIONS = "precision and recall have two conventions: k = 3 and balls with their surface, k = 5 and without"
+
+CHECKS = (
+    Check("fd", TORCH_FIDELITY, TORCH_FIDELITY_FD, _fd, note=PREPROCESSING),
+    Check(
+        "kid", TORCH_FIDELITY, TORCH_FIDELITY_KID, _kid_of_subsets, note="in float32 it is off by 1e-7 of the kernel"
+    ),
+    Check("inception_score", TORCH_FIDELITY, TORCH_FIDELITY_SCORE, _inception_score),
+    Check("precision_recall", TORCH_FIDELITY, TORCH_FIDELITY_PRECISION, _precision_recall, fewest=4, note=CONVENTIONS),
+    Check("fd", PYTORCH_FID, PYTORCH_FID_FD, _fd, note=PREPROCESSING),
+    Check("fd", CLEAN_FID, CLEAN_FID_FD, _fd, note=PREPROCESSING),
+    Check("kid", CLEAN_FID, CLEAN_FID_KID, _kid_of_all, fewest=3, note="its subsets are not seeded: of all pairs here"),
+    Check("prdc", PRDC, PRDC_ALL, _prdc, fewest=6, note=CONVENTIONS),
+    Check(
+        "vendi", VENDI_SCORE, VENDI_SCORE_COSINE, _vendi, note="its score_X takes any order for 1: of the kernel here"
+    ),
+    Check("gaussian_vendi", VENDI_SCORE, VENDI_SCORE_GAUSSIAN, _gaussian_vendi),
+    Check("kid", SCIKIT_LEARN, SCIKIT_LEARN_KID, _kid_of_all, fewest=3),
+    Check("mmd", SCIKIT_LEARN, SCIKIT_LEARN_MMD, _mmd, fewest=3),
+    Check("ken", SCIKIT_LEARN, SCIKIT_LEARN_KEN, _ken),
+    Check("radii", SCIKIT_LEARN, SCIKIT_LEARN_RADII, _radii),
+    Check("authpct", SCIKIT_LEARN, SCIKIT_LEARN_AUTHPCT, _authpct, note="the code of FLD takes 50 off it"),
+)
+"""Everything that is compared, by library."""

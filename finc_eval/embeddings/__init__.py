@@ -1,0 +1,1 @@
+"""Vectors of a set: arrays and caches, how they are extracted, and exact nearest neighbors."""

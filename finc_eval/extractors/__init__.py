@@ -1,0 +1,1 @@
+"""From samples to vectors: cards, weights, preprocessing and networks."""

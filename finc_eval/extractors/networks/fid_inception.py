@@ -1,0 +1,99 @@
+"""The Inception-v3 of the Fréchet inception distance, as TensorFlow's graph of 2015-12-05 computes it.
+
+torchvision's blocks with the three differences of that graph: average pools do not count their padding, the last block
+pools by maximum, and there are 1008 classes. The tensors have the names of pytorch-fid's and torch-fidelity's files,
+which are torchvision's. Equal to torch-fidelity's FeatureExtractorInceptionV3, whose resize is a card's "tensorflow1".
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn.functional import avg_pool2d, max_pool2d
+from torchvision.models import inception
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.card import Card
+
+# sFID (Nash et al., 2021) looks at the first channels of this block's first branch, 17 x 17 x 7 = 2023 numbers.
+SPATIAL_CHANNELS = 7
+
+
+def _pooled(images: torch.Tensor) -> torch.Tensor:
+    return avg_pool2d(images, kernel_size=3, stride=1, padding=1, count_include_pad=False)
+
+
+class _BlockA(inception.InceptionA):  # type: ignore[misc]
+    def _forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        small = self.branch5x5_2(self.branch5x5_1(x))
+        double = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
+        return [self.branch1x1(x), small, double, self.branch_pool(_pooled(x))]
+
+
+class _BlockC(inception.InceptionC):  # type: ignore[misc]
+    def _forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        single = self.branch7x7_3(self.branch7x7_2(self.branch7x7_1(x)))
+        double = self.branch7x7dbl_3(self.branch7x7dbl_2(self.branch7x7dbl_1(x)))
+        double = self.branch7x7dbl_5(self.branch7x7dbl_4(double))
+        return [self.branch1x1(x), single, double, self.branch_pool(_pooled(x))]
+
+
+class _BlockE(inception.InceptionE):  # type: ignore[misc]
+    def _pool(self, x: torch.Tensor) -> torch.Tensor:
+        return _pooled(x)
+
+    def _forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        single = self.branch3x3_1(x)
+        single = [self.branch3x3_2a(single), self.branch3x3_2b(single)]
+        double = self.branch3x3dbl_2(self.branch3x3dbl_1(x))
+        double = [self.branch3x3dbl_3a(double), self.branch3x3dbl_3b(double)]
+        return [self.branch1x1(x), torch.cat(single, 1), torch.cat(double, 1), self.branch_pool(self._pool(x))]
+
+
+class _LastBlockE(_BlockE):
+    def _pool(self, x: torch.Tensor) -> torch.Tensor:
+        return max_pool2d(x, kernel_size=3, stride=1, padding=1)
+
+
+class FidInception(inception.Inception3):  # type: ignore[misc]
+    """(n, 3, 299, 299), (pixel - 128) / 128 -> by name, (n, d) each.
+
+    "features": 2048, pooled; "logits_unbiased": 1008 logits without their bias, which the inception score takes;
+    "logits": with it; "spatial": 2023 numbers for sFID, in row, column, channel order.
+    """
+
+    def __init__(self) -> None:
+        blocks = [inception.BasicConv2d, _BlockA, inception.InceptionB, _BlockC, inception.InceptionD, _BlockE]
+        # The seventh makes the auxiliary classifier, which is not made.
+        super().__init__(1008, aux_logits=False, init_weights=False, inception_blocks=[*blocks, inception.InceptionAux])
+        self.Mixed_7c = _LastBlockE(2048)
+
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The outputs of a batch."""
+        x = self.Conv2d_2b_3x3(self.Conv2d_2a_3x3(self.Conv2d_1a_3x3(images)))
+        x = self.Conv2d_4a_3x3(self.Conv2d_3b_1x1(self.maxpool1(x)))
+        x = self.Mixed_5d(self.Mixed_5c(self.Mixed_5b(self.maxpool2(x))))
+        x = self.Mixed_6c(self.Mixed_6b(self.Mixed_6a(x)))
+        # Named mixed_6/conv in the graph: its blocks count from "mixed", ours from 5b.
+        spatial = self.Mixed_6d.branch1x1(x)[:, :SPATIAL_CHANNELS]
+        x = self.Mixed_6e(self.Mixed_6d(x))
+        x = self.Mixed_7c(self.Mixed_7b(self.Mixed_7a(x)))
+        features = self.avgpool(x).flatten(1)
+        unbiased = features @ self.fc.weight.T
+        return {
+            "features": features,
+            "logits_unbiased": unbiased,
+            "logits": unbiased + self.fc.bias,
+            "spatial": spatial.permute(0, 2, 3, 1).flatten(1),
+        }
+
+
+def create(card: Card) -> torch.nn.Module:
+    """The network with random weights.
+
+    Raises:
+        FincEvalError: the card gives a model or options, of which there are none.
+    """
+    if card.loader.model or card.loader.options:
+        raise FincEvalError(f"card {card.name}: the loader fid-inception has one network and no options: remove them")
+    network: torch.nn.Module = FidInception()
+    return network

@@ -1,0 +1,164 @@
+"""I3D, the network of the Fréchet video distance: Inception-v1 with its filters inflated to three dimensions.
+
+Carreira and Zisserman, Quo Vadis, Action Recognition?, arXiv:1705.07750, figure 3; RGB stream.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.card import Card
+
+Triple = tuple[int, int, int]
+
+# Channels of an inception block: the 1x1x1 branch; reduction and 3x3x3 of two more; the branch behind the pooling.
+INCEPTION = {
+    "mixed_3b": (64, 96, 128, 16, 32, 32),
+    "mixed_3c": (128, 128, 192, 32, 96, 64),
+    "mixed_4b": (192, 96, 208, 16, 48, 64),
+    "mixed_4c": (160, 112, 224, 24, 64, 64),
+    "mixed_4d": (128, 128, 256, 24, 64, 64),
+    "mixed_4e": (112, 144, 288, 32, 64, 64),
+    "mixed_4f": (256, 160, 320, 32, 128, 128),
+    "mixed_5b": (256, 160, 320, 32, 128, 128),
+    "mixed_5c": (384, 192, 384, 48, 128, 128),
+}
+WIDTH = 1024
+CLASSES = 400
+POOLED = (2, 7, 7)
+SMALLEST = (9, 193, 193)
+"""Of these, in frames and pixels, five halvings of the sides and three of the time leave just `POOLED`."""
+
+
+class I3D(nn.Module):
+    """Clips (n, 3, frames, height, width) in [-1, 1] -> "features" (n, 1024) and "logits" (n, 400).
+
+    The features are averaged over windows of 2x7x7 and over time; the logits, before the softmax, are an affine
+    function of them: averaging the logits over time, as DeepMind's code does, is the same. Clips larger than 224x224
+    are averaged over space too.
+
+    Args:
+        epsilon: added to the variance by batch normalisation: 1e-3 in DeepMind's own code; some ports take 1e-5.
+    """
+
+    def __init__(self, epsilon: float = 1e-3) -> None:
+        super().__init__()
+        self.trunk = _trunk(epsilon)
+        self.logits = nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The outputs of a batch.
+
+        Raises:
+            FincEvalError: the clips are too short or too small.
+        """
+        size = tuple(clips.shape[2:])
+        if any(side < least for side, least in zip(size, SMALLEST, strict=True)):
+            frames, height, width = size
+            raise FincEvalError(
+                f"I3D needs clips of at least {SMALLEST[0]} frames of {SMALLEST[1]}x{SMALLEST[2]} pixels, got {frames} "
+                f"frames of {height}x{width}: set clip.frames and preprocessing.size of the card to 16 and [224, 224]"
+            )
+        features = functional.avg_pool3d(self.trunk(clips), POOLED, stride=1).mean((2, 3, 4))
+        return {"features": features, "logits": self.logits(features)}
+
+
+class Unit(nn.Module):
+    """Convolution, batch normalisation and ReLU."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, epsilon: float, stride: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Conv3d(inputs, outputs, kernel, stride, bias=False)
+        self.norm = nn.BatchNorm3d(outputs, epsilon)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(n, inputs, frames, height, width) -> (n, outputs, …), each side divided by the stride and rounded up."""
+        x, padding = _same(x, self.conv.weight.shape[2:], self.conv.stride)
+        x = functional.conv3d(x, self.conv.weight, stride=self.conv.stride, padding=padding)
+        return functional.relu(self.norm(x), inplace=True)
+
+
+class Pool(nn.Module):
+    """Maxima."""
+
+    def __init__(self, kernel: Triple, stride: Triple) -> None:
+        super().__init__()
+        self.kernel, self.stride = kernel, stride
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Each side is divided by the stride and rounded up."""
+        # Zeros at the borders change no maximum, as a ReLU always precedes.
+        x, padding = _same(x, self.kernel, self.stride)
+        return functional.max_pool3d(x, self.kernel, self.stride, padding)
+
+
+class Inception(nn.Module):
+    """Four branches side by side; their outputs are stacked."""
+
+    def __init__(self, inputs: int, channels: tuple[int, ...], epsilon: float) -> None:
+        super().__init__()
+        point, reduced_a, wide_a, reduced_b, wide_b, pooled = channels
+        self.branches = nn.ModuleList(
+            [
+                Unit(inputs, point, 1, epsilon),
+                nn.Sequential(Unit(inputs, reduced_a, 1, epsilon), Unit(reduced_a, wide_a, 3, epsilon)),
+                nn.Sequential(Unit(inputs, reduced_b, 1, epsilon), Unit(reduced_b, wide_b, 3, epsilon)),
+                nn.Sequential(Pool((3, 3, 3), (1, 1, 1)), Unit(inputs, pooled, 1, epsilon)),
+            ]
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(n, inputs, …) -> (n, sum of the branches' outputs, …)."""
+        return torch.cat([branch(x) for branch in self.branches], dim=1)
+
+
+def create(card: Card) -> I3D:
+    """The card's network with random weights.
+
+    Raises:
+        FincEvalError: the card has options other than `epsilon`.
+    """
+    options = dict(card.loader.options)
+    epsilon = options.pop("epsilon", 1e-3)
+    if options or not isinstance(epsilon, float) or card.loader.model:
+        raise FincEvalError(
+            f"card {card.name}: the loader i3d has no model names and one option, epsilon, a number, "
+            f"got {card.loader.model!r} and {card.loader.options}: correct the table [loader]"
+        )
+    return I3D(epsilon)
+
+
+def _trunk(epsilon: float) -> nn.Sequential:
+    trunk = nn.Sequential()
+    trunk.add_module("conv_1a", Unit(3, 64, 7, epsilon, stride=2))
+    trunk.add_module("pool_2a", Pool((1, 3, 3), (1, 2, 2)))
+    trunk.add_module("conv_2b", Unit(64, 64, 1, epsilon))
+    trunk.add_module("conv_2c", Unit(64, 192, 3, epsilon))
+    trunk.add_module("pool_3a", Pool((1, 3, 3), (1, 2, 2)))
+    pools = {"mixed_3c": ("pool_4a", 3), "mixed_4f": ("pool_5a", 2)}
+    width = 192
+    for name, channels in INCEPTION.items():
+        trunk.add_module(name, Inception(width, channels, epsilon))
+        width = channels[0] + channels[2] + channels[4] + channels[5]
+        if name in pools:
+            pool, kernel = pools[name]
+            trunk.add_module(pool, Pool((kernel, kernel, kernel), (2, 2, 2)))
+    return trunk
+
+
+def _same(x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...]) -> tuple[torch.Tensor, list[int]]:
+    """TensorFlow's "SAME": zeros on both sides, one more behind than before where they are odd in number.
+
+    Returns:
+        `x` with those odd zeros, and the padding on either side that is left for the operation itself.
+    """
+    needed = [
+        max((-(-size // step) - 1) * step + width - size, 0)
+        for size, width, step in zip(x.shape[2:], kernel, stride, strict=True)
+    ]
+    if any(zeros % 2 for zeros in needed):
+        x = functional.pad(x, [side for zeros in reversed(needed) for side in (0, zeros % 2)])
+    return x, [zeros // 2 for zeros in needed]

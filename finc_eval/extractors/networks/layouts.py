@@ -1,0 +1,84 @@
+"""Other people's names for the same tensors, by the `weights.layout` of a card."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.networks.i3d_names import i3d
+
+Tensors = dict[str, torch.Tensor]
+
+
+def in_order(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """The network's tensors in the network's order, whatever they are called."""
+    own = network.state_dict()
+    if len(own) != len(tensors):
+        raise FincEvalError(
+            f'the file has {len(tensors)} tensors and the network {len(own)}: the layout "in-order" needs as many'
+        )
+    return dict(zip(own, tensors.values(), strict=True))
+
+
+def timm(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """As timm reads the files of its own hub: OpenCLIP and other names understood, positions resampled to the size.
+
+    timm resamples positions with antialiasing (`timm.layers.resample_abs_pos_embed`).
+    """
+    convert: Callable[[Tensors, torch.nn.Module], Tensors] | None = getattr(
+        sys.modules[type(network).__module__], "checkpoint_filter_fn", None
+    )
+    return convert(tensors, network) if convert else tensors
+
+
+def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """DINOv2 as Facebook Research publishes it, for timm's vision transformer of the same shape.
+
+    The mask token serves training only. Positions are resampled to the network's grid as Facebook's own forward does it
+    (`interpolate_pos_encoding`: bicubic, no antialiasing, the scale computed from the grid plus 0.1), because that is
+    what every published DINOv2 feature went through; timm's resampling gives other numbers at any size but 518.
+    """
+    renamed = {"mlp.w12.": "mlp.fc1.", "mlp.w3.": "mlp.fc2."}
+    result = {}
+    for name, tensor in tensors.items():
+        if name == "mask_token":
+            continue
+        for theirs, ours in renamed.items():
+            name = name.replace(theirs, ours)
+        result[name] = tensor
+    height, width = network.patch_embed.grid_size  # type: ignore[union-attr, misc]
+    if "pos_embed" in result:
+        result["pos_embed"] = _resampled(result["pos_embed"].float(), int(height), int(width))
+    return result
+
+
+def swav(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """SwAV's ResNet, saved from a parallel run, without the projection and the prototypes it was trained with."""
+    names = {name: name.removeprefix("module.") for name in tensors}
+    heads = ("projection_head.", "prototypes.")
+    return {name: tensors[theirs] for theirs, name in names.items() if not name.startswith(heads)}
+
+
+LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
+    "in-order": in_order,
+    "timm": timm,
+    "facebook-dinov2": facebook_dinov2,
+    "swav": swav,
+    "i3d": i3d,
+}
+
+
+def _resampled(positions: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """Bring positions, (1, 1 + side², d) with the class token's first, to a grid of (height, width)."""
+    of_class, of_patches = positions[:, :1], positions[:, 1:]
+    side = round(of_patches.shape[1] ** 0.5)
+    if (height, width) == (side, side):
+        return positions
+    grid = of_patches.reshape(1, side, side, -1).permute(0, 3, 1, 2)
+    scale = [(height + 0.1) / side, (width + 0.1) / side]
+    grid = functional.interpolate(grid, scale_factor=scale, mode="bicubic", antialias=False)
+    return torch.cat([of_class, grid.permute(0, 2, 3, 1).flatten(1, 2)], dim=1)

@@ -1,0 +1,97 @@
+"""A card for any network that timm has trained weights of, from timm's own configuration of it."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+import timm
+import torch
+
+from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.extractors.card import Card, Loader, Output, Preprocessing, Weights
+from finc_eval.extractors.networks.timm_models import Outputs
+
+GEOMETRIES: dict[str, Literal["crop", "squash"]] = {"center": "crop", "squash": "squash"}
+INTERPOLATIONS = ("bicubic", "bilinear", "lanczos")
+
+
+def timm_card(name: str) -> Card:
+    """Return the card of timm's network `name`, such as "resnet18.a1_in1k"; without a tag, its default weights.
+
+    Size, crop, filter, mean and deviation are those that timm evaluates it with; the embedding is what its last layer
+    sees. timm publishes no digests: the first file that is seen is the one that is trusted.
+
+    Raises:
+        FincEvalError: timm has no such network, no weights of it, or uses it in a way that a card cannot say.
+    """
+    known = timm.list_models(pretrained=True)
+    try:
+        config = timm.get_pretrained_cfg(name)
+    except RuntimeError:  # the network is known, the tag is not
+        config = None
+    if config is None or not (config.hf_hub_id or config.url):
+        raise FincEvalError(
+            f'timm {timm.__version__} has no trained weights of "{name}"{did_you_mean(name, known)}: '
+            f"choose one of its {len(known)} (timm.list_models(pretrained=True))"
+        )
+    full = f"{config.architecture}.{config.tag}" if config.tag else str(config.architecture)
+    dimensions = _dimensions(full, config)
+    extra = {"logits": Output("logits", "none", dimensions["logits"])} if "logits" in dimensions else {}
+    return Card(
+        name=f"timm:{full}",
+        description=f"{full} of timm, used as timm's configuration says.",
+        citation="Wightman: PyTorch Image Models, https://github.com/huggingface/pytorch-image-models.",
+        traps=("Made from timm's configuration, not checked by hand; its weights are trusted on their first use.",),
+        loader=Loader("timm", full),
+        preprocessing=_preprocessing(full, config),
+        output=Output("features", "the network's own", dimensions["features"]),
+        weights=_weights(full, config),
+        extra=extra,
+    )
+
+
+def _dimensions(name: str, config: Any) -> dict[str, int]:
+    """Return how many numbers each output of the network has; neither weights nor memory are needed for that."""
+    try:
+        with torch.device("meta"), torch.inference_mode():
+            network = Outputs(timm.create_model(name, pretrained=False)).eval()
+            outputs = network(torch.empty(1, *config.input_size))
+    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+        raise FincEvalError(
+            f"timm's {name} does not give one row of features for each image ({error}): choose another network"
+        ) from error
+    return {layer: rows[0].numel() for layer, rows in outputs.items()}
+
+
+def _preprocessing(name: str, config: Any) -> Preprocessing:
+    channels, height, width = config.input_size
+    for what, value, possible in (
+        ("channels", channels, (3,)),
+        ("crop_mode", config.crop_mode, tuple(GEOMETRIES)),
+        ("interpolation", config.interpolation, INTERPOLATIONS),
+    ):
+        if value not in possible:
+            raise FincEvalError(
+                f"timm uses {name} with {what} {value!r}, which a card cannot say: write a card of your own for it"
+            )
+    return Preprocessing(
+        size=(height, width),
+        geometry=GEOMETRIES[config.crop_mode],
+        method="pil",
+        interpolation=config.interpolation,
+        antialias=True,
+        rounding="uint8",
+        range=(0.0, 1.0),
+        mean=tuple(config.mean),
+        std=tuple(config.std),
+        crop_fraction=float(config.crop_pct),
+    )
+
+
+def _weights(name: str, config: Any) -> Weights:
+    if config.hf_hub_id:
+        file, url = f"{name}.safetensors", f"https://huggingface.co/{config.hf_hub_id}/resolve/main/model.safetensors"
+    else:
+        file, url = PurePosixPath(config.url).name, config.url
+    return Weights(file, config.license or "not stated by timm", urls=(url,), layout="timm")

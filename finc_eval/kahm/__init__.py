@@ -1,0 +1,1 @@
+"""Kernel affine hull machines: classifier, membership score, fabricated data, federated classification."""

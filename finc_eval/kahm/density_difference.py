@@ -1,0 +1,196 @@
+"""Least-squares density difference: ∫ (p − q)² estimated without estimating p or q (Sugiyama et al. 2013).
+
+The difference of the densities is fitted by Gaussians, f(x) = Σ_c θ_c exp(−‖x − c‖²/(2s²)), whose least-squares fit
+needs only their means over both samples, in closed form (Neural Computation 25(10), arXiv 1207.0099).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import pi, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finc_eval.core.errors import FincEvalError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+CENTRES = 300
+FOLDS = 5
+WIDTHS = (0.25, 0.5, 0.75, 1.0, 1.2, 1.5, 2.0, 2.2, 2.5, 3.0, 5.0)
+PENALTIES = tuple(float(value) for value in np.logspace(-3, 1, 9))
+"""Of the paper: centres at most, folds of cross-validation, and the grids of s and λ, made for data of deviation 1."""
+
+MASK_ENTRIES = 1 << 22
+"""Numbers held at a time that say which point is whose."""
+
+
+@dataclass(frozen=True)
+class DensityDifference:
+    """An estimate of ∫ (p − q)².
+
+    Attributes:
+        value: in units of 1/x^d: it is a squared L2 distance, not a distance. An estimate may be negative.
+        standardised: the same with the data divided by the pooled deviation of each coordinate: without a unit.
+        deviation: the product of these deviations, standardised = value · deviation.
+        width, penalty: s, in pooled deviations unless estimated on the data as they are, and λ.
+        null: the standardised value after permutations of which point is whose, shape (permutations,).
+            Each chooses its own s and λ: with those of the value kept, equal densities were rejected at a level of
+            5 % in 14 of 100 cases.
+        p_value: of the value: (1 + permutations that are at least as large) / (1 + permutations); None without any.
+    """
+
+    value: float
+    standardised: float
+    deviation: float
+    width: float
+    penalty: float
+    null: tuple[float, ...]
+    p_value: float | None
+
+    def threshold(self, level: float = 0.95) -> float:
+        """The standardised value that samples of one distribution stay below with this probability.
+
+        Raises:
+            FincEvalError: no permutations were made.
+        """
+        if not self.null:
+            raise FincEvalError("a threshold comes from permutations: ask for some, such as permutations=199")
+        return float(np.quantile(self.null, level, method="higher"))
+
+
+def density_difference(
+    a: ArrayLike, b: ArrayLike, *, standardize: bool = True, permutations: int = 0, seed: int = 0
+) -> DensityDifference:
+    """Estimate ∫ (p − q)² from samples of p and q.
+
+    Args:
+        a: samples of p, shape (m,) or (m, d).
+        b: samples of q, shape (n,) or (n, d); m and n may be as unlike as they like.
+        standardize: choose s in units of the pooled deviation, so that the estimate follows the unit of the data. The
+            paper's grid is absolute, and good only for data of deviation about 1: that is what False gives.
+        permutations: for the p-value and the null; 199 is enough for a level of 5 %.
+        seed: of centres, folds and permutations.
+
+    Raises:
+        FincEvalError: fewer than two points of one, unlike dimensions, a value that is not finite, or points that are
+            all equal in a coordinate.
+    """
+    x, y = _points(a, "a"), _points(b, "b")
+    if x.shape[1] != y.shape[1]:
+        raise FincEvalError(f"samples of one dimension are needed, got {x.shape[1]} and {y.shape[1]}")
+    pooled = np.concatenate([x, y])
+    deviations = pooled.std(0)
+    if not (deviations > 1e-12 * np.abs(pooled).max(0)).all():
+        raise FincEvalError("all points are equal in one coordinate: they have no density to compare")
+    deviation = float(deviations.prod())
+    if standardize:
+        pooled = (pooled - pooled.mean(0)) / deviations
+    rng = np.random.default_rng(seed)
+    centres = pooled[rng.choice(len(pooled), min(CENTRES, len(pooled)), replace=False)]
+    orders = [np.arange(len(pooled)), *(rng.permutation(len(pooled)) for _ in range(permutations))]
+    parts = np.stack([_parts(order, len(x), rng) for order in orders])
+    estimates, widths, penalties = _estimates(pooled, parts, centres)
+    found, null = float(estimates[0]), estimates[1:]
+    if not standardize:
+        found, null = found * deviation, null * deviation
+    return DensityDifference(
+        value=found / deviation,
+        standardised=found,
+        deviation=deviation,
+        width=float(widths[0]),
+        penalty=float(penalties[0]),
+        null=tuple(float(value) for value in null),
+        p_value=float((1 + (null >= found).sum()) / (1 + permutations)) if permutations else None,
+    )
+
+
+def _parts(order: NDArray[np.int64], split: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Fold of each point, 0 to 4 of a's and 5 to 9 of b's; the first of `order` are a's.
+
+    Each side is folded by itself, so that every fold has points of both, however unlike their numbers are.
+    """
+    part = np.empty(len(order), np.int64)
+    for side, mine in enumerate((order[:split], order[split:])):
+        part[mine] = side * FOLDS + rng.permutation(np.arange(len(mine)) % FOLDS)
+    return part
+
+
+def _estimates(
+    pooled: NDArray[np.float64], parts: NDArray[np.int64], centres: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """2θᵀh − θᵀHθ with θ = (H + λI)⁻¹h, for each way to say which points are a's: (ways, points) → (ways,) and s, λ.
+
+    Each way has its own s and λ, those with the least Σ θᵀHθ − 2θᵀh_held over its folds.
+    """
+    ways = len(parts)
+    squared = _squared_distances(centres, centres)
+    sizes = np.stack([(parts == part).sum(1) for part in range(2 * FOLDS)], 1).reshape(ways, 2, FOLDS, 1)
+    least = np.full(ways, np.inf)
+    found, widths, penalties = np.zeros(ways), np.zeros(ways), np.zeros(ways)
+    for width in WIDTHS:
+        values, vectors = np.linalg.eigh(_gram(squared, width, pooled.shape[1]))
+        values = np.maximum(values, 0)
+        sums = _sums(pooled, parts, centres, width).reshape(ways, 2, FOLDS, -1) @ vectors
+        held = _difference(sums, np.maximum(sizes, 1))
+        kept = _difference(sums.sum(2, keepdims=True) - sums, np.maximum(sizes.sum(2, keepdims=True) - sizes, 1))
+        h = _difference(sums.sum(2), sizes.sum(2))
+        for penalty in PENALTIES:
+            theta = kept / (values + penalty)
+            score = (values * theta**2 - 2 * theta * held).sum((1, 2))
+            better = score < least
+            whole = h / (values + penalty)
+            estimate = (2 * whole * h - values * whole**2).sum(1)
+            least, found = np.where(better, score, least), np.where(better, estimate, found)
+            widths, penalties = np.where(better, width, widths), np.where(better, penalty, penalties)
+    return found, widths, penalties
+
+
+def _sums(
+    points: NDArray[np.float64], parts: NDArray[np.int64], centres: NDArray[np.float64], width: float
+) -> NDArray[np.float64]:
+    """Σ exp(−‖x − c‖²/(2s²)) over the points of each fold: (ways, points) → (ways, folds of both sides, centres)."""
+    ways, folds = len(parts), 2 * FOLDS
+    sums = np.zeros((ways * folds, len(centres)))
+    rows = max(MASK_ENTRIES // len(sums), 1)
+    for start in range(0, len(points), rows):
+        part = parts[:, start : start + rows]
+        basis = np.exp(-_squared_distances(points[start : start + rows], centres) / (2 * width**2))
+        mask = np.zeros((ways, folds, part.shape[1]))
+        np.put_along_axis(mask, part[:, None], 1.0, axis=1)
+        sums += mask.reshape(len(sums), -1) @ basis
+    return sums.reshape(ways, folds, -1)
+
+
+def _difference(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The means of a's less those of b's."""
+    means: NDArray[np.float64] = sums / sizes
+    difference: NDArray[np.float64] = means[:, 0] - means[:, 1]
+    return difference
+
+
+def _gram(squared: NDArray[np.float64], width: float, dim: int) -> NDArray[np.float64]:
+    """H, the integrals of products of two Gaussians: (√π s)^d exp(−‖c − c'‖²/(4s²))."""
+    gram: NDArray[np.float64] = (sqrt(pi) * width) ** dim * np.exp(-squared / (4 * width**2))
+    return gram
+
+
+def _squared_distances(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    if x.shape[1] == 1:
+        squared: NDArray[np.float64] = np.square(x - y.T)
+    else:
+        squared = np.maximum(np.square(x).sum(1)[:, None] + np.square(y).sum(1) - 2 * x @ y.T, 0)
+    return squared
+
+
+def _points(values: ArrayLike | Sequence[float], name: str) -> NDArray[np.float64]:
+    points = np.asarray(values, np.float64)
+    points = points[:, None] if points.ndim == 1 else points
+    if points.ndim != 2 or len(points) < 2 or not points.shape[1]:
+        raise FincEvalError(f"{name} must hold at least two points, shape (n,) or (n, d), got {np.shape(values)}")
+    if not np.isfinite(points).all():
+        raise FincEvalError(f"{name} holds values that are not finite (NaN or Inf): leave them out")
+    return points

@@ -1,0 +1,1 @@
+"""The audit: copies of training samples, membership attacks, and stated guarantees."""

@@ -1,0 +1,292 @@
+"""What an attack's scores of members and non-members say: rates with exact intervals, and a lower bound of ε.
+
+Scores are larger for samples that the attack takes for members. An alarm is a score above a threshold, so equal scores
+raise it together or not at all, and nothing is interpolated between them. Infinite scores are ranked like others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaincinv
+from scipy.stats import rankdata
+
+from finc_eval.core.errors import FincEvalError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+ENOUGH_FALSE = 10
+"""False alarms that an operating point must allow before its rate of them is known to about a third."""
+
+TINY = 1e-12
+
+
+class Curve(NamedTuple):
+    """The alarms at every threshold that makes a difference, strictest first: shapes (t,); the first raises none.
+
+    Attributes:
+        true: alarms about members.
+        false: alarms about non-members.
+    """
+
+    true: NDArray[np.int64]
+    false: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """The attack at the lowest threshold that keeps false alarms at or below a rate.
+
+    Attributes:
+        limit: that rate.
+        fpr: the rate reached, at most the limit; less where ties, or too few non-members, leave no threshold nearer.
+        tpr: share of members with an alarm.
+        interval: of the share, Clopper and Pearson's, for other members and the same threshold.
+        non_members: how many the threshold was found from.
+    """
+
+    limit: float
+    fpr: float
+    tpr: float
+    interval: tuple[float, float]
+    non_members: int
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the limit allows so many false alarms that it means something: 10 000 non-members for 0.1 %."""
+        return self.limit * self.non_members >= ENOUGH_FALSE
+
+
+@dataclass(frozen=True)
+class AttackStatistics:
+    """How well an attack tells members from non-members.
+
+    Attributes:
+        members, non_members: how many of each were attacked.
+        auc: probability that a member scores above a non-member, ties counted half; 0.5 is chance.
+        auc_interval: Newcombe's, at the level.
+        advantage: the largest difference of true and false positive rates over all thresholds, in [0, 1]. It is
+            a maximum, so it lies above 0 for scores that say nothing.
+        at_1_percent, at_01_percent: the attack at 1 % and at 0.1 % false positives.
+        epsilon_lower_bound: no (ε, δ)-guarantee below it agrees with the scores, at the level; 0 if they exclude none.
+        delta: that δ.
+        level: of intervals and bound.
+    """
+
+    members: int
+    non_members: int
+    auc: float
+    auc_interval: tuple[float, float]
+    advantage: float
+    at_1_percent: OperatingPoint
+    at_01_percent: OperatingPoint
+    epsilon_lower_bound: float
+    delta: float
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The statistics as plain JSON types."""
+        return {
+            "members": self.members,
+            "non_members": self.non_members,
+            "auc": self.auc,
+            "auc_interval": list(self.auc_interval),
+            "advantage": self.advantage,
+            "at_1_percent": _point_dict(self.at_1_percent),
+            "at_01_percent": _point_dict(self.at_01_percent),
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "delta": self.delta,
+            "level": self.level,
+        }
+
+
+def attack_statistics(
+    members: ArrayLike, non_members: ArrayLike, *, delta: float = 0.0, level: float = 0.95
+) -> AttackStatistics:
+    """All statistics of an attack.
+
+    Args:
+        members: scores of samples that were used, shape (m,); larger means "a member".
+        non_members: those of fresh samples of the same distribution, shape (n,).
+        delta: δ of the guarantee that the bound of ε is for.
+        level: of intervals and bound, in (0, 1).
+
+    Raises:
+        FincEvalError: no scores, a NaN among them, or a level or δ out of range.
+    """
+    x, y = _scores(members, "members"), _scores(non_members, "non-members")
+    value = auc(x, y)
+    return AttackStatistics(
+        members=len(x),
+        non_members=len(y),
+        auc=value,
+        auc_interval=auc_interval(value, len(x), len(y), level),
+        advantage=advantage(x, y),
+        at_1_percent=operating_point(x, y, 0.01, level),
+        at_01_percent=operating_point(x, y, 0.001, level),
+        epsilon_lower_bound=epsilon_lower_bound(x, y, delta=delta, level=level),
+        delta=delta,
+        level=level,
+    )
+
+
+def curve(members: ArrayLike, non_members: ArrayLike) -> Curve:
+    """True and false alarms at every threshold; equal scores are one step.
+
+    Raises:
+        FincEvalError: no scores, or a NaN among them.
+    """
+    x, y = _scores(members, "members"), _scores(non_members, "non-members")
+    scores = np.concatenate([x, y])
+    order = np.argsort(-scores, kind="stable")
+    member = order < len(x)
+    last = np.append(scores[order][1:] != scores[order][:-1], True)  # of equal scores
+    true = np.cumsum(member)[last]
+    false = np.cumsum(~member)[last]
+    return Curve(np.insert(true, 0, 0), np.insert(false, 0, 0))
+
+
+def auc(members: ArrayLike, non_members: ArrayLike) -> float:
+    """The probability that a member scores above a non-member, ties counted half (Mann and Whitney)."""
+    x, y = _scores(members, "members"), _scores(non_members, "non-members")
+    ranks = rankdata(np.concatenate([x, y]))[: len(x)]
+    return float((ranks.sum() - len(x) * (len(x) + 1) / 2) / len(x) / len(y))
+
+
+def auc_interval(value: float, members: int, non_members: int, level: float = 0.95) -> tuple[float, float]:
+    """Newcombe's interval of an AUC (2006, method 5): the θ from which the value is at most z standard errors away.
+
+    The error is Hanley and McNeil's at θ, not at the value: it is exact where nothing is told (θ = ½), and the interval
+    does not shrink to a point at an AUC of 1.
+    """
+    _check_level(level)
+    z, half = NormalDist().inv_cdf((1 + level) / 2), (members + non_members) / 2
+
+    def error(theta: float) -> float:
+        spread = 2 * half - 1 - (3 * half - 3) / ((2 - theta) * (1 + theta))
+        return sqrt(theta * (1 - theta) * spread / (members * non_members))
+
+    # The ends 0 and 1 solve the equation too, wherever the value is one of them: they are left out.
+    low = 0.0 if value <= 0 else brentq(lambda theta: value - theta - z * error(theta), 0, min(value, 1 - TINY))
+    high = 1.0 if value >= 1 else brentq(lambda theta: theta - value - z * error(theta), max(value, TINY), 1)
+    return float(low), float(high)
+
+
+def advantage(members: ArrayLike, non_members: ArrayLike) -> float:
+    """The largest difference of true and false positive rates (balanced accuracy is ½ + ½ of it)."""
+    true, false = curve(members, non_members)
+    return float((true / true[-1] - false / false[-1]).max())
+
+
+def operating_point(members: ArrayLike, non_members: ArrayLike, limit: float, level: float = 0.95) -> OperatingPoint:
+    """The true positive rate where at most a share `limit` of non-members raises an alarm.
+
+    Raises:
+        FincEvalError: the limit or level is not in (0, 1).
+    """
+    if not 0 < limit < 1:
+        raise FincEvalError(f"the limit of false positives must lie between 0 and 1, got {limit}")
+    true, false = curve(members, non_members)
+    allowed = limit * int(false[-1]) * (1 + 1e-12)  # 0.01 × 700 is below 7 in floating point
+    place = int(np.flatnonzero(false <= allowed)[-1])
+    return OperatingPoint(
+        limit=limit,
+        fpr=float(false[place] / false[-1]),
+        tpr=float(true[place] / true[-1]),
+        interval=clopper_pearson(int(true[place]), int(true[-1]), level),
+        non_members=int(false[-1]),
+    )
+
+
+def clopper_pearson(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
+    """The exact interval of a probability, of which `successes` of `trials` were seen (Clopper and Pearson 1934)."""
+    _check_level(level)
+    if not 0 <= successes <= trials or trials < 1:
+        raise FincEvalError(f"successes must lie between 0 and the number of trials, got {successes} of {trials}")
+    tail = (1 - level) / 2
+    return _at_least(successes, trials, tail), _at_most(successes, trials, tail)
+
+
+def epsilon_lower_bound(
+    members: ArrayLike, non_members: ArrayLike, *, delta: float = 0.0, level: float = 0.95
+) -> float:
+    """The ε that a guarantee of (ε, δ) must exceed, at the level: log((TPR − δ)/FPR) at its most, rates at their worst.
+
+    A guarantee bounds alarms about members by those about non-members, TPR ≤ e^ε FPR + δ, and the other way round.
+    Thresholds are the 1st, 2nd, 4th, 8th … largest score of one side, fixed before the scores were seen: the share of
+    that side beyond its k-th largest score is at most Beta(k, n − k + 1) distributed, and the count of the other side
+    is binomial. Every bound is taken at (1 − level) over their number, so that all hold at once.
+
+    Args:
+        members: scores of members, shape (m,).
+        non_members: scores of non-members, shape (n,).
+        delta: δ in [0, 1).
+        level: of the bound.
+
+    Returns:
+        At least 0.
+
+    Raises:
+        FincEvalError: δ or the level is out of range.
+    """
+    _check_level(level)
+    if not 0 <= delta < 1:
+        raise FincEvalError(f"delta must lie in [0, 1), got {delta}")
+    x, y = _scores(members, "members"), _scores(non_members, "non-members")
+    # The four cases: more members than non-members above a threshold or below it, and the reverse.
+    cases = [(x, y), (-x, -y), (y, x), (-y, -x)]
+    places = [(more, less, k) for more, less in cases for k in _powers(len(less))]
+    tail = (1 - level) / (2 * len(places))
+    best = 0.0
+    for more, less, k in places:
+        threshold = -np.partition(-less, k - 1)[k - 1]
+        likely = _at_least(int((more > threshold).sum()), len(more), tail) - delta
+        rare = _at_most(k - 1, len(less), tail)
+        if likely > 0:
+            best = max(best, log(likely / rare))
+    return best
+
+
+def _powers(n: int) -> list[int]:
+    """1, 2, 4, … up to n/2, or 1."""
+    return [2**power for power in range(max((n // 2).bit_length(), 1))]
+
+
+def _at_least(successes: int, trials: int, tail: float) -> float:
+    return 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
+
+
+def _at_most(successes: int, trials: int, tail: float) -> float:
+    return 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
+
+
+def _scores(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    scores = np.asarray(values, np.float64)
+    if scores.ndim != 1 or not len(scores):
+        raise FincEvalError(f"the scores of {name} must be of shape (n,) with n at least 1, got {scores.shape}")
+    if np.isnan(scores).any():
+        place = int(np.flatnonzero(np.isnan(scores))[0])
+        raise FincEvalError(f"the score of {name} in row {place} is NaN: an attack must score every sample")
+    return scores
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise FincEvalError(f"level must lie between 0 and 1, got {level}")
+
+
+def _point_dict(point: OperatingPoint) -> dict[str, Any]:
+    return {
+        "limit": point.limit,
+        "fpr": point.fpr,
+        "tpr": point.tpr,
+        "interval": list(point.interval),
+        "non_members": point.non_members,
+        "resolved": point.resolved,
+    }

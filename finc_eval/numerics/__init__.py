@@ -1,0 +1,1 @@
+"""Mathematics on tensors: moments, precision of products, eigenpairs, rotation, kernels, bandwidth, inference."""

@@ -1,0 +1,92 @@
+"""First and second moments of vectors, accumulated by matrix products and added like numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from finc_eval.numerics.precision import Precision, accumulator, add_product, arithmetic, prepared
+
+BLOCK = 400
+"""Rows of a second moment computed by one product. Smaller blocks skip more of the lower triangle, larger ones
+run faster; 250 to 500 measure about the same, at 0.6 of the time of the full product."""
+
+
+class Moments:
+    """n, Σy and Σyyᵀ of vectors y.
+
+    Of the symmetric Σyyᵀ only block rows from the diagonal on are computed and kept, so it takes half the memory.
+
+    Args:
+        size: the number of entries of y.
+        precision: of the products.
+        device: where the sums are kept.
+    """
+
+    def __init__(self, size: int, precision: Precision, device: torch.device) -> None:
+        dtype = accumulator(precision)
+        self.n = 0
+        self.precision = precision
+        self.first = torch.zeros(size, dtype=dtype, device=device)
+        self._second = [torch.zeros(min(BLOCK, size - i), size - i, dtype=dtype, device=device) for i in _starts(size)]
+
+    @property
+    def size(self) -> int:
+        """The number of entries of y."""
+        return len(self.first)
+
+    def blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """The kept parts of Σyyᵀ: rows i…i+B, and their columns i…size."""
+        for start, block in zip(_starts(self.size), self._second, strict=True):
+            yield slice(start, start + len(block)), block
+
+    def update(self, rows: torch.Tensor) -> None:
+        """Add vectors, shape (b, size): one matrix product a block row, never an outer product a sample."""
+        self.n += len(rows)
+        self.first += rows.sum(0, dtype=self.first.dtype)
+        rows = prepared(rows, self.precision)
+        with arithmetic(self.precision):
+            for block, total in self.blocks():
+                add_product(total, rows[:, block], rows[:, block.start :])
+
+    def __add__(self, other: Moments) -> Moments:
+        total = Moments(self.size, self.precision, self.first.device)
+        total.n = self.n + other.n
+        torch.add(self.first, other.first.to(self.first.device), out=total.first)
+        for (_, block), (_, mine), (_, others) in zip(total.blocks(), self.blocks(), other.blocks(), strict=True):
+            torch.add(mine, others.to(mine.device), out=block)
+        return total
+
+    def mean(self) -> torch.Tensor:
+        """E[y], shape (size,)."""
+        return self.first / self.n
+
+    def mean_square(self) -> torch.Tensor:
+        """E[yyᵀ], shape (size, size), the whole symmetric matrix."""
+        return weighted_sum([(1 / self.n, self)])
+
+    def apply(self, columns: torch.Tensor) -> torch.Tensor:
+        """E[yyᵀ] times columns: (size, t) → (size, t)."""
+        columns = columns.to(self.first)
+        product = torch.zeros_like(columns)
+        for rows, block in self.blocks():
+            product[rows] += block @ columns[rows.start :]
+            product[rows.stop :] += block[:, len(block) :].T @ columns[rows]
+        return product.div_(self.n)
+
+
+def weighted_sum(terms: Sequence[tuple[float, Moments]]) -> torch.Tensor:
+    """Σ w·Σyyᵀ over (w, moments) pairs, shape (size, size): the whole symmetric matrix, in one buffer."""
+    _, like = terms[0]
+    total = torch.zeros(like.size, like.size, dtype=like.first.dtype, device=like.first.device)
+    for weight, moments in terms:
+        for rows, block in moments.blocks():
+            total[rows, rows.start :].add_(block, alpha=weight)
+    for rows, _ in like.blocks():
+        total[rows.stop :, rows] = total[rows, rows.stop :].T
+    return total
+
+
+def _starts(size: int) -> range:
+    return range(0, size, BLOCK)

@@ -1,0 +1,111 @@
+"""Matrix products in a stated precision: how the covariances of features are accumulated.
+
+A precision says how the features enter the product; sums are always of float32 or float64. It means the same on every
+device, so that a CPU can check what a GPU will do; only the speed depends on the hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from typing import Any, Literal, get_args
+
+import torch
+
+from finc_eval.core.errors import FincEvalError, did_you_mean
+
+Precision = Literal["float32", "tf32", "bfloat16", "float64"]
+
+DROPPED_BITS = {"tf32": 13, "bfloat16": 16}
+"""Of float32's 23 bits of mantissa, those that an input of the product loses."""
+
+
+def check_precision(precision: str) -> None:
+    """Raise FincEvalError unless this is the name of a precision."""
+    if precision not in get_args(Precision):
+        raise FincEvalError(
+            f"precision must be one of {', '.join(get_args(Precision))}, got {precision!r}"
+            + did_you_mean(precision, get_args(Precision))
+        )
+
+
+def accumulator(precision: Precision) -> torch.dtype:
+    """The type that sums are kept in."""
+    return torch.float64 if precision == "float64" else torch.float32
+
+
+def prepared(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
+    """Rows as they enter the products of this precision: rounded, or of another type."""
+    if precision == "float64":
+        return rows.double()
+    rows = rows.float()
+    if precision == "float32" or (precision == "tf32" and rows.is_cuda):
+        return rows  # tensor cores round their inputs themselves
+    if precision == "bfloat16" and rows.is_cuda:
+        return rows.bfloat16()
+    return rounded(rows, DROPPED_BITS[precision])
+
+
+def rounded(rows: torch.Tensor, bits: int) -> torch.Tensor:
+    """Float32 without its last `bits` bits of mantissa, rounded to nearest, ties to even."""
+    whole = rows.contiguous().view(torch.int32)
+    odd = (whole >> bits) & 1
+    return (((whole + odd + (1 << (bits - 1)) - 1) >> bits) << bits).view(torch.float32)
+
+
+def add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
+    """Total += leftᵀ right, for `prepared` rows: (b, p) and (b, q) into (p, q)."""
+    if left.dtype == torch.bfloat16:
+        total += torch.mm(left.T, right, out_dtype=torch.float32)
+    else:
+        total.addmm_(left.T, right)
+
+
+@contextmanager
+def arithmetic(precision: Precision) -> Iterator[None]:
+    """Float32 products and convolutions in the block run in this precision, whatever torch is set to outside."""
+    matmul, cudnn, tf32 = torch.backends.cuda.matmul, torch.backends.cudnn, precision == "tf32"
+    convolutions = getattr(cudnn, "conv", None)
+    with (
+        _onednn("bf16" if _onednn_is_exact() else "ieee"),
+        _cuda(matmul, matmul, tf32),
+        _cuda(convolutions, cudnn, tf32),
+    ):
+        yield
+
+
+def _cuda(backend: Any, of_old: Any, tf32: bool) -> AbstractContextManager[None]:
+    """Whether a backend may round float32 to tf32; torch 2.8 knows only the old name of that switch."""
+    if hasattr(backend, "fp32_precision"):
+        return _attribute(backend, "fp32_precision", "tf32" if tf32 else "ieee")
+    return _attribute(of_old, "allow_tf32", tf32)
+
+
+@cache
+def _onednn_is_exact() -> bool:
+    """Whether products that oneDNN may round are true float32 on this CPU.
+
+    oneDNN rounds to bfloat16 only where the CPU has matrix units for it. Elsewhere it computes in float32, and on
+    some CPUs twice as fast as torch's usual library.
+    """
+    tiny = 2.0**-12  # lost when 1 + tiny is rounded to bfloat16
+    rows = torch.full((256, 256), 1 + tiny)
+    with _onednn("bf16"):
+        return abs(float((rows @ rows)[0, 0]) / (256 * (1 + tiny) ** 2) - 1) < 1e-6
+
+
+def _onednn(rounding: str) -> AbstractContextManager[None]:
+    """Whether float32 products on the CPU go to oneDNN: they do where torch allows it to round them, to "bf16"."""
+    onednn: Any = getattr(torch.backends.mkldnn, "matmul", None)  # torch 2.8 has none
+    return nullcontext() if onednn is None else _attribute(onednn, "fp32_precision", rounding)
+
+
+@contextmanager
+def _attribute(target: Any, name: str, value: object) -> Iterator[None]:
+    before = getattr(target, name)
+    setattr(target, name, value)
+    try:
+        yield
+    finally:
+        setattr(target, name, before)

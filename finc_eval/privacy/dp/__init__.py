@@ -1,0 +1,1 @@
+"""Differential privacy: accounting, the Gaussian mechanism, the ledger of spent budget."""

@@ -1,0 +1,1 @@
+"""Private synthetic tables and images from noisy mean embeddings (DP-HP, DP-MERF)."""

@@ -1,0 +1,162 @@
+"""A mixture of independent columns: a generator of tables whose mean embedding is known exactly, not sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
+from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
+from finc_eval.privacy.synthesis.dp_hp import Statistic
+from finc_eval.privacy.synthesis.tabular import Table
+
+SPREAD = 0.5
+"""Deviation of the first logits: components must differ before they can part."""
+
+
+class ProductMixture:
+    """Equal numbers of components for each class; within a component the columns are independent.
+
+    It starts from what is publicly known of the columns; a fit that stops early changes only what the data tell.
+    Enough components can be any distribution. Of each, E φ factorises into expectations over single columns, so the
+    mean embedding is a smooth function of the probabilities, without sampling and without a relaxation that would
+    have to be rounded. (Aydore et al. 2021 fit relaxed records to noisy marginals in the same spirit.)
+
+    Args:
+        table: the columns.
+        components: of each class.
+        seed: of the first logits.
+        device: where it is fitted.
+    """
+
+    def __init__(self, table: Table, components: int, seed: int = 0, device: str | torch.device = "cpu") -> None:
+        if components < 1:
+            raise FincEvalError(f"a mixture needs components, got {components}")
+        self.table, self.components = table, components
+        start = torch.randn(
+            table.classes * components, sum(table.levels), generator=torch.Generator().manual_seed(seed)
+        )
+        prior = torch.cat([column.prior for column in table.columns]).log()
+        self.logits = (prior + SPREAD * start).to(device).requires_grad_()
+
+    def parameters(self) -> list[torch.Tensor]:
+        """The logits."""
+        return [self.logits]
+
+    @property
+    def probabilities(self) -> list[torch.Tensor]:
+        """For each column (classes · components, levels)."""
+        return [block.softmax(1) for block in torch.split(self.logits, self.table.levels, 1)]
+
+    def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
+        """For each statistic (classes, q): E φ over the components of each class.
+
+        Raises:
+            FincEvalError: the expectation of a statistic is not known here.
+        """
+        columns = self.probabilities
+        return [self._mean(statistic, columns) for statistic in statistics]
+
+    def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
+        """A record of each class: a component of it, then a level of every column."""
+        generator = torch.Generator().manual_seed(seed)
+        component = torch.randint(self.components, (len(labels),), generator=generator)
+        chosen = labels.cpu() * self.components + component
+        levels = [
+            torch.multinomial(column.detach().cpu()[chosen], 1, generator=generator)[:, 0]
+            for column in self.probabilities
+        ]
+        return self.table.one_hot(torch.stack(levels, 1))
+
+    def _mean(self, statistic: Statistic, columns: list[torch.Tensor]) -> torch.Tensor:
+        phi, codes = statistic.phi, self._codes(statistic)
+        if isinstance(phi, CoordinateSum | CoordinateProduct) and all(code.shape[1] == 1 for code in codes):
+            single = CoordinateSum(1, phi.order, length_scale=phi.length_scale, rho=phi.rho, device=phi.device)
+            coordinates = phi.coordinates if isinstance(phi, CoordinateProduct) else range(phi.dim)
+            parts = [columns[place] @ single(codes[place] - phi.center[place]) for place in coordinates]
+            if isinstance(phi, CoordinateSum):
+                return self._by_class(torch.cat(parts, 1) * phi.dim**-0.5)
+            # The last factor joins in the product that averages, so that no component's tensor is ever whole.
+            features = torch.ones_like(parts[0][:, :1])
+            for part in parts[:-1]:
+                features = (features[:, :, None] * part[:, None]).flatten(1)
+            shape = (self.table.classes, self.components, -1)
+            means = torch.einsum("cna,cnb->cab", features.view(shape), parts[-1].view(shape))
+            return means.flatten(1) / self.components
+        if isinstance(phi, BoundedMoments) and phi.order <= 2:
+            return self._second_order(phi, columns, [code.clamp_min(0) for code in codes])[:, phi.left_out :]
+        if isinstance(phi, TotalDegree) and phi.order <= 2 and not phi.center.any():
+            return self._second_order(phi, columns, codes)
+        if isinstance(phi, RandomFourierFeatures):
+            return self._fourier(phi, columns, codes)
+        raise FincEvalError(
+            f"the expectation of {phi!r} under a mixture is not known here: fit a network, or take Fourier features, "
+            "sum or product features of one coordinate a column, or total-degree ones to degree 2 without a centre"
+        )
+
+    def _second_order(self, phi: TotalDegree, columns: list[torch.Tensor], codes: list[torch.Tensor]) -> torch.Tensor:
+        """Features of a column alone, and of two columns the products of theirs: φ_a φ_b/φ_0, coordinate by coordinate.
+
+        `TotalDegree` orders the pairs of coordinates a ≤ b by a, then b, as the upper triangle of a matrix is read.
+        """
+        alone = [self._alone(phi, p, code) for p, code in zip(columns, codes, strict=True)]
+        base = torch.stack([features[:, 0] for features in alone], 1).prod(1)
+        ratios = [features[:, 1:] / features[:, :1] for features in alone]
+        first = torch.cat([ratio[:, : code.shape[1]] for ratio, code in zip(ratios, codes, strict=True)], 1)
+        weighed = first * base[:, None]
+        parts = [self._by_class(base[:, None]), self._by_class(weighed)]
+        if phi.order == 2:
+            shape = (self.table.classes, self.components, phi.dim)
+            pairs = torch.einsum("cna,cnb->cab", weighed.view(shape), first.view(shape)) / self.components
+            start = 0
+            for ratio, code in zip(ratios, codes, strict=True):
+                width = code.shape[1]
+                rows, cols = torch.triu_indices(width, width, device=pairs.device)
+                within = self._by_class(ratio[:, width:] * base[:, None])
+                pairs = pairs.index_put(
+                    (torch.arange(len(pairs), device=pairs.device)[:, None], rows + start, cols + start), within
+                )
+                start += width
+            rows, cols = torch.triu_indices(phi.dim, phi.dim, device=pairs.device)
+            parts.append(pairs[:, rows, cols])
+        return torch.cat(parts, 1)
+
+    @staticmethod
+    def _alone(phi: TotalDegree, probabilities: torch.Tensor, code: torch.Tensor) -> torch.Tensor:
+        """E of the features that a column would have if it were the only one."""
+        block = TotalDegree(code.shape[1], phi.order, length_scale=phi.length_scale, rho=phi.rho, device=phi.device)
+        return probabilities @ block(code)
+
+    def _fourier(
+        self, phi: RandomFourierFeatures, columns: list[torch.Tensor], codes: list[torch.Tensor]
+    ) -> torch.Tensor:
+        """E exp(iω·x) is the product of the columns' characteristic functions; its parts are E cos and E sin."""
+        product = torch.exp(-1j * (phi.center @ phi.frequencies)).expand(len(self.logits), -1)
+        start = 0
+        for p, code in zip(columns, codes, strict=True):
+            phases = code @ phi.frequencies[start : start + code.shape[1]]
+            product = product * torch.complex(p @ phases.cos(), p @ phases.sin())
+            start += code.shape[1]
+        return self._by_class(torch.cat([product.real, product.imag], 1) * phi.features**-0.5)
+
+    def _by_class(self, features: torch.Tensor) -> torch.Tensor:
+        """The mean over the components of each class."""
+        return features.view(self.table.classes, self.components, -1).mean(1)
+
+    def _codes(self, statistic: Statistic) -> list[torch.Tensor]:
+        """What φ sees of each level of each column, (levels, coordinates), where the view keeps columns apart."""
+        view = statistic.view
+        if view is None or len(view) != sum(self.table.levels):
+            raise FincEvalError("a mixture needs statistics that see a table's codes or positions")
+        codes, start = [], 0
+        for block in torch.split(view, self.table.levels):
+            own = (block != 0).any(0).nonzero()[:, 0]
+            width = max(len(own), 1)
+            if len(own) and (int(own[0]) != start or int(own[-1]) != start + width - 1):
+                raise FincEvalError("a mixture needs a view that gives every column coordinates of its own")
+            codes.append(block[:, start : start + width])
+            start += width
+        return codes

@@ -1,0 +1,1 @@
+"""Sufficient statistics of a set of embeddings; sketches add."""

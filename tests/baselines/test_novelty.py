@@ -1,0 +1,112 @@
+"""The KEN score: exact in two forms, and from random features under another signature."""
+
+from functools import partial
+from math import log
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.baselines.ken import ken_spectrum
+from finc_eval.baselines.novelty import novelty
+from finc_eval.core.errors import FincEvalError
+from finc_eval.numerics.kernels import gaussian_kernel
+
+RNG = np.random.default_rng(0)
+CENTRES = 6 * RNG.normal(size=(6, 12))
+
+
+def draw(n, kinds, seed=0):
+    rng = np.random.default_rng(seed)
+    return (CENTRES[rng.integers(0, kinds, n)] + rng.normal(size=(n, 12))).astype(np.float32)
+
+
+GEN, REF = draw(200, 6, 1), draw(160, 4, 2)
+
+
+def by_definition(x, y, sigma, rho=1.0):
+    """The score of the KEN paper's non-symmetric block matrix."""
+    x, y = (torch.from_numpy(rows).double() for rows in (x, y))
+    k = partial(gaussian_kernel, sigma=sigma)
+    n, m = len(x), len(y)
+    cross = rho**0.5 * k(x, y) / (n * m) ** 0.5
+    blocks = torch.cat([torch.cat([k(x, x) / n, cross], 1), torch.cat([-cross.T, -rho * k(y, y) / m], 1)])
+    values = torch.linalg.eigvals(blocks).real
+    values = values[values > 1e-10]
+    return float((values * torch.log(values.sum() / values)).sum())
+
+
+@pytest.mark.parametrize("form", ["cholesky", "eigen"])
+@pytest.mark.parametrize("rho", [0.5, 1.0, 5.0])
+def test_both_exact_forms_are_the_definition(form, rho):
+    found = novelty(GEN, REF, sigma=4.0, rho=rho, form=form)
+    assert found.score == pytest.approx(by_definition(GEN, REF, 4.0, rho), rel=1e-6)
+    assert found.form == form and found.warning is None
+
+
+def test_the_forms_agree_where_samples_are_repeated():
+    gen = np.concatenate([GEN, GEN[:50], GEN[:50]])
+    cholesky, eigen = (novelty(gen, REF, sigma=4.0, form=form) for form in ("cholesky", "eigen"))
+    assert cholesky.score == pytest.approx(eigen.score, rel=1e-6)
+    count = min(len(cholesky.eigenvalues), len(eigen.eigenvalues))
+    torch.testing.assert_close(cholesky.eigenvalues[:count], eigen.eigenvalues[:count], atol=1e-8, rtol=0)
+
+
+def test_a_set_against_itself_has_no_novelty():
+    assert novelty(GEN, GEN, sigma=4.0).score == pytest.approx(0, abs=1e-6)
+
+
+def test_random_features_score_lower_and_never_rank_with_exact_scores():
+    exact = novelty(GEN, REF, sigma=4.0)
+    scores = []
+    for features in (50, 400):
+        phi = fe.RandomFourierFeatures(12, features, sigma=4.0, seed=0)
+        sketched = novelty(fe.Sketch.of(GEN, phi), fe.Sketch.of(REF, phi))
+        assert sketched.form == "random features"
+        lines = exact.signature.differences(sketched.signature)
+        assert any(line.startswith("form:") for line in lines) and any(line.startswith("r:") for line in lines)
+        scores.append(sketched.score)
+    assert scores[0] < scores[1] < exact.score
+
+
+def test_a_bandwidth_under_which_every_sample_is_alone_is_warned_of():
+    found = novelty(GEN, REF, sigma=0.05)
+    assert found.score == pytest.approx(log(200), rel=0.02)
+    assert "every sample is alone" in found.warning
+
+
+@pytest.mark.parametrize(
+    ("gen", "options", "message"),
+    [
+        (GEN, {"rho": 0}, "rho must be a positive number, got 0"),
+        (GEN, {"sigma": -1.0}, "sigma must be a positive number"),
+        (GEN, {"form": "lu"}, 'form must be "cholesky" or "eigen", got \'lu\''),
+        (GEN[:, :5], {}, "dimension 5"),
+        (np.zeros((20_001, 12), np.float32), {}, "exact KEN needs the kernel matrix"),
+    ],
+)
+def test_what_cannot_be_scored_is_one_sentence(gen, options, message):
+    with pytest.raises(FincEvalError, match=message):
+        novelty(gen, REF, **options)
+
+
+def test_the_spectrum_has_the_same_positive_part_in_both_forms():
+    x, y = (torch.from_numpy(rows).double() for rows in (GEN, REF))
+    kernel = partial(gaussian_kernel, sigma=4.0)
+    one, other = (ken_spectrum(x, y, kernel, form=form) for form in ("cholesky", "eigen"))
+    torch.testing.assert_close(one[:50], other[:50], atol=1e-9, rtol=0)
+
+
+def test_the_modes_of_a_score_tell_fresh_samples_apart():
+    x, y = draw(200, 3), draw(200, 2, seed=1)
+    found = novelty(x, y)
+    modes = found.modes(1)
+    assert float(modes.eigenvalues[0]) == pytest.approx(float(found.eigenvalues[0]))
+    assert len(modes.scores_x) == len(x)
+    fresh = draw(1, 1, seed=2) - CENTRES[0]
+    novel, known = (float(modes.score(torch.from_numpy(fresh + CENTRES[kind])).abs()) for kind in (2, 0))
+    assert novel > 3 * known
+    sketches = [fe.Sketch.of(rows, fe.reference_feature_map(y, features=50)[0]) for rows in (x, y)]
+    with pytest.raises(FincEvalError, match="has no modes of its own"):
+        novelty(*sketches).modes()

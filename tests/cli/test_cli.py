@@ -1,0 +1,465 @@
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli import app
+from finc_eval.demo.planted import grey, planted_sets, shipped_digits
+
+
+def run(verb, *arguments):
+    """Run a verb; those that embed use pixels unless they are told otherwise, as the sets here are digits."""
+    if verb in ("extract", "compare", "sweep", "models") and "--extractor" not in arguments:
+        arguments = (*arguments, "--extractor", "pixels")
+    return CliRunner().invoke(app, [verb, *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two folders of 300 digits: half of gen coloured, ref grey."""
+    folder = tmp_path_factory.mktemp("sets")
+    for name, made in zip(("gen", "ref"), planted_sets(), strict=True):
+        type(made)(made.images[:300], made.kinds[:300]).write(folder / name)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+
+
+def test_compare_goes_from_two_folders_to_a_report(folders, tmp_path):
+    out = tmp_path / "out" / "c.h5"
+    result = run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", out, "--features", 200)
+    assert result.exit_code == 0, result.stderr
+    assert "More in gen than in ref" in result.stdout
+    comparison = fe.load(out)
+    assert comparison.modes[0].id in result.stdout
+    assert str(comparison.signature) in result.stdout
+    assert json.loads(out.with_suffix(".json").read_text())["signature"] == str(comparison.signature)
+    page = out.with_suffix(".html").read_text()
+    assert comparison.modes[0].id in page
+    assert "data:image/" in page
+    assert "extract gen" in result.stderr and "score ref" in result.stderr
+
+
+def test_json_is_all_there_is_on_stdout(folders, tmp_path):
+    result = run(
+        "compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c.h5",
+        "--features", 100, "--json",
+    )  # fmt: skip
+    assert json.loads(result.stdout)["settings"]["features"] == 100
+
+
+def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
+    for name in ("gen", "ref"):
+        assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5").exit_code == 0
+    made = run("sketch", "--embeddings", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
+    assert made.exit_code == 0, made.stderr
+    like = ("--like", tmp_path / "ref.sketch.h5")
+    assert run("sketch", "--embeddings", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
+        result = run(
+            "compare", "--gen", tmp_path / f"gen{suffix}", "--ref", tmp_path / f"ref{suffix}",
+            "--features", 100, "--out", tmp_path / f"{kind}.h5",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.stderr
+    one, other = fe.load(tmp_path / "embeddings.h5"), fe.load(tmp_path / "sketches.h5")
+    assert [m.id for m in one.all_modes] == [m.id for m in other.all_modes]
+    assert one.modes[0].excess == pytest.approx(other.modes[0].excess, abs=1e-5)
+
+
+def test_score_writes_a_row_a_sample(folders, tmp_path):
+    comparison = tmp_path / "c.h5"
+    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", comparison, "--features", 100)
+    result = run("score", "--comparison", comparison, "--samples", folders / "gen", "--out", tmp_path / "s.csv")
+    assert result.exit_code == 0, result.stderr
+    with (tmp_path / "s.csv").open() as file:
+        rows = list(csv.reader(file))
+    loaded = fe.load(comparison)
+    assert rows[0] == ["id", *(mode.id for mode in loaded.all_modes)]
+    assert len(rows) == 301
+    best = max(rows[1:], key=lambda row: float(row[1]))
+    assert best[0] == loaded.modes[0].tails[0].gen_ids[0]
+
+
+def test_report_takes_samples_that_have_moved(folders, tmp_path):
+    moved = tmp_path / "moved"
+    (folders / "gen").rename(moved)
+    try:
+        run("extract", moved, "--out", tmp_path / "gen.h5")
+    finally:
+        moved.rename(folders / "gen")
+    run(
+        "compare", "--gen", tmp_path / "gen.h5", "--ref", folders / "ref", "--out", tmp_path / "c.h5", "--features", 100
+    )
+    without = (tmp_path / "c.html").read_text()
+    result = run("report", "--comparison", tmp_path / "c.h5", "--gen-samples", folders / "gen")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "c.html").read_text().count("data:image/") > without.count("data:image/")
+
+
+@pytest.fixture(scope="module")
+def caches(folders, tmp_path_factory):
+    """The two folders embedded."""
+    folder = tmp_path_factory.mktemp("caches")
+    for name in ("gen", "ref"):
+        fe.extract(folders / name, "pixels", out=folder / f"{name}.h5")
+    return folder
+
+
+def table_rows(text):
+    """The cells of the rows of a printed table, without its rules."""
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if line[:1] == "│"]
+
+
+def test_compare_prints_share_and_stability_in_percent(caches, tmp_path):
+    out = tmp_path / "c.h5"
+    result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
+    assert "≈ share" in result.stdout and "found again" in result.stdout
+    shown = {row[1]: row for row in table_rows(result.stdout)}
+    found = fe.load(out).all_modes
+    assert list(shown) == [mode.id for mode in found]
+    for mode in found:
+        share = "?" if mode.excess_frequency is None else f"{100 * mode.excess_frequency:.1f} %"
+        assert shown[mode.id][6] in (share, "< 0.1 %")
+        assert shown[mode.id][8] == f"{100 * mode.stability:.0f} %"
+
+
+def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
+    made = run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
+    assert made.exit_code == 0, made.stderr
+    assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries an embedding")
+    like = ("--like", tmp_path / "ref.sketch.h5")
+    assert run("sketch", "--embeddings", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    out = tmp_path / "c.h5"
+    result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert "cosine kernel: exact, without a bandwidth" in result.stdout and "sigma" not in result.stdout
+    assert fe.load(out).settings.kernel == "cosine"
+
+
+def test_features_and_precision_reach_the_comparison(caches, tmp_path):
+    made = run(
+        "sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
+        "--features", 60, "--precision", "bfloat16",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.stderr
+    sketch = fe.load(tmp_path / "ref.sketch.h5")
+    assert (sketch.feature_map.features, sketch.precision) == (60, "bfloat16")
+    result = run(
+        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c.h5",
+        "--features", "auto", "--sigma", 40, "--precision", "tf32", "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert made["settings"]["features"] == 1000 and "|prec:tf32|" in made["signature"]
+
+
+def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders, tmp_path):
+    out = tmp_path / "pages" / "sweep.html"
+    images, labels = shipped_digits()
+    np.savez(tmp_path / "zeros.npz", arr_0=grey(images[labels == 0][:300]))
+    result = run(
+        "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--over", "sigma", "--out", out,
+        "--values", "30,10", "--features", 100,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "extract gen" in result.stderr and "sketch ref" in result.stderr and "compare: 2/2" in result.stderr
+    twin = json.loads(out.with_suffix(".json").read_text())
+    rows = table_rows(result.stdout)
+    assert [row[0] for row in rows] == ["10", "30"]
+    for row, point in zip(rows, twin["points"], strict=True):
+        found = point["comparison"]
+        counts = [sum(mode["p_value"] <= 0.05 for mode in found[key]) for key in ("modes", "under_represented")]
+        assert [int(cell) for cell in row[1:3]] == counts
+        assert counts[0] != counts[1]
+        excess = [m["excess"] for m in found["modes"] + found["under_represented"] if m["p_value"] <= 0.05]
+        assert row[3] == (f"{max(excess):.4f}" if excess else "")
+    assert "sigma 30 is too large" in rows[1][6]
+    assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
+    assert str(out) in result.stdout and "Modes against σ" in out.read_text()
+
+
+def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
+    result = run(
+        "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--over", "rho", "--out", tmp_path / "r.html",
+        "--features", 60, "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert [point["value"] for point in made["points"]] == [1, 2, 5, 10]
+    assert {point["comparison"]["settings"]["features"] for point in made["points"]} == {60}
+    assert (tmp_path / "r.json").read_text().strip() == result.stdout.strip()
+
+
+def test_models_prints_the_significant_modes_against_the_sets(folders, caches, tmp_path):
+    out = tmp_path / "models.html"
+    result = run(
+        "models", f"mine={folders / 'gen'}", f"theirs={caches / 'ref.h5'}", "--ref", caches / "ref.h5",
+        "--features", 100, "--out", out,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    twin = json.loads(out.with_suffix(".json").read_text())
+    significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
+    rows = table_rows(result.stdout)
+    assert significant and [row[0] for row in rows] == [mode["id"] for mode in significant]
+    for row, mode in zip(rows, significant, strict=True):
+        assert row[1] == mode["owner"]
+        masses = [mode["holdings"][label]["mass"] for label in ("mine", "theirs", "ref")]
+        assert [cell.split(" ")[0] for cell in row[5:]] == [f"{mass:.4f}" for mass in masses]
+        assert row[5].endswith(f", {100 * mode['holdings']['mine']['share']:.0f} %") and "," not in row[7]
+    assert f"{len(twin['modes']) - len(significant)} more are not significant" in result.stdout
+    assert "data:image/" in out.read_text() and "extract mine" in result.stderr
+
+
+def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
+    result = run(
+        "models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--features", 60, "--out", tmp_path / "m.html",
+        "--json",
+    )  # fmt: skip
+    assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
+
+
+def test_methods_prints_the_kinds_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
+    out = tmp_path / "methods.html"
+    result = run(
+        "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--by", "finc,rarity", "--features", 100,
+        "--modes", 3, "--novel", 0.4, "--out", out,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    twin = json.loads(out.with_suffix(".json").read_text())
+    shown = {row[0]: row[1:] for row in table_rows(result.stdout)}
+    places = {"over": "modes", "under": "under_represented"}
+    for kind in twin["kinds"]:
+        for column, method in enumerate(("finc", "rarity")):
+            found = twin["comparisons"][method][places[kind["role"]]]
+            modes = [(rank, mode) for rank, mode in enumerate(found, 1) if mode["id"] in kind["modes"].get(method, ())]
+            texts = [f"{rank}. {mode['excess']:.4f}" for rank, mode in modes]
+            texts = [t if m["p_value"] <= 0.05 else f"({t})" for t, (_, m) in zip(texts, modes, strict=True)]
+            if kind["name"] in shown:
+                assert shown[kind["name"]][column] == "; ".join(texts)
+    assert shown and "|novel:0.4|" in result.stdout
+    assert "data:image/" in out.read_text() and "rarity: decompose" in result.stderr
+
+
+def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
+    result = run(
+        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--method", "rarity", "--novel", 0.4,
+        "--neighbours", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c.h5", "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert made["settings"]["method"] == {"name": "rarity", "novel": 0.4, "neighbours": 5}
+    assert made["signature"].startswith("rarity|")
+
+
+def test_changes_follows_the_modes_between_releases(caches, tmp_path):
+    run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
+    for name, release in (("old", "gen"), ("new", "ref")):
+        made = run(
+            "compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / f"{name}.h5"
+        )
+        assert made.exit_code == 0, made.stderr
+    old, new = (("--old", tmp_path / "old.h5"), ("--new", tmp_path / "new.h5"))
+    result = run("changes", *old, *new)
+    assert result.exit_code == 0, result.stderr
+    significant = fe.load(tmp_path / "old.h5").significant()
+    rows = {row[1]: row for row in table_rows(result.stdout)}
+    assert significant and list(rows) == [mode.id for mode in sorted(significant, key=lambda m: -m.excess)]
+    for mode in significant:
+        assert rows[mode.id][0] in ("gone", "shrunk") and rows[mode.id][2] == mode.role
+        assert rows[mode.id][3].startswith(f"{mode.excess:.4f} → ") and rows[mode.id][4].startswith("-")
+    assert "Nothing changed" not in result.stdout
+    assert {c["id"] for c in json.loads(run("changes", *old, *new, "--json").stdout)} == set(rows)
+    same = run("changes", *old, "--new", tmp_path / "old.h5")
+    assert "Nothing changed: the interval of every change holds zero." in same.stdout
+    none = run("changes", "--old", tmp_path / "new.h5", *new)
+    assert none.stdout.strip() == "Nothing changed: no mode is significant in either comparison."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("extract", "no/such/folder"), "no/such/folder"),
+        (("compare", "--gen", "{empty}", "--ref", "{gen}"), "empty"),
+        (("compare", "--gen", "{one}", "--ref", "{gen}"), "gen has 1 samples"),
+        (("compare", "--gen", "{bad}", "--ref", "{gen}"), "bad.png"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--extractor", "pixel"), "pixels"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--rho", "-1"), "rho must be a positive number, got -1.0"),
+        (("score", "--comparison", "{text}", "--samples", "{gen}", "--out", "s.csv"), "HDF5"),
+        (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "{text}"), "not overwritten"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "c.json"), "c.json is the name of the JSON twin"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--kernel", "cosin"), 'kernel must be "gaussian" or'),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--features", "many"), "a whole number or auto, got 'many'"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--features", "0"), "features must be a positive number"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--precision", "float23"), 'did you mean "float32"?'),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--kernel", "cosine", "--sigma", "3"), "has no bandwidth"),
+        (("sketch", "--embeddings", "g.h5", "--out", "s.h5", "--like", "r.h5", "--seed", "1"), "leave --seed out"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "tau"), "--over must be sigma or rho, got 'tau'"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--values", "x"), "such as 1,2,5, got 'x'"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--values", "1,-2"), "got '1,-2'"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--rho", "2"), "leave --rho out"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "sigma", "--sigma", "2"), "leave --sigma and"),
+        (("sweep", "--gen", "missing.h5", "--ref", "{gen}", "--over", "rho"), "missing.h5"),
+        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--out", "s.json"), "call the page s.html"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--method", "kem"), "got 'kem' (did you mean \"ken\"?)"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--method", "ken", "--raw"), "ken rotates none"),
+        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--novel", "0.2"), "only rarity and fld cluster"),
+        (("methods", "--gen", "{gen}", "--ref", "{gen}", "--by", "finc,finc"), "method 'finc' is named twice"),
+        (("methods", "--gen", "{gen}", "--ref", "{gen}", "--by", ""), "method must be one of finc, ken, rarity, fld"),
+        (("models", "{gen}"), "is not of the form NAME=PATH"),
+        (("models", "a={gen}", "a={gen}"), "two models are called 'a'"),
+        (("models", "a={gen}", "b=missing.h5"), "missing.h5"),
+        (("models", "a={gen}"), "at least two sets are needed"),
+        (("models", "ref={gen}", "a={gen}"), 'a model cannot be called "ref"'),
+        (("changes", "--old", "missing.h5", "--new", "{text}"), "missing.h5 does not exist"),
+        (("changes", "--old", "{text}", "--new", "{text}"), "HDF5"),
+    ],
+)
+def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_path, arguments, message):
+    (tmp_path / "empty").mkdir()
+    for name, content in (("one", None), ("bad", b"no image")):
+        (tmp_path / name).mkdir()
+        if content is None:
+            Image.new("RGB", (28, 28)).save(tmp_path / name / "a.png")
+        else:
+            (tmp_path / name / "bad.png").write_bytes(content)
+    (tmp_path / "text").write_text("hello")
+    places = {name: tmp_path / name for name in ("empty", "one", "bad", "text")} | {"gen": folders / "gen"}
+    result = run(*(argument.format(**places) for argument in arguments), *(
+        ("--out", tmp_path / "c.h5") if arguments[0] == "compare" and "--out" not in arguments else ()
+    ))  # fmt: skip
+    assert result.exit_code == 3
+    complaint = [line for line in result.stderr.splitlines() if line.startswith("finc-eval: ")]
+    assert len(complaint) == 1
+    assert message in complaint[0]
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "c.h5").exists()
+
+
+def test_a_page_does_not_take_the_place_of_embeddings(caches):
+    before = (caches / "gen.h5").read_bytes()
+    result = run("models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5")
+    assert result.exit_code == 3 and "it is not overwritten" in result.stderr
+    assert (caches / "gen.h5").read_bytes() == before
+
+
+def test_scores_by_another_extractor_are_refused(folders, tmp_path):
+    card = (Path(str(files("finc_eval.extractors.cards"))) / "pixels.toml").read_text().split("[golden]")[0]
+    (tmp_path / "other.toml").write_text(card.replace('"pixels"', '"other"', 1).replace("std = [1", "std = [2"))
+    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c.h5", "--features", 50)
+    made = run("extract", folders / "gen", "--extractor", tmp_path / "other.toml", "--out", tmp_path / "other.h5")
+    assert made.exit_code == 0, made.stderr
+    result = run(
+        "score", "--comparison", tmp_path / "c.h5", "--samples", tmp_path / "other.h5", "--out", tmp_path / "s.csv"
+    )
+    assert result.exit_code == 3
+    assert "was embedded with other@" in result.stderr and "the comparison with pixels@" in result.stderr
+    assert not (tmp_path / "s.csv").exists()
+
+
+def command(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-c", "from finc_eval.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        **options,
+    )
+
+
+def test_unknown_flags_are_errors_with_exit_code_3():
+    result = command("compare", "--generated", "a")
+    assert result.returncode == 3
+    assert "--generated" in result.stderr
+
+
+def test_help_teaches_and_loads_nothing_heavy():
+    code = (
+        "import sys, finc_eval, finc_eval.cli\n"
+        "try: finc_eval.cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'torchvision', 'timm', 'faiss', 'scipy', 'matplotlib', 'h5py'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    for verb in ("extract", "sketch", "compare", "sweep", "models", "changes", "score", "report", "demo", "extractors"):
+        assert verb in result.stdout
+
+
+def test_importing_the_api_needs_neither_faiss_nor_timm_nor_torchvision():
+    code = (
+        "import sys, finc_eval as fe\n"
+        "[getattr(fe, name) for name in fe.__all__]\n"
+        "assert not {'faiss', 'timm', 'torchvision'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (60_000, 28, 28, 3), np.uint8)
+    np.savez(tmp_path / "many.npz", arr_0=images)
+    files = str(tmp_path / "many.npz"), "--out", str(tmp_path / "many.h5")
+    arguments = ["extract", *files, "--extractor", "pixels"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from finc_eval.cli import main; main()", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A background job of a shell inherits an ignored SIGINT, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while process.poll() is None and not (tmp_path / "many.h5.part").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate()
+    assert process.returncode == 130, stderr
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr
+    assert not (tmp_path / "many.h5").exists()
+    again = command(*arguments)
+    assert again.returncode == 0, again.stderr
+    assert fe.EmbeddingCache(tmp_path / "many.h5").n == 60_000
+
+
+def test_file_names_that_are_no_text_are_printed_all_the_same(folders, tmp_path):
+    samples = tmp_path / "set"
+    samples.mkdir()
+    (samples / "good.png").write_bytes(next((folders / "gen").rglob("*.png")).read_bytes())
+    (samples / "bad\udcff.png").write_bytes(b"no picture")
+    command = [sys.executable, "-c", "from finc_eval.cli import main; main()", "extract", str(samples)]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    pixels = ["--extractor", "pixels"]
+    result = subprocess.run([*command, *pixels], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert r"unreadable: bad\udcff.png: no image that can be recognised" in result.stdout
+
+
+def test_damaged_embeddings_are_said_to_be_damaged(folders, tmp_path):
+    whole, cut = tmp_path / "gen.h5", tmp_path / "cut.h5"
+    assert run("extract", folders / "gen", "--out", whole).exit_code == 0
+    cut.write_bytes(whole.read_bytes()[:20_000])
+    result = run("compare", "--gen", cut, "--ref", folders / "ref", "--out", tmp_path / "c.h5")
+    assert result.exit_code == 3
+    assert "cut.h5 is cut short or damaged" in result.stderr
+
+
+def test_embeddings_of_an_own_card_ask_for_its_path_when_a_folder_is_beside_them(folders, tmp_path):
+    own, made = tmp_path / "mine.toml", tmp_path / "gen.h5"
+    own.write_text((files("finc_eval.extractors.cards") / "pixels.toml").read_text().replace("pixels", "mine", 1))
+    assert run("extract", folders / "gen", "--out", made, "--extractor", own).exit_code == 0
+    sides = ["compare", "--gen", str(made), "--ref", str(folders / "ref"), "--out", str(tmp_path / "c.h5")]
+    result = CliRunner().invoke(app, sides)
+    assert result.exit_code == 3
+    assert "made with a card of your own, mine: pass its path as --extractor" in result.stderr
+    assert CliRunner().invoke(app, [*sides, "--extractor", str(own), "--features", "100"]).exit_code == 0

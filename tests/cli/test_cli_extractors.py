@@ -1,0 +1,103 @@
+"""`finc-eval extractors` and `finc-eval weights`."""
+
+import hashlib
+import json
+from importlib import resources
+
+import pytest
+import timm
+import torch
+from safetensors.torch import save_file
+from typer.testing import CliRunner
+
+from finc_eval.cli import app
+from finc_eval.extractors.card import DEFAULT_EXTRACTOR, available_cards
+
+
+@pytest.fixture(autouse=True)
+def weights_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_WEIGHTS", str(tmp_path / "weights"))
+    monkeypatch.delenv("FINC_EVAL_MIRROR", raising=False)
+    return tmp_path / "weights"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def card(tmp_path):
+    """A card of a small network whose weights are at an address, and not here yet."""
+    torch.manual_seed(0)
+    (tmp_path / "server").mkdir()
+    file = tmp_path / "server" / "small.safetensors"
+    save_file(timm.create_model("test_resnet", num_classes=3).state_dict(), file)
+    text = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text().split("[golden]")[0]
+    text = text.replace('"pixels"', '"small"', 1).replace('kind = "pixels"', 'kind = "timm"\nmodel = "test_resnet"')
+    text = text.replace('layer = "input"', 'layer = "features"').replace("dimension = 2352", "dimension = 96")
+    text = text.replace("[28, 28]", "[64, 64]").replace('kind = "timm"', 'kind = "timm"\noptions = { num_classes = 3 }')
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    weights = (
+        f'[weights]\nfile = "small.safetensors"\nlicence = "none"\nsha256 = "{digest}"\nurls = ["{file.as_uri()}"]\n'
+    )
+    (tmp_path / "small.toml").write_text(text + "\n" + weights)
+    return tmp_path / "small.toml"
+
+
+def test_all_cards_are_listed_with_what_they_take_and_whether_their_weights_are_here():
+    result = run("extractors", "list", "--json")
+    records = {record["name"]: record for record in json.loads(result.stdout)}
+    assert sorted(records) == available_cards()
+    assert records["pixels"]["weights"] is None
+    assert records[DEFAULT_EXTRACTOR] == {
+        "name": DEFAULT_EXTRACTOR, "dimension": 1280, "takes": "images", "weights": "in package",
+    }  # fmt: skip
+    assert records["dinov2-vitl14"]["weights"] == "missing"
+    assert records["i3d-rgb-k400"]["takes"] == "clips"
+    assert "dinov2-vitl14" in run("extractors", "list").stdout
+
+
+def test_a_card_is_shown_with_its_traps():
+    text = run("extractors", "show", "inception-fid").stdout
+    assert "method: tensorflow1" in text
+    assert "What people get wrong:" in text
+    assert json.loads(run("extractors", "show", "inception-fid", "--json").stdout)["output"]["dimension"] == 2048
+
+
+def test_the_default_extractor_gives_its_golden_values():
+    result = run("extractors", "check", DEFAULT_EXTRACTOR, "pixels")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("the golden values agree") == 2
+
+
+def test_a_card_whose_golden_values_differ_is_said_to_be_wrong(tmp_path):
+    text = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text()
+    (tmp_path / "mine.toml").write_text(text.replace("std = [1.0, 1.0, 1.0]", "std = [1.1, 1.0, 1.0]"))
+    result = run("extractors", "check", tmp_path / "mine.toml")
+    assert result.exit_code == 3
+    assert "the golden values differ by" in result.stdout
+    assert "pixels does not give what its card says" in result.stderr
+
+
+def test_missing_weights_are_one_sentence_with_the_command_that_gets_them(card, weights_folder):
+    result = run("extractors", "check", card)
+    assert result.exit_code == 3
+    assert "small.safetensors" in result.stderr and "finc-eval weights fetch" in result.stderr
+    (listed,) = json.loads(run("weights", "list", card, "--json").stdout)
+    assert (listed["name"], listed["state"]) == ("small", "missing")
+    assert run("weights", "where", card).stdout.strip() == str(weights_folder / "small.safetensors")
+    assert run("weights", "verify", card).exit_code == 3
+
+
+def test_weights_are_fetched_verified_and_used(card, weights_folder):
+    fetched = run("weights", "fetch", card)
+    assert fetched.exit_code == 0, fetched.stderr
+    assert fetched.stdout.strip() == str(weights_folder / "small.safetensors")
+    assert run("weights", "verify", card).exit_code == 0
+    assert "small on cpu: 96 numbers" in run("extractors", "check", card, "--device", "cpu").stdout
+    with (weights_folder / "small.safetensors").open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\xff")
+    result = run("weights", "verify", card)
+    assert result.exit_code == 3
+    assert "the weights of small are missing or wrong" in result.stderr

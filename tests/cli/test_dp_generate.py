@@ -1,0 +1,216 @@
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli import app
+from finc_eval.core.errors import FincEvalError
+from finc_eval.privacy import Ledger, Table, synthesise_images, synthesise_table
+from finc_eval.privacy.synthesis import synthesize as synthesis
+from finc_eval.privacy.synthesis.files import columns_digest, read_columns, write_arrays
+from finc_eval.privacy.synthesis.recipes import paper_image_recipe, paper_table_recipe
+from finc_eval.privacy.synthesis.synthesize import IMAGE_METHODS, TABLE_METHODS
+from finc_eval.privacy.synthesis.tabular import Category, Number
+
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
+TABLE = Table(
+    (Number.between("age", 18, 95, integer=True), Category("smokes", ("no", "yes"))), Category("ill", ("0", "1"))
+)
+DESCRIPTION = """
+label = "ill"
+columns = [
+    {name = "age", low = 18, high = 95, integer = true},
+    {name = "smokes", values = ["no", "yes"]},
+    {name = "ill", values = ["0", "1"]},
+]
+"""
+
+
+def patients(n=3000, seed=0):
+    """Of whom the ill are older, and smoke more often."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.3
+    age = np.clip(np.where(ill, rng.normal(65, 8, n), rng.normal(40, 10, n)), 18, 95).astype(int)
+    smokes = rng.random(n) < np.where(ill, 0.7, 0.2)
+    return {
+        "age": age,
+        "smokes": np.where(smokes, "yes", "no"),
+        "ill": np.where(ill, "1", "0"),
+        "insurance": np.arange(n),
+    }
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_arrays(tmp_path / "patients.csv", patients(1000))
+    (tmp_path / "table.toml").write_text(DESCRIPTION)
+    return tmp_path
+
+
+def dp_generate(folder, *more, data="patients.csv", out="made.csv", epsilon=1):
+    given = ["dp-generate", "--data", folder / data, "--out", folder / out, "--ledger", folder / "ledger"]
+    return CliRunner().invoke(app, [str(part) for part in (*given, "--epsilon", epsilon, *more)])
+
+
+@pytest.mark.parametrize("method", TABLE_METHODS)
+def test_a_synthetic_table_says_of_the_ill_what_the_private_one_does(monkeypatch, method):
+    monkeypatch.setattr(synthesis, "TABLE_STEPS", 80)
+    monkeypatch.setattr(synthesis, "COMPONENTS", 20)
+    made = synthesise_table(patients(2000), TABLE, epsilon=5, ledger=None, method=method)
+    values = made.values
+    assert set(values) == {"age", "smokes", "ill"}
+    assert len(values["age"]) == 2000
+    ill = values["ill"] == "1"
+    assert ill.mean() == pytest.approx(0.3, abs=0.02)
+    assert values["age"][ill].mean() - values["age"][~ill].mean() > 12
+    assert (values["smokes"][ill] == "yes").mean() - (values["smokes"][~ill] == "yes").mean() > 0.2
+    assert made.synthesis.shares["1"] == pytest.approx(0.3, abs=0.02)
+    assert "(5, 1e-05)-DP" in str(made.synthesis)
+
+
+def test_synthetic_digits_resemble_their_class_more_than_others(digits):
+    images, labels = digits
+    chosen = labels < 3
+    private = (images[chosen] * 255).astype(np.uint8).reshape(-1, 28, 28)
+    made = synthesise_images(
+        private, labels[chosen], classes=["0", "1", "2"], epsilon=20, ledger=None, steps=15, count=90
+    )
+    assert made.images.shape == (90, 28, 28)
+    assert made.images.dtype == np.uint8
+    assert sorted(set(made.labels)) == ["0", "1", "2"]
+    real = np.stack([private[labels[chosen] == label].mean(0).ravel() for label in range(3)])
+    fake = np.stack([made.images[made.labels == str(label)].mean(0).ravel() for label in range(3)])
+    likeness = np.corrcoef(np.concatenate([real, fake]))[3:, :3]
+    assert likeness.argmax(1).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("network", ["fully-connected", "convolutional"])
+@pytest.mark.parametrize("method", IMAGE_METHODS)
+def test_every_method_goes_with_the_papers_networks(network, method):
+    images = np.random.default_rng(0).integers(0, 255, (50, 8, 8, 3), dtype=np.uint8)
+    made = synthesise_images(images, None, epsilon=1, ledger=None, steps=2, count=7, method=method, network=network)
+    assert made.images.shape == (7, 8, 8, 3)
+    assert made.labels is None
+    assert made.synthesis.shares == {}
+
+
+def test_presets_have_the_papers_orders_and_its_bound():
+    assert TABLE_METHODS["dp-hp-paper"][1] == IMAGE_METHODS["dp-hp-paper"][1] == "paper"
+    images = paper_image_recipe((28, 28, 1), 0)
+    sums = [one for one in images if one.phi.kind == "sum"]
+    assert sum(one.phi.size for one in sums) == 784 * 101
+    assert sums[0].phi.length_scale == pytest.approx(0.005**0.5)
+    assert [one.phi.size for one in images if one not in sums] == [21**2] * 10
+    assert sum(one.budget for one in sums) / sum(one.budget for one in images) == pytest.approx(0.8)
+    table = paper_table_recipe(TABLE, 0, product_columns=2)
+    assert table[0].phi.size == 2 * 101
+    assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
+
+
+def test_the_command_writes_a_table_and_says_what_it_promises(files):
+    result = dp_generate(files, "--table", files / "table.toml", "--budget", 1, "--n", 50)
+    assert result.exit_code == 0, result.output
+    assert "any attacker's AUC ≤ 0.575" in result.stdout
+    made = read_columns(files / "made.csv")
+    assert list(made) == ["age", "smokes", "ill"]
+    assert len(made["age"]) == 50
+    assert set(made["smokes"]) <= {"no", "yes"}
+
+
+def test_the_same_records_in_another_file_and_order_have_no_budget_left(files):
+    first = dp_generate(files, "--table", files / "table.toml", "--budget", 1)
+    assert first.exit_code == 0, first.output
+    columns = patients(1000)
+    write_arrays(files / "sorted.npz", {name: columns[name][::-1] for name in sorted(columns)})
+    again = dp_generate(files, "--table", files / "table.toml", data="sorted.npz", out="more.csv")
+    assert again.exit_code == 3
+    assert "nothing is left after 1 release" in again.stderr
+    assert not (files / "more.csv").exists()
+
+
+def test_images_go_from_npz_to_npz_and_results_to_json(files):
+    rng = np.random.default_rng(0)
+    np.savez(files / "scans.npz", images=rng.integers(0, 255, (60, 8, 8), dtype=np.uint8), labels=np.arange(60) % 2)
+    result = dp_generate(
+        files, "--classes", "0,1", "--budget", 2, "--n", 10, "--json", data="scans.npz", out="made.npz"
+    )
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["guarantee"]["epsilon"] == 1
+    assert set(said["shares"]) == {"0", "1"}
+    with np.load(files / "made.npz") as made:
+        assert made["images"].shape == (10, 8, 8)
+        assert set(made["labels"]) == {"0", "1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "message"),
+    [
+        ({}, [], "which are not read off the data"),
+        ({}, ["--table", "table.toml", "--classes", "0,1"], "--classes is for images"),
+        ({"out": "made.xlsx"}, ["--table", "table.toml"], "must end in .csv or .npz"),
+        ({"out": "patients.csv"}, ["--table", "table.toml"], "exists: synthetic records are not made twice"),
+        ({"data": "nobody.csv"}, ["--table", "table.toml"], "cannot be read as a .csv"),
+        ({}, ["--table", "table.toml", "--method", "dp-ph"], 'did you mean "dp-hp"'),
+        ({}, ["--table", "table.toml", "--n", "0"], "must be positive"),
+        ({"epsilon": 0}, ["--table", "table.toml"], "epsilon must be a positive number"),
+        ({"data": "made.npz", "out": "new.npz"}, [], "cannot be read as an .npz"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_the_budget_is_touched(files, monkeypatch, change, more, message):
+    monkeypatch.chdir(files)
+    Ledger.create(files / "ledger", 1, 1e-5)
+    result = dp_generate(files, *more, **change)
+    assert result.exit_code == 3
+    assert message in " ".join(result.stderr.split())
+    assert not Ledger(files / "ledger").spendings()
+
+
+def test_tables_that_are_none_are_refused(tmp_path):
+    (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
+    with pytest.raises(FincEvalError, match="record 2 has 1 cells, the line of names 2"):
+        read_columns(tmp_path / "ragged.csv")
+    (tmp_path / "bare.csv").write_text("a,b\n")
+    with pytest.raises(FincEvalError, match="at least one record"):
+        read_columns(tmp_path / "bare.csv")
+    np.savez(tmp_path / "uneven.npz", a=np.zeros(2), b=np.zeros(3))
+    with pytest.raises(FincEvalError, match="columns of one length"):
+        read_columns(tmp_path / "uneven.npz")
+
+
+def test_arrays_and_objects_are_never_unpickled(tmp_path):
+    np.savez(tmp_path / "objects.npz", a=np.array([{}, []], dtype=object))
+    with pytest.raises(FincEvalError, match="allow_pickle=False"):
+        read_columns(tmp_path / "objects.npz")
+
+
+def test_a_table_is_known_by_its_records_in_any_order_and_by_nothing_less():
+    columns = patients(100)
+    shuffled = {name: column[::-1] for name, column in reversed(columns.items())}
+    assert columns_digest(columns) == columns_digest(shuffled)
+    changed = columns | {"age": columns["age"] + (np.arange(100) == 3)}
+    assert columns_digest(columns) != columns_digest(changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"images": np.zeros((5, 8, 8))}, "must be uint8 of shape"),
+        ({"labels": [0] * 5}, "labels come with a public list of classes"),
+        ({"labels": [0] * 5, "classes": ["0", "0"]}, "each once"),
+        ({"labels": [0] * 4, "classes": ["0", "1"]}, "5 samples came with 4 labels"),
+        ({"network": "convolution"}, 'did you mean "convolutional"'),
+        ({"method": "dp-hp-few"}, "method must be one of dp-hp, dp-hp-paper, dp-merf"),
+    ],
+)
+def test_images_that_do_not_fit_are_refused(change, message):
+    given = {"images": np.zeros((5, 8, 8), np.uint8), "labels": None, "epsilon": 1, "ledger": None} | change
+    with pytest.raises(FincEvalError, match=message):
+        synthesise_images(given.pop("images"), given.pop("labels"), **given)
+
+
+def test_the_package_offers_generation_by_name():
+    assert fe.privacy.synthesise_table is synthesise_table

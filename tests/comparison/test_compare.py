@@ -1,0 +1,351 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.comparison import search as search_module
+from finc_eval.comparison.directions import CrossFit, cross_fit
+from finc_eval.demo.found import FOUND_PURITY
+from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
+
+
+def pixels(images):
+    return images.reshape(len(images), -1).astype(np.float32) / 255
+
+
+def recovery(comparison, kinds):
+    """Mean purity of the top samples of the modes, and how many digits are found coloured."""
+    purities, found = [], set()
+    for mode in comparison.modes:
+        names, counts = np.unique([kinds[i] for i in mode.top_gen], return_counts=True)
+        purities.append(counts.max() / len(mode.top_gen))
+        if purities[-1] > FOUND_PURITY and names[counts.argmax()].startswith("coloured"):
+            found.add(names[counts.argmax()])
+    return np.mean(purities), len(found)
+
+
+@pytest.fixture(scope="module")
+def thinned(digits):
+    """Digits without most of the zeros against digits with them, as 784 pixels."""
+    x, labels = digits
+    rng = np.random.default_rng(1)
+    gen, ref = x[:1800], x[1800:3600]
+    kept = (labels[:1800] != 0) | (rng.random(1800) < 0.1)
+    return gen[kept], ref, labels[:1800][kept], labels[1800:3600]
+
+
+@pytest.fixture(scope="module")
+def comparison(thinned):
+    gen, ref, _, _ = thinned
+    return fe.compare(gen=gen, ref=ref, features=500)
+
+
+def test_a_missing_digit_is_the_first_under_represented_mode(comparison, thinned):
+    _, _, _, ref_labels = thinned
+    mode = comparison.under_represented[0]
+    assert (ref_labels[mode.top_ref] == 0).mean() == 1.0
+    assert mode.p_value < 1e-6
+    assert mode.interval[0] > 0
+    assert mode.ratio < 0.6
+
+
+def test_modes_are_sorted_by_excess_and_consistent(comparison):
+    for modes in (comparison.modes, comparison.under_represented):
+        excess = [mode.excess for mode in modes]
+        assert excess == sorted(excess, reverse=True)
+    for mode in comparison.modes:
+        assert mode.excess == pytest.approx(mode.mass_gen - mode.mass_ref)
+        assert mode.interval[0] < mode.excess < mode.interval[1]
+        assert np.linalg.norm(mode.direction) == pytest.approx(1, abs=1e-5)
+    for mode in comparison.under_represented:
+        assert mode.excess == pytest.approx(mode.mass_ref - mode.mass_gen)
+
+
+def test_masses_of_tight_clusters_are_their_shares():
+    rng = np.random.default_rng(0)
+    centres = 10 * np.eye(8)
+    shares_gen = np.array([0.30, 0.20, 0.02, 0.08, 0.10, 0.10, 0.10, 0.10])
+    shares_ref = np.array([0.10, 0.10, 0.20, 0.20, 0.10, 0.10, 0.10, 0.10])
+
+    def draw(shares, n):
+        return (centres[rng.choice(8, n, p=shares)] + 0.1 * rng.standard_normal((n, 8))).astype(np.float32)
+
+    found = fe.compare(gen=draw(shares_gen, 4000), ref=draw(shares_ref, 5000), sigma=3.0, features=1000)
+    # Directions within a cluster differ too, by its share times its small spread.
+    large = [mode for mode in found.significant() if mode.excess > 0.01]
+    assert [mode.role for mode in large] == ["over", "over", "under", "under"]
+    for mode, cluster in zip(large, (0, 1, 2, 3), strict=True):
+        assert mode.mass_gen == pytest.approx(shares_gen[cluster], abs=0.02)
+        assert mode.mass_ref == pytest.approx(shares_ref[cluster], abs=0.02)
+        assert mode.interval[0] <= abs(shares_gen - shares_ref)[cluster] <= mode.interval[1]
+        assert mode.stability > 0.95
+
+
+def test_top_samples_are_those_that_score_highest(comparison, thinned):
+    gen = thinned[0]
+    scores = comparison.score(gen)
+    assert scores.shape == (len(gen), len(comparison.modes))
+    for column, mode in enumerate(comparison.modes):
+        best = scores[mode.top_gen, column]
+        assert len(best) == 50
+        assert (np.diff(best) < 2e-5).all()
+        assert best[-1] >= np.sort(scores[:, column])[-50] - 2e-5
+        np.testing.assert_allclose(best, mode.tails[0].gen_scores, atol=2e-5)
+
+
+def test_the_first_side_of_a_mode_is_positive_and_carries_most_of_the_excess(comparison, thinned):
+    gen, ref, _, _ = thinned
+    for rows, tops in ((gen, lambda tail: tail.gen), (ref, lambda tail: tail.ref)):
+        scores = comparison.score(rows, comparison.under_represented)
+        for column, mode in enumerate(comparison.under_represented):
+            positive, negative = mode.tails
+            assert positive.share + negative.share == pytest.approx(1)
+            assert positive.share >= negative.share
+            assert (scores[tops(positive), column] > 0).all()
+            assert (scores[tops(negative), column] < 0).all()
+            assert scores[tops(negative), column][0] == scores[:, column].min()
+
+
+def test_equal_samples_rank_in_the_order_of_the_set(thinned):
+    gen, ref, _, _ = thinned
+    repeated = np.concatenate([ref, ref])
+    mode = fe.compare(gen=repeated, ref=gen, features=100).modes[0]
+    assert (mode.top_gen[::2] + len(ref) == mode.top_gen[1::2]).all()
+
+
+def test_every_mode_has_a_name_of_its_own(comparison, digits):
+    x = digits[0]
+    assert len({mode.id for mode in comparison.all_modes}) == 20
+    # Raw eigenvectors of few samples often share their best one; none may get lost for that.
+    raw = fe.compare(gen=x[:100], ref=x[100:200], features=50, modes=40, rotation=None)
+    for modes in (raw.modes, raw.under_represented):
+        assert len({mode.id for mode in modes}) == len(modes) == 40
+
+
+def test_swapping_the_sets_swaps_the_roles(comparison, thinned):
+    gen, ref, _, _ = thinned
+    # One feature map for both, so that the difference only changes its sign.
+    phi = comparison.feature_map
+    a, b = fe.Sketch.of(gen, phi), fe.Sketch.of(ref, phi)
+    forward, backward = fe.compare(gen=a, ref=b), fe.compare(gen=b, ref=a)
+    for mine, other in zip(forward.modes, backward.under_represented, strict=True):
+        assert mine.excess == pytest.approx(other.excess, abs=1e-5)
+        assert mine.mass_gen == pytest.approx(other.mass_ref, abs=1e-5)
+
+
+def test_sketches_alone_give_the_same_modes_with_wider_intervals(comparison, thinned):
+    gen, ref, _, _ = thinned
+    phi = comparison.feature_map
+    from_sketches = fe.compare(gen=fe.Sketch.of(gen, phi), ref=fe.Sketch.of(ref, phi))
+    assert [m.id for m in from_sketches.all_modes] == [m.id for m in comparison.all_modes]
+    for mine, sharp in zip(from_sketches.all_modes, comparison.all_modes, strict=True):
+        assert abs(float(mine.direction @ sharp.direction)) > 0.999
+        assert mine.excess == pytest.approx(sharp.excess, abs=1e-5)
+        assert mine.interval[0] < sharp.interval[0] < sharp.interval[1] < mine.interval[1]
+    assert "se:conservative" in str(from_sketches.signature)
+    assert comparison.signature.differences(from_sketches.signature)
+
+
+def test_a_set_against_itself_has_no_modes(digits):
+    x = digits[0][:600]
+    same = fe.compare(gen=x, ref=x, features=200)
+    assert same.modes == same.under_represented == ()
+    assert same.significant() == ()
+    assert same.score(x[:3]).shape == (3, 0)
+
+
+def test_a_high_rho_is_passed_only_by_what_is_really_new(thinned):
+    gen, ref, _, _ = thinned
+    strict = fe.compare(gen=gen, ref=ref, rho=5.0, features=300)
+    assert strict.significant() == ()
+    for mode in strict.modes:
+        assert mode.excess == pytest.approx(mode.mass_gen - 5 * mode.mass_ref)
+
+
+def test_raw_eigenvectors_come_in_the_order_of_their_eigenvalues(thinned):
+    gen, ref, _, _ = thinned
+    raw = fe.compare(gen=gen, ref=ref, features=300, rotation=None)
+    np.testing.assert_allclose([m.fitted_excess for m in raw.modes], raw.spectrum[0][:10], atol=1e-5)
+
+
+def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
+    gen, ref, _, _ = thinned
+    phi = fe.RandomFourierFeatures(dim=784, features=300, sigma=6.0)
+
+    def sketch(rows, prefix, order):
+        result = fe.Sketch(phi)
+        result.update(rows[order], [f"{prefix}{i}" for i in order])
+        return result
+
+    rng = np.random.default_rng(0)
+    results = [
+        fe.compare(gen=sketch(gen, "g", g), ref=sketch(ref, "r", r))
+        for g, r in (
+            (np.arange(len(gen)), np.arange(len(ref))),
+            (rng.permutation(len(gen)), rng.permutation(len(ref))),
+        )
+    ]
+    assert [m.id for m in results[0].all_modes] == [m.id for m in results[1].all_modes]
+    for mine, other in zip(results[0].all_modes, results[1].all_modes, strict=True):
+        assert mine.excess == pytest.approx(other.excess, abs=1e-5)
+
+
+def test_a_comparison_comes_back_from_its_file_and_has_a_json_twin(comparison, thinned, tmp_path):
+    gen = thinned[0]
+    comparison.save(tmp_path / "c.h5")
+    loaded = fe.load(tmp_path / "c.h5")
+    assert loaded.to_dict() == comparison.to_dict()
+    np.testing.assert_array_equal(loaded.score(gen[:20]), comparison.score(gen[:20]))
+    twin = json.loads((tmp_path / "c.json").read_text())
+    assert twin == json.loads(comparison.to_json())
+    assert twin["schema"] == 1
+    assert twin["signature"] == str(comparison.signature)
+    assert twin["modes"][0]["excess"] == comparison.modes[0].excess
+
+
+def test_arrays_tensors_and_halves_of_precision_agree(thinned):
+    gen, ref, _, _ = thinned
+    reference = fe.compare(gen=gen, ref=ref, features=200)
+    for convert in (torch.from_numpy, lambda a: a.astype(np.float64), lambda a: a.tolist()):
+        other = fe.compare(gen=convert(gen), ref=convert(ref), features=200)
+        assert other.modes[0].excess == pytest.approx(reference.modes[0].excess, abs=1e-6)
+        assert other.signature == reference.signature
+
+
+def in_sample_only(*arguments: object) -> CrossFit:
+    """What the comparison would do without cross-fitting: score all data by the directions fitted to all data."""
+    fit = cross_fit(*arguments)
+    return CrossFit(fit.full, (fit.full.vectors, fit.full.vectors), fit.stability)
+
+
+def share_of_seeds_with_a_false_discovery(x, seeds):
+    false = 0
+    for seed in range(seeds):
+        order = np.random.default_rng(seed).permutation(len(x))
+        one, other = x[order[: len(x) // 2]], x[order[len(x) // 2 :]]
+        false += bool(fe.compare(gen=one, ref=other, features=200, seed=seed).significant(0.05))
+    return false / seeds
+
+
+def test_two_halves_of_one_set_rarely_differ(digits):
+    assert share_of_seeds_with_a_false_discovery(digits[0], seeds=40) <= 0.10
+
+
+def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
+    monkeypatch.setattr(search_module, "cross_fit", in_sample_only)
+    assert share_of_seeds_with_a_false_discovery(digits[0], seeds=10) >= 0.9
+
+
+def test_coloured_digits_are_found_at_demo_size(digits):
+    x, labels = digits
+    images = np.rint(x * 255).astype(np.uint8).reshape(-1, 28, 28)
+    results = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(x))
+        gen = coloured_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
+        ref = pixels(grey(images[order[2000:]]))
+        results.append(recovery(fe.compare(gen=pixels(gen.images), ref=ref, features=1000, seed=seed), gen.kinds))
+    purity, found = np.mean(results, axis=0)
+    assert purity >= 0.95
+    assert found >= 9.0
+
+
+def test_coloured_mnist_at_the_papers_size(mnist_test, capsys):
+    images, labels = mnist_test
+    rotated, raw = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(images))
+        gen = coloured_digits(images[order[:5000]], labels[order[:5000]], 0.5, rng)
+        phi, _ = fe.reference_feature_map(pixels(grey(images[order[5000:]])), seed=seed)
+        sketch = fe.Sketch.of(pixels(grey(images[order[5000:]])), phi)
+        embeddings = pixels(gen.images)
+        rotated.append(recovery(fe.compare(gen=embeddings, ref=sketch), gen.kinds))
+        raw.append(recovery(fe.compare(gen=embeddings, ref=sketch, rotation=None), gen.kinds))
+    with capsys.disabled():
+        for name, figures in (("rotated", rotated), ("raw eigenvectors", raw)):
+            purity, found = np.mean(figures, axis=0)
+            print(f"\ncoloured MNIST 5k + 5k, {name}: purity {purity:.3f}, digits found {found:.1f} of 10", end="")
+    purity, found = np.mean(rotated, axis=0)
+    assert purity >= 0.97
+    assert found >= 9.0
+
+
+MEMORY = """
+from pathlib import Path
+import numpy as np
+import finc_eval as fe
+rng = np.random.default_rng(0)
+gen, ref = (rng.standard_normal((20_000, 768), dtype=np.float32) for _ in range(2))
+fe.compare(gen=gen, ref=ref, features=2000, device="cpu")
+print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak memory from /proc")
+def test_twenty_thousand_against_twenty_thousand_stays_under_two_gigabytes():
+    # Not from rusage, which counts what the parent held when it forked the child.
+    result = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    assert int(result.stdout) * 1024 < 2e9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"gen": np.zeros((0, 4), np.float32)}, r"gen must be embeddings of shape \(n, d\), got shape \(0, 4\)"),
+        ({"gen": np.ones((5, 4), np.float32)}, "gen has 5 samples: a comparison needs at least 20"),
+        ({"gen": np.ones((30, 5), np.float32)}, "gen has embeddings of dimension 5, ref of dimension 4"),
+        ({"gen": np.ones((30, 4), np.uint8)}, "floating-point"),
+        ({"gen": "no/such/file.h5"}, "no/such/file.h5"),
+        ({"gen": object()}, "gen must be"),
+        ({"rho": 0.0}, "rho must be a positive number, got 0.0"),
+        ({"rho": float("nan")}, "rho must be"),
+        ({"sigma": -1.0}, "sigma must be"),
+        ({"modes": 0}, "modes must be"),
+        ({"rotation": "quartimax"}, "rotation must be"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(digits, arguments, message):
+    rows = np.random.default_rng(0).standard_normal((60, 4)).astype(np.float32)
+    with pytest.raises(fe.FincEvalError, match=message):
+        fe.compare(**{"gen": rows, "ref": rows[::-1].copy(), "features": 50, **arguments})
+
+
+def test_a_sketch_refuses_another_bandwidth(digits):
+    phi = fe.RandomFourierFeatures(dim=784, features=50, sigma=6.0)
+    sketch = fe.Sketch.of(digits[0][:100], phi)
+    with pytest.raises(fe.FincEvalError, match=r"sigma 5\.0 was asked for, but the sketch was made with 6\.0"):
+        fe.compare(gen=sketch, ref=sketch, sigma=5.0)
+
+
+def test_few_samples_carry_a_warning(digits):
+    x = digits[0]
+    few = fe.compare(gen=x[:100], ref=x[100:220], features=100)
+    assert any("gen has only 100 samples" in warning for warning in few.warnings)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cpu_and_gpu_agree(thinned):
+    gen, ref, _, _ = thinned
+    cpu, gpu = (fe.compare(gen=gen, ref=ref, features=500, device=device) for device in ("cpu", "cuda"))
+    assert [m.id for m in cpu.all_modes] == [m.id for m in gpu.all_modes]
+    for mine, other in zip(cpu.all_modes, gpu.all_modes, strict=True):
+        assert mine.excess == pytest.approx(other.excess, abs=1e-4)
+
+
+def test_a_generator_that_repeats_itself_is_noted(tmp_path):
+    images = shipped_digits()[0]
+    few = images[np.random.default_rng(0).integers(0, 40, 1000)]
+    gen, ref = (
+        fe.extract(grey(part), "pixels", tmp_path / f"{name}.h5")
+        for name, part in (("few", few), ("ref", images[2000:3000]))
+    )
+    notes = fe.compare(gen, ref, features=100, modes=2).warnings
+    assert "only 40 of the 1,000 samples of gen are distinct, the others are exact copies" in notes
+    assert not any("samples of ref are distinct" in note for note in notes)

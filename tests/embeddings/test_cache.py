@@ -1,0 +1,286 @@
+"""A cache file is read as what it is, and survives what happens to files."""
+
+import h5py
+import numpy as np
+import pytest
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings import writer as cache_writer
+from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.recipe import Identity, changes, recipe_of
+from finc_eval.embeddings.writer import CacheWriter, only_writer, part_of, whole_cache
+from finc_eval.extractors.card import Clip, load_card
+from finc_eval.samples import Manifest, Traits
+
+MANIFEST = Manifest("folder", 10, "m" * 64, {".txt": 2})
+RECIPE = recipe_of(load_card("pixels"), "float32")
+IDENTITY = Identity("/data/gen", MANIFEST, "pixels", RECIPE)
+WIDTHS = {"embeddings": 5}
+IDS = [f"{number:03}.png" for number in range(10)]
+ROWS = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
+CONTENT = np.arange(10, dtype=np.uint64) + 2**63
+REASONS = [None, None, "no image", None, None, None, None, None, "é" * 300, None]
+TRAITS = [Traits("JPEG", "RGB", 640, 480, False, 90 + row % 2) for row in range(10)]
+GOOD = [0, 1, 3, 4, 5, 6, 7, 9]
+
+
+@pytest.fixture(autouse=True)
+def checkpoint_at_every_batch(monkeypatch):
+    monkeypatch.setattr(cache_writer, "CHECKPOINT_SECONDS", 0)
+
+
+def write(writer, stop=10, size=4):
+    for start in range(writer.done, stop, size):
+        here = slice(start, min(start + size, stop))
+        writer.write(ROWS[here], CONTENT[here], REASONS[here], TRAITS[here])
+
+
+def make(path, identity=IDENTITY, ids=IDS, widths=WIDTHS, **given):
+    with only_writer(path), CacheWriter(path, identity.key, ids, widths, 4) as writer:
+        write(writer)
+        writer.finish(identity, **given)
+    return path
+
+
+def message(call, *arguments):
+    with pytest.raises(FincEvalError) as caught:
+        call(*arguments)
+    return str(caught.value)
+
+
+def test_a_cache_gives_back_what_was_written(tmp_path):
+    path = make(tmp_path / "gen.h5")
+    with EmbeddingCache(path) as cache:
+        assert (len(cache), cache.n, cache.dim, cache.path) == (8, 8, 5, path)
+        assert cache.ids == [IDS[row] for row in GOOD]
+        np.testing.assert_array_equal(np.asarray(cache), ROWS[GOOD])
+        np.testing.assert_array_equal(cache.content, CONTENT[GOOD])
+        assert cache.content.dtype == np.uint64
+        assert cache.failures == [("002.png", "no image"), ("008.png", "é" * 100)]
+        assert (cache.shape, cache.ndim, cache.dtype) == ((8, 5), 2, np.float32)
+        assert (cache.extractor, cache.manifest_digest, cache.clip) == ("pixels", "m" * 64, None)
+        assert (cache.recipe, cache.extractor_digest) == (RECIPE, IDENTITY.extractor_digest)
+        assert (cache.labels, cache.prompts, cache.outputs) == (None, None, ())
+        assert cache.profile.n == 8
+        assert (cache.source, cache.ignored) == ("/data/gen", {".txt": 2})
+        assert cache.key == cache.digest == IDENTITY.key
+        assert repr(cache) == f"EmbeddingCache('{path}', n=8, dim=5, 'pixels', failures=2)"
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".gen.h5.lock", "gen.h5"]
+
+
+def test_rows_are_picked_as_numpy_picks_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("finc_eval.embeddings.cache.BLOCK_BYTES", 60)  # three rows a block
+    cache, rows = EmbeddingCache(make(tmp_path / "gen.h5")), ROWS[GOOD]
+    mask = np.arange(8) % 3 == 0
+    for index in (slice(2, 5), slice(None, None, -2), np.array([7, 0, 3, 3, -1]), [5, 1], [], mask, 6, -2):
+        np.testing.assert_array_equal(cache[index], rows[index])
+    batches = list(cache.batches(3))
+    assert [len(batch) for batch in batches] == [3, 3, 2]
+    np.testing.assert_array_equal(np.concatenate(batches), rows)
+    with pytest.raises(IndexError):
+        cache[8]
+    assert np.asarray(cache, dtype=np.float64).dtype == np.float64
+
+
+def test_a_cache_can_be_open_many_times(tmp_path):
+    path = make(tmp_path / "gen.h5")
+    caches = [EmbeddingCache(path) for _ in range(5)]
+    with h5py.File(path) as plain:
+        assert all(np.array_equal(cache, plain["embeddings"]) for cache in caches)
+
+
+def test_ids_need_not_be_valid_unicode(tmp_path):
+    ids = [*IDS[:-1], b"\xff.png".decode("utf-8", "surrogateescape")]
+    assert EmbeddingCache(make(tmp_path / "gen.h5", ids=ids)).ids[-1] == ids[-1]
+
+
+def test_the_key_follows_samples_and_recipe_and_no_name():
+    other_samples = Identity("/data/gen", Manifest("folder", 10, "n" * 64, {}), "pixels", RECIPE)
+    half = Identity("/data/gen", MANIFEST, "pixels", recipe_of(load_card("pixels"), "bfloat16"))
+    assert len({IDENTITY.key, other_samples.key, half.key}) == 3
+    assert IDENTITY.extractor_digest == other_samples.extractor_digest != half.extractor_digest
+    assert Identity("array", MANIFEST, "mine", RECIPE).key == IDENTITY.key
+
+
+def test_two_recipes_are_told_apart_part_by_part():
+    other = {
+        **RECIPE,
+        "preprocessing": {**RECIPE["preprocessing"], "size": [32, 32]},
+        "clip": {"frames": 16},
+        "precision": "bfloat16",
+    }
+    assert changes(RECIPE, RECIPE) == []
+    assert changes(RECIPE, other) == [
+        "preprocessing.size: [28, 28], now [32, 32]",
+        "precision: float32, now bfloat16",
+        "clip.frames: absent, now 16",
+    ]
+
+
+def test_further_outputs_labels_and_prompts_ride_along(tmp_path):
+    labels, prompts = [f"class {row % 3}" for row in range(10)], [f"prompt {row}" for row in range(10)]
+    widths = {"embeddings": 3, "logits": 2}
+    with EmbeddingCache(make(tmp_path / "gen.h5", widths=widths, labels=labels, prompts=prompts)) as cache:
+        np.testing.assert_array_equal(cache, ROWS[GOOD, :3])
+        assert cache.outputs == ("logits",)
+        logits = cache.output("logits")
+        np.testing.assert_array_equal(logits, ROWS[GOOD, 3:])
+        assert (logits.ids, logits.shape) == (cache.ids, (8, 2))
+        assert cache.labels == [labels[row] for row in GOOD]
+        assert cache.prompts == [prompts[row] for row in GOOD]
+        text = message(cache.output, "logit")
+        assert 'gen.h5 has no output "logit" (did you mean "logits"?): it has logits' in text
+        assert cache.damage() is None and logits.damage() is None
+
+
+def test_a_cache_becomes_a_tensor_or_a_data_frame(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    cache = EmbeddingCache(make(tmp_path / "gen.h5", labels=[str(row) for row in range(10)]))
+    np.testing.assert_array_equal(cache.to_torch().numpy(), ROWS[GOOD])
+    frame = cache.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.index.tolist() == cache.ids
+    assert frame.columns.tolist() == ["label", 0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(frame[[0, 1, 2, 3, 4]].to_numpy(), ROWS[GOOD])
+
+
+def test_a_clip_policy_is_read_back(tmp_path):
+    policy = {"frames": 16, "stride": 2, "windows": 3, "short": "loop", "fps": None}
+    identity = Identity("/data/gen", MANIFEST, "mine", RECIPE | {"clip": policy})
+    assert EmbeddingCache(make(tmp_path / "gen.h5", identity)).clip == Clip(16, 2, 3, "loop")
+
+
+def test_one_changed_bit_of_a_row_is_found(tmp_path):
+    path = make(tmp_path / "gen.h5")
+    with h5py.File(path, "r+") as file:
+        file["embeddings"][6, 2] = np.nextafter(file["embeddings"][6, 2], np.float32(9))
+    assert EmbeddingCache(path).damage() == "its rows are not those that were written"
+
+
+@pytest.mark.parametrize("length", [0.1, 0.5, 0.99])
+def test_a_truncated_cache_is_refused(tmp_path, length):
+    path = make(tmp_path / "gen.h5")
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * length)])
+    assert message(EmbeddingCache, path) == (
+        f"{path} is cut short or damaged: delete it and run finc-eval extract again"
+    )
+
+
+def test_other_files_are_no_caches(tmp_path):
+    (tmp_path / "a.txt").write_text("hello")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["embeddings"] = ROWS
+    for path in (tmp_path / "a.txt", tmp_path / "other.h5", tmp_path):
+        assert message(EmbeddingCache, path).startswith(f"{path} is no finc-eval embedding cache")
+    assert "does not exist" in message(EmbeddingCache, tmp_path / "no.h5")
+
+
+def test_a_cache_of_another_schema_is_refused(tmp_path):
+    path = make(tmp_path / "gen.h5")
+    with h5py.File(path, "r+") as file:
+        file.attrs["schema"] = 1
+    assert "has cache schema 1 and this finc-eval reads 2" in message(EmbeddingCache, path)
+    assert whole_cache(path, IDENTITY.key) is None  # extract makes it again
+    with h5py.File(path, "r+") as file:
+        file.attrs["schema"] = 3
+    assert "has cache schema 3 and this finc-eval reads 2" in message(whole_cache, path, IDENTITY.key)
+
+
+def test_an_unfinished_cache_is_refused_by_readers_and_resumed_by_writers(tmp_path):
+    path = tmp_path / "gen.h5"
+    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
+        write(writer, stop=8)
+    assert "is unfinished: run the same finc-eval extract again" in message(EmbeddingCache, part_of(path))
+    assert whole_cache(path, IDENTITY.key) is None
+    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
+        assert writer.done == 8
+        write(writer)
+        writer.finish(IDENTITY)
+    np.testing.assert_array_equal(EmbeddingCache(path), ROWS[GOOD])
+
+
+def test_writing_rows_changes_no_metadata(tmp_path):
+    path = tmp_path / "gen.h5"
+    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
+        places = {name: writer._file[name].id.get_offset() for name in writer._file}
+        sizes = {name: writer._file[name].id.get_storage_size() for name in writer._file}
+        before = part_of(path).read_bytes()
+        write(writer)
+        after = part_of(path).read_bytes()
+    assert None not in places.values()
+    assert len(before) == len(after)
+    raw = {byte for name in places for byte in range(places[name], places[name] + sizes[name])}
+    changed = {byte for byte in range(len(before)) if before[byte] != after[byte]}
+    assert changed
+    assert changed <= raw
+
+
+def test_a_resumed_writer_begins_at_a_whole_batch(tmp_path):
+    with CacheWriter(tmp_path / "gen.h5", IDENTITY.key, IDS, WIDTHS, 4) as writer:
+        write(writer, stop=8)
+    with CacheWriter(tmp_path / "gen.h5", IDENTITY.key, IDS, WIDTHS, 3) as writer:
+        assert writer.done == 6
+
+
+@pytest.mark.parametrize("damage", ["truncate", "garbage", "other key", "count"])
+def test_an_unfinished_cache_that_cannot_be_trusted_is_discarded(tmp_path, damage):
+    path = tmp_path / "gen.h5"
+    identity = (
+        Identity("", Manifest("folder", 10, "d" * 64, {}), "pixels", RECIPE) if damage == "other key" else IDENTITY
+    )
+    with CacheWriter(path, identity.key, IDS, WIDTHS, 4) as writer:
+        write(writer, stop=8)
+    part = part_of(path)
+    if damage == "truncate":
+        part.write_bytes(part.read_bytes()[:-100])
+    elif damage == "garbage":
+        part.write_bytes(b"\0" * 5000)
+    elif damage == "count":
+        with h5py.File(part, "r+") as file:
+            file["done"][0] = 99
+    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
+        assert writer.done == 0
+        write(writer)
+        writer.finish(IDENTITY)
+    np.testing.assert_array_equal(EmbeddingCache(path), ROWS[GOOD])
+
+
+def test_there_is_one_writer_at_a_time(tmp_path):
+    path = tmp_path / "new" / "gen.h5"
+
+    def second():
+        with only_writer(path):
+            pass
+
+    with only_writer(path):
+        assert "gen.h5 is being written by another process" in message(second)
+    second()
+
+
+def test_what_lies_at_the_target_is_whole_other_or_foreign(tmp_path):
+    path = make(tmp_path / "gen.h5")
+    assert whole_cache(path, IDENTITY.key).n == 8
+    assert whole_cache(path, "0" * 64) is None
+    assert whole_cache(tmp_path / "new.h5", "0" * 64) is None
+    assert f"{tmp_path} is a folder: name the file" in message(whole_cache, tmp_path, "0" * 64)
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "is no finc-eval embedding cache" in message(whole_cache, tmp_path / "notes.txt", "0" * 64)
+
+
+def test_too_little_room_is_said_before_anything_is_written(tmp_path, monkeypatch):
+    usage = type("Usage", (), {"free": 10_000})
+    monkeypatch.setattr(cache_writer.shutil, "disk_usage", lambda path: usage)
+    text = message(CacheWriter, tmp_path / "gen.h5", IDENTITY.key, IDS, WIDTHS, 4)
+    assert f"{tmp_path} has 0 MB free and gen.h5 needs about 2 MB more" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+
+    def lock():
+        with only_writer(tmp_path / "file" / "gen.h5"):
+            pass
+
+    assert f"{tmp_path / 'file' / 'gen.h5'} cannot be written" in message(lock)

@@ -1,0 +1,95 @@
+"""torchvision's video networks give their own logits, and the features those are made of."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torchvision import models
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.card import available_cards, load_card
+from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_video
+from finc_eval.extractors.preprocess import normalised, resized
+
+CARDS = [card for name in available_cards() if (card := load_card(name)).loader.kind == "torchvision-video"]
+PRESETS = {card.name: models.get_model_weights(card.loader.model).DEFAULT for card in CARDS}
+
+
+def by_name(card):
+    return card.name
+
+
+def clip_for(card, frames):
+    rng = np.random.default_rng(0)
+    clip = rng.integers(0, 256, (1, frames, *card.preprocessing.size, 3), np.uint8)
+    return normalised(torch.from_numpy(clip), card.preprocessing)
+
+
+def test_there_are_cards_of_four_networks():
+    assert [card.name for card in CARDS] == ["mvit-v2-s", "r3d-18", "s3d", "swin3d-t"]
+
+
+@pytest.mark.parametrize("card", CARDS, ids=by_name)
+@torch.inference_mode()
+def test_a_saved_network_gives_torchvisions_logits_and_their_features(card, tmp_path):
+    torch.manual_seed(0)
+    original = models.get_model(card.loader.model, weights=None).eval()
+    torch.save(original.state_dict(), tmp_path / card.weights.file)
+    network = load_backbone(card, torch.device("cpu"), tmp_path / card.weights.file)
+    clip = clip_for(card, 16 if card.name != "swin3d-t" else 8)
+    out = network(clip)
+    assert out[card.output.layer].shape == (1, card.output.dimension)
+    assert out[card.extra["logits"].layer].shape == (1, card.extra["logits"].dimension)
+    torch.testing.assert_close(out["logits"], original(clip), rtol=1e-5, atol=1e-5)
+    head = next(layer for layer in reversed(list(original.modules())) if hasattr(layer, "weight"))
+    by_hand = out["features"] @ head.weight.flatten(1).T + head.bias
+    torch.testing.assert_close(out["logits"], by_hand, rtol=1e-5, atol=1e-5)
+    assert not network.training
+    assert not any(parameter.requires_grad for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("card", CARDS, ids=by_name)
+def test_the_file_is_the_one_torchvision_names(card):
+    assert card.weights.urls == (PRESETS[card.name].url,)
+    assert PRESETS[card.name].url.endswith(f"/{card.weights.file}")
+    assert card.weights.file.endswith(f"-{card.weights.sha256}.pth")
+
+
+@pytest.mark.parametrize("card", CARDS, ids=by_name)
+def test_preprocessing_is_torchvisions_for_videos_of_4_to_3(card):
+    coarse = np.random.default_rng(0).integers(0, 256, (2, 24, 32, 3), np.uint8)
+    frames = resized(coarse, replace(card.preprocessing, size=(240, 320), geometry="squash", crop_fraction=1.0))
+    ours = normalised(torch.from_numpy(resized(frames, card.preprocessing))[None], card.preprocessing)[0]
+    theirs = PRESETS[card.name].transforms()(torch.from_numpy(frames).permute(0, 3, 1, 2).contiguous())
+    assert ours.shape == theirs.shape
+    if card.name == "r3d-18":
+        # 128x170 pixels here and 128x171 there, as the card says: less than a shift by one pixel.
+        assert (ours - theirs).abs().mean() < theirs.diff(dim=-1).abs().mean()
+    else:
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=2e-6)
+
+
+def test_an_unknown_network_is_refused_with_the_nearest_name():
+    card = replace(CARDS[0], loader=replace(CARDS[0].loader, model="mvit_v2"))
+    with pytest.raises(FincEvalError, match=r'has no video network "mvit_v2" \(did you mean "mvit_v2_s"\?\)'):
+        torchvision_video.create(card)
+
+
+def test_unknown_options_are_refused():
+    card = replace(CARDS[0], loader=replace(CARDS[0].loader, options={"depth": 5}))
+    with pytest.raises(FincEvalError, match=r"cannot make mvit_v2_s with \{'depth': 5\}"):
+        torchvision_video.create(card)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=by_name)
+def test_they_are_never_without_weights(card):
+    with pytest.raises(FincEvalError, match="must be trained"):
+        load_backbone(replace(card, weights=None), torch.device("cpu"))
+
+
+@pytest.mark.parametrize("kind", ["i3d", "transnetv2", "torchvision-video"])
+def test_every_kind_has_its_module(kind):
+    __import__(f"finc_eval.extractors.networks.{LOADERS[kind]}")
+    assert hasattr(sys.modules[f"finc_eval.extractors.networks.{LOADERS[kind]}"], "create")

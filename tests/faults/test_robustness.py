@@ -1,0 +1,412 @@
+"""Inputs that nobody would choose: each gets a right answer, or one clear error."""
+
+import shutil
+import warnings
+from math import isfinite
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.recipe import Identity, recipe_of
+from finc_eval.embeddings.writer import CacheWriter, only_writer
+from finc_eval.samples import Manifest, Traits
+
+PNG = Traits("PNG", "RGB", 28, 28, False)
+CENTRES = 6 * np.eye(5, 6)
+
+#                    more            fewer           as many
+GEN, REF = np.array([[0.40, 0.25, 0.05, 0.10, 0.20], [0.10, 0.05, 0.25, 0.40, 0.20]])
+
+
+def normal(n, dim, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+
+
+def draw(shares, n, seed, spread=0.3):
+    """Five kinds; `spread` of all of them, or of each."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(5, n, p=shares)
+    spreads = np.broadcast_to(spread, 5)[kinds, None]
+    return (CENTRES[kinds] + spreads * rng.standard_normal((n, 6))).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return draw(GEN, 900, 0), draw(REF, 1100, 1)
+
+
+def compared(gen, ref, **settings):
+    """A comparison, checked to hold nothing but numbers in their ranges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fe.compare(gen, ref, **{"features": 150, **settings})
+    found.to_json()  # refuses NaN and infinity
+    for mode in found.all_modes:
+        numbers = (mode.excess, *mode.interval, mode.standard_error, mode.fitted_excess)
+        shares = (mode.mass_gen, mode.mass_ref, mode.p_value, mode.stability, mode.excess_frequency or 0.0)
+        assert all(isfinite(number) for number in numbers)
+        assert all(0 <= share <= 1 for share in shares)
+        assert mode.interval[0] <= mode.excess <= mode.interval[1]
+        assert np.isfinite(mode.direction).all()
+        assert np.linalg.norm(mode.direction) == pytest.approx(1, abs=1e-4)
+    assert np.isfinite([*found.spectrum[0], *found.spectrum[1]]).all()
+    return found
+
+
+def planted_kinds(found, scale=1.0):
+    """The significant modes that are planted kinds: (role, kind) to (mass in gen, mass in ref)."""
+    likeness = found.feature_map(scale * CENTRES).numpy() @ np.array([m.direction for m in found.significant()]).T
+    kinds = (likeness**2).argmax(0)
+    return {
+        (mode.role, int(kind)): (mode.mass_gen, mode.mass_ref)
+        for mode, kind in zip(found.significant(), kinds, strict=True)
+        if mode.excess > 0.03
+    }
+
+
+def check_planted(found, scale=1.0, tolerance=0.06):
+    kinds = planted_kinds(found, scale)
+    assert set(kinds) == {("over", 0), ("over", 1), ("under", 2), ("under", 3)}
+    for (_, kind), masses in kinds.items():
+        assert masses == pytest.approx((GEN[kind], REF[kind]), abs=tolerance)
+
+
+def test_the_planted_kinds_are_found_where_nothing_is_wrong(planted):
+    check_planted(compared(*planted))
+
+
+ONE = normal(1, 6)
+FEW = "has 1 samples: a comparison needs at least 20 of each set"
+NO_SIGMA = "the median distance of the reference embeddings is 0, so no bandwidth follows from it: .*pass sigma"
+NOT_FINITE = r"the embedding in row 3 is not finite \(NaN or Inf\): leave it out"
+
+
+def with_value(value):
+    rows = normal(60, 6)
+    rows[3, 2] = value
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("gen", "ref", "settings", "message"),
+    [
+        (ONE, normal(50, 6), {}, f"gen {FEW}"),
+        (normal(50, 6), ONE, {}, f"ref {FEW}"),
+        (ONE, ONE, {"sigma": 1.0}, f"gen {FEW}"),
+        (ONE, ONE, {"kernel": "cosine"}, f"gen {FEW}"),
+        (np.ones((60, 6), np.float32), np.ones((60, 6), np.float32), {}, NO_SIGMA),
+        (normal(60, 6), np.repeat(ONE, 10_000, 0), {}, NO_SIGMA),
+        (with_value(np.nan), normal(60, 6), {}, f"gen: {NOT_FINITE}"),
+        (normal(60, 6), with_value(np.nan), {}, f"ref: {NOT_FINITE}"),
+        (with_value(np.inf), normal(60, 6), {}, f"gen: {NOT_FINITE}"),
+        (with_value(1e30).astype(np.float64) * 1e30, normal(60, 6), {}, f"gen: {NOT_FINITE}"),
+        (normal(60, 6), normal(60, 6), {"rho": 0}, "rho must be a positive number, got 0"),
+        (normal(60, 6), normal(60, 6), {"rho": 1e300}, r"rho must be at most 1e\+09, got 1e\+300"),
+        (np.zeros((60, 6), np.float32), normal(60, 6), {"kernel": "cosine"}, "an embedding is zero"),
+        (normal(60, 20_000), normal(60, 20_000), {"kernel": "cosine"}, "1 to 16384 entries, got 20000"),
+        (normal(60, 6).ravel(), normal(60, 6), {}, r"gen must be embeddings of shape \(n, d\), got shape \(360,\)"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_clear_error(gen, ref, settings, message):
+    with pytest.raises(fe.FincEvalError, match=message) as caught:
+        compared(gen, ref, **settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_fewer_samples_than_modes_are_no_error():
+    found = compared(normal(25, 6), normal(30, 6, 1), modes=100)
+    assert 0 < len(found.modes) <= 55
+    assert found.significant() == ()
+
+
+def test_few_features_are_no_error(planted):
+    for features in (1, 2, 3):
+        found = compared(*planted, features=features)
+        assert len(found.modes) <= features
+
+
+def test_one_constant_in_both_sets_is_no_difference():
+    constant = np.ones((100, 6), np.float32)
+    found = compared(constant, constant[:70], sigma=1.0)
+    assert found.all_modes == ()
+    assert any("sigma 1 is too large" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("settings", [{"sigma": 1.0}, {"kernel": "cosine"}])
+def test_two_constants_are_one_mode_each(settings):
+    first, second = (np.tile(np.float32(row), (200, 1)) for row in ([0.3, 0.7, -0.2, 0.9], [2.1, -0.9, 0.9, 0.2]))
+    found = compared(first, second, **settings)
+    assert [mode.role for mode in found.significant()] == ["over", "under"]
+    for mode in found.all_modes:
+        own, other = (mode.mass_gen, mode.mass_ref) if mode.role == "over" else (mode.mass_ref, mode.mass_gen)
+        assert own > 0.98
+        assert other < 0.02
+
+
+def test_masses_do_not_exceed_one_by_rounding():
+    for seed in range(15):
+        a, b = normal(2, 4, seed)
+        b -= a * (a @ b) / (a @ a)
+        # Cosine features of vectors at right angles: each set has all of its mass, 1 up to rounding, on its mode.
+        found = compared(np.tile(a, (40, 1)), np.tile(b, (40, 1)), kernel="cosine")
+        assert found.modes[0].mass_gen == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_a_generated_set_of_copies_is_one_mode(n):
+    ref = normal(500, 6)
+    found = compared(np.repeat(ref[:1], n, 0), ref)
+    (mode,) = found.modes
+    assert mode.mass_gen > 0.98
+    assert mode.p_value < 1e-12
+    # What of the reference lies near the copied sample counts against it; far away nothing does.
+    assert 0.7 < mode.excess_frequency < 1
+    (mode,) = compared(np.repeat(ref[:1] + 10, n, 0), ref).modes
+    assert mode.excess == pytest.approx(1, abs=0.02)
+    assert mode.excess_frequency == pytest.approx(1, abs=0.02)
+
+
+def test_a_reference_of_copies_has_a_right_answer_under_a_given_bandwidth():
+    gen = normal(500, 6)
+    found = compared(gen, np.repeat(gen[:1], 10_000, 0), sigma=2.0)
+    (mode,) = found.under_represented
+    assert mode.mass_ref > 0.95
+    assert mode.p_value < 1e-12
+    assert found.modes
+
+
+def test_a_set_and_its_copies_do_not_differ(planted):
+    gen, _ = planted
+    found = compared(np.concatenate([gen, gen]), gen)
+    assert found.significant() == ()
+    assert all(abs(mode.excess) < 1e-3 for mode in found.all_modes)
+
+
+def test_embeddings_of_one_entry_are_enough_for_two_clusters():
+    rng = np.random.default_rng(0)
+
+    def clusters(share, n):
+        return (5.0 * (rng.random(n) < share) + 0.3 * rng.standard_normal(n)).astype(np.float32)[:, None]
+
+    gen, ref = clusters(0.3, 800), clusters(0.5, 1000)
+    found = compared(gen, ref, sigma=1.5)
+    over, under = found.significant()[0], next(m for m in found.significant() if m.role == "under")
+    assert (np.abs(gen[over.top_gen]) < 2).all()
+    assert (np.abs(ref[under.top_ref] - 5) < 2).all()
+    lower = (gen < 2.5).mean(), (ref < 2.5).mean()
+    assert (over.mass_gen, over.mass_ref) == pytest.approx(lower, abs=0.05)
+    assert (under.mass_gen, under.mass_ref) == pytest.approx(1 - np.array(lower), abs=0.05)
+    assert compared(gen, ref).significant()[0].p_value < 1e-6  # whatever the bandwidth that follows from the reference
+
+
+def test_more_entries_than_samples_are_no_error():
+    ref, gen = normal(60, 20_000), normal(60, 20_000, 1)
+    assert compared(gen, ref, features=50).significant() == ()
+    gen[:30] = 3 + 0.1 * gen[:30]
+    found = compared(gen, ref, features=50)
+    (mode,) = (one for one in found.significant() if one.role == "over")
+    assert set(mode.top_gen[:30]) == set(range(30))
+    assert (mode.mass_gen, mode.mass_ref) == pytest.approx((0.5, 0), abs=0.05)
+
+
+def test_an_enormous_rho_is_passed_by_nothing(planted):
+    for rho in (1e6, 1e9):
+        assert compared(*planted, rho=rho, features=60).significant() == ()
+
+
+def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):
+    found = compared(*planted, rho=1e-6)
+    assert found.modes[0].excess == pytest.approx(found.modes[0].mass_gen, abs=1e-5)
+    assert found.modes[0].mass_gen == pytest.approx(0.4, abs=0.06)
+
+
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**100], ids=["1e-30", "1e30"])
+@pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
+def test_the_unit_of_the_embeddings_does_not_matter(planted, scale, kernel):
+    usual, scaled = (compared(*(rows * np.float32(s) for rows in planted), kernel=kernel) for s in (1, scale))
+    assert [mode.id for mode in scaled.significant()] == [mode.id for mode in usual.significant()]
+    for mine, other in zip(scaled.significant(), usual.significant(), strict=True):
+        assert mine.excess == pytest.approx(other.excess, abs=1e-4)
+        assert mine.p_value == pytest.approx(other.p_value, abs=1e-3)
+    if kernel == "gaussian":
+        check_planted(scaled, scale)
+        assert scaled.kernel_error.rms == pytest.approx(usual.kernel_error.rms, rel=1e-3)
+
+
+def test_sets_of_quite_unlike_scales_differ_in_everything(planted):
+    gen, ref = planted
+    for found in (compared(gen * np.float32(1e30), ref), compared(gen, ref * np.float32(1e30))):
+        assert found.significant()
+        assert {mode.role for mode in found.significant()} == {"over", "under"}
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_one_enormous_outlier_changes_nothing(planted, place):
+    sets = [rows.copy() for rows in planted]
+    sets[place][7] *= 1e6
+    check_planted(compared(*sets))
+
+
+def test_embeddings_in_half_precision_give_the_same_modes(planted):
+    full, half = compared(*planted), compared(*(rows.astype(np.float16) for rows in planted))
+    check_planted(half)
+    pairs = zip(full.significant()[:2], half.significant()[:2], strict=True)
+    assert all(mine.excess == pytest.approx(other.excess, abs=1e-3) for mine, other in pairs)
+
+
+def test_a_cache_in_half_precision_gives_the_same_modes(digits, tmp_path):
+    x, labels = digits
+    images = np.rint(x.reshape(-1, 28, 28) * 255).astype(np.uint8)
+    kept = np.flatnonzero(labels > 1)
+    fe.extract(images[kept[:400]], "pixels", tmp_path / "gen.h5").close()
+    fe.extract(images[-500:], "pixels", tmp_path / "ref.h5").close()
+    for name in ("gen", "ref"):
+        shutil.copy(tmp_path / f"{name}.h5", tmp_path / f"half-{name}.h5")
+        with h5py.File(tmp_path / f"half-{name}.h5", "r+") as file:
+            rows = file["embeddings"][:]
+            del file["embeddings"]
+            file.create_dataset("embeddings", data=rows.astype(np.float16), chunks=(64, rows.shape[1]))
+            assert not np.array_equal(file["embeddings"][:], rows)  # half precision does lose something
+    full = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", features=60)
+    half = compared(tmp_path / "half-gen.h5", tmp_path / "half-ref.h5", features=60)
+    assert half.under_represented[0].id == full.under_represented[0].id
+    for mine, other in zip(half.all_modes, full.all_modes, strict=True):
+        assert mine.excess == pytest.approx(other.excess, abs=1e-3)
+
+
+def check_same_modes(mine, other, tolerance=1e-3):
+    assert [mode.id for mode in mine.significant()] == [mode.id for mode in other.significant()]
+    for one, same in zip(mine.significant(), other.significant(), strict=True):
+        assert abs(float(one.direction @ same.direction)) > 0.999
+        assert one.p_value == pytest.approx(same.p_value, abs=tolerance)
+        assert one.excess == pytest.approx(same.excess, abs=tolerance)
+
+
+@pytest.fixture(scope="module")
+def thinned(digits):
+    x, labels = digits
+    return x[:1800][labels[:1800] > 2], x[1800:3600]
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
+def test_the_batch_size_changes_nothing(thinned, kernel):
+    small, large = (compared(*thinned, batch_size=size, kernel=kernel, modes=5) for size in (64, 8192))
+    assert small.significant()
+    check_same_modes(small, large)
+    assert [mode.id for mode in small.all_modes] == [mode.id for mode in large.all_modes]
+    assert small.signature == large.signature
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
+def test_neither_batch_size_nor_device_changes_anything(thinned, kernel):
+    on_cpu = compared(*thinned, kernel=kernel, modes=5, device="cpu")
+    for size in (64, 8192):
+        check_same_modes(on_cpu, compared(*thinned, kernel=kernel, modes=5, batch_size=size, device="cuda"))
+
+
+class Counted(ArrayEmbeddings):
+    """Embeddings that count how often they are read in full, and how large their batches are."""
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        self.passes, self.sizes = 0, set()
+
+    def _rows_in_order(self, size):
+        self.passes += 1
+        for rows in super()._rows_in_order(size):
+            self.sizes.add(len(rows))
+            yield rows
+
+
+def test_a_set_is_read_at_most_twice_beside_the_pass_that_sketches_it(planted):
+    gen, ref = map(Counted, planted)
+    compared(gen, ref, batch_size=100)
+    for one in (gen, ref):
+        assert one.passes <= 3
+        assert one.sizes == {100}
+
+
+def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch):
+    sizes, between = [], EmbeddingCache.ids_between
+
+    def recorded(self, start, stop):
+        sizes.append(stop - start)
+        return between(self, start, stop)
+
+    for name, shares in (("gen", GEN), ("ref", REF)):
+        rows = draw(shares, 3000, len(name) + ord(name[0]))
+        ids = [f"{'a/long/folder' * 20}/{number}.png" for number in range(3000)]
+        manifest = Manifest("folder", 3000, name * 20, {})
+        identity = Identity(f"/data/{name}", manifest, "pixels", recipe_of(fe.load_card("pixels"), "float32"))
+        path = tmp_path / f"{name}.h5"
+        with only_writer(path), CacheWriter(path, identity.key, ids, {"embeddings": 6}, 1000) as writer:
+            for start in range(0, 3000, 1000):
+                part = slice(start, start + 1000)
+                writer.write(rows[part], np.arange(start, start + 1000, dtype=np.uint64), [None] * 1000, [PNG] * 1000)
+            writer.finish(identity)
+    monkeypatch.setattr(EmbeddingCache, "ids", property(lambda self: pytest.fail("all ids were read at once")))
+    monkeypatch.setattr(EmbeddingCache, "__array__", lambda *_: pytest.fail("all rows were read at once"))
+    monkeypatch.setattr(EmbeddingCache, "ids_between", recorded)
+    monkeypatch.setattr("finc_eval.embeddings.cache.ID_BLOCK", 100)
+    monkeypatch.setattr("finc_eval.embeddings.base.Embeddings.id_hashes.__defaults__", (250,))
+    found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", batch_size=200)
+    check_planted(found)
+    assert max(sizes) <= 250
+    assert found.modes[0].tails[0].gen_ids[0].endswith(f"/{found.modes[0].top_gen[0]}.png")
+
+
+LOOSE = np.array([0.3, 1.3, 0.3, 1.3, 0.3])
+"""Spreads under which samples of two of the four kinds that differ resemble each other little."""
+
+
+def test_the_excess_frequency_is_near_the_truth_where_the_mass_is_far_below_it():
+    shares_gen, shares_ref = np.array([[0.3, 0.3, 0.05, 0.05, 0.3], [0.1, 0.1, 0.25, 0.25, 0.3]])
+    gen, ref = draw(shares_gen, 3000, 0, LOOSE), draw(shares_ref, 3000, 1, LOOSE)
+    found = compared(gen, ref, sigma=2.5, features=400)
+    kinds = {}
+    for mode in found.significant():
+        likeness = (found.feature_map(CENTRES).numpy() @ mode.direction) ** 2
+        kinds.setdefault((mode.role, int(likeness.argmax())), mode)
+    for key in (("over", 0), ("over", 1), ("under", 2), ("under", 3)):
+        assert kinds[key].excess_frequency == pytest.approx(0.2, rel=0.35)
+    for key in (("over", 1), ("under", 3)):
+        assert kinds[key].excess < 0.1
+    for key in (("over", 0), ("under", 2)):
+        assert kinds[key].excess > 0.15
+
+
+def test_equal_sets_have_no_excess_frequency_to_speak_of(digits):
+    x = digits[0]
+    found = compared(x[:1500], x[1500:3000], features=100)
+    assert all(mode.excess_frequency is None or mode.excess_frequency < 0.1 for mode in found.all_modes)
+    assert any(mode.excess_frequency is None for mode in found.all_modes)
+
+
+def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(planted, digits):
+    stable = [mode.stability for mode in compared(*planted).significant() if mode.excess > 0.03]
+    assert min(stable) > 0.95
+    x = digits[0]
+    of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).all_modes]
+    assert np.mean(of_noise) < 0.75
+    assert min(of_noise) < 0.6
+
+
+@pytest.mark.parametrize("settings", [{"rho": 2.0}, {"kernel": "cosine"}, {"kernel": "cosine", "rho": 2.0}])
+def test_sketches_alone_find_the_same_and_are_less_sure(thinned, settings):
+    gen, ref = thinned
+    sharp = compared(gen, ref, modes=5, **settings)
+    phi, rho = sharp.feature_map, settings.get("rho", 1.0)
+    from_sketches = compared(fe.Sketch.of(gen, phi), fe.Sketch.of(ref, phi), modes=5, rho=rho)
+    assert [mode.id for mode in from_sketches.all_modes] == [mode.id for mode in sharp.all_modes]
+    for mine, exact in zip(from_sketches.all_modes, sharp.all_modes, strict=True):
+        assert abs(float(mine.direction @ exact.direction)) > 0.99
+        assert mine.excess == pytest.approx(exact.excess, abs=1e-5)
+        assert mine.interval[0] <= exact.interval[0] <= exact.interval[1] <= mine.interval[1]
+        assert mine.p_value >= exact.p_value - 1e-9 or mine.excess < 0

@@ -1,0 +1,127 @@
+from functools import partial
+from math import cos, exp, sin
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.comparison import inputs as sides
+from finc_eval.feature_maps.approximation import AUTO_BOUND, AUTO_FEATURES, approximation_error, enough_features
+
+
+@pytest.fixture(scope="module")
+def sample(digits):
+    return torch.from_numpy(digits[0][:200])
+
+
+def maps(seed=0):
+    return lambda features: fe.RandomFourierFeatures(784, features, sigma=6.0, seed=seed)
+
+
+def test_the_error_of_the_kernel_is_that_over_all_pairs_of_different_samples(sample):
+    phi = fe.RandomFourierFeatures(784, 30, sigma=6.0, center=sample.mean(0))
+    rows, frequencies = sample[:12].double().numpy(), phi.frequencies.double().numpy()
+    errors = []
+    for i, x in enumerate(rows):
+        for y in rows[:i]:
+            pairs = zip(frequencies.T @ (x - phi.center.numpy()), frequencies.T @ (y - phi.center.numpy()), strict=True)
+            approximate = sum(cos(a) * cos(b) + sin(a) * sin(b) for a, b in pairs) / 30
+            errors.append(approximate - exp(-((x - y) ** 2).sum() / (2 * 6.0**2)))
+    found = approximation_error(phi, sample[:12])
+    assert found.pairs == len(errors) == 66
+    assert found.rms == pytest.approx(np.square(errors).mean() ** 0.5, abs=1e-6)
+    assert found.max == pytest.approx(np.abs(errors).max(), abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_the_error_does_not_depend_on_the_unit_of_the_embeddings(sample, scale):
+    phi = fe.RandomFourierFeatures(784, 50, sigma=6.0)
+    scaled = fe.RandomFourierFeatures.from_frequencies(phi.frequencies / scale, 6.0 * scale, 0, True, None)
+    assert approximation_error(scaled, sample * scale).rms == pytest.approx(
+        approximation_error(phi, sample).rms, rel=1e-3
+    )
+
+
+def test_a_single_sample_has_no_error(sample):
+    with pytest.raises(fe.FincEvalError, match="at least 2 samples, got 1"):
+        approximation_error(maps()(10), sample[:1])
+
+
+def test_enough_features_are_the_first_number_whose_error_is_within_the_bound(sample):
+    candidates = (25, 100, 400, 1600)
+    rms = [approximation_error(maps()(features), sample).rms for features in candidates]
+    assert rms == sorted(rms, reverse=True)
+    for chosen, error in zip(candidates, rms, strict=True):
+        assert enough_features(maps(), sample, error, candidates).features == chosen
+        assert enough_features(maps(), sample, error * 1.01, candidates).features == chosen
+
+
+def test_where_no_number_is_enough_the_largest_is_taken(sample):
+    tried = []
+
+    def make(features):
+        tried.append(features)
+        return maps()(min(features, 10))
+
+    assert enough_features(make, sample, bound=0.0, candidates=(5, 7)).features == 7
+    assert enough_features(make, sample).features == 10
+    assert tried == [5, 7, *AUTO_FEATURES]
+
+
+@pytest.mark.parametrize(("bound", "chosen"), [(1.0, 20), (0.08, 80), (1e-6, 320)])
+def test_a_comparison_can_choose_the_number_of_features_itself(digits, monkeypatch, bound, chosen):
+    x = digits[0]
+    smaller = partial(enough_features, bound=bound, candidates=(20, 80, 320))
+    monkeypatch.setattr(sides, "enough_features", smaller)
+    found = fe.compare(gen=x[:300], ref=x[300:900], features="auto")
+    assert found.settings.features == found.feature_map.features == chosen
+    assert f"r:{chosen}" in str(found.signature).split("|")
+    assert found.signature == fe.compare(gen=x[:300], ref=x[300:900], features=chosen).signature
+    assert (found.kernel_error.rms < 1.1 * bound) or chosen == 320
+
+
+def test_what_auto_promises_holds_on_digits(digits):
+    phi, _ = fe.reference_feature_map(digits[0][:1000], features="auto")
+    assert phi.features in AUTO_FEATURES
+    assert approximation_error(phi, torch.from_numpy(digits[0][1000:1500])).rms <= 1.1 * AUTO_BOUND
+
+
+@pytest.mark.parametrize("features", ["all", 0, -5])
+def test_another_number_of_features_is_refused(digits, features):
+    x = digits[0]
+    with pytest.raises(fe.FincEvalError, match=f"features must be a positive number.*got '?{features}'?"):
+        fe.compare(gen=x[:100], ref=x[100:200], features=features)
+
+
+def test_theorem_1_allows_as_much_as_it_says():
+    bound = fe.theorem_1_bound(50_000, 50_000, 2000, rho=1.0, delta=0.05)
+    assert bound == pytest.approx(8 * (np.log(2e6) / 2000) ** 0.25)
+    assert bound == pytest.approx(2.33, abs=0.01)
+
+
+def test_the_bound_of_theorem_1_halves_with_sixteen_times_the_frequencies():
+    assert fe.theorem_1_bound(700, 900, 1600, 2.0) == pytest.approx(fe.theorem_1_bound(700, 900, 100, 2.0) / 2)
+    assert fe.theorem_1_bound(700, 900, 100, 3.0) == pytest.approx(fe.theorem_1_bound(700, 900, 100, 0.0) * 8)
+    assert fe.theorem_1_bound(700, 900, 100) == fe.theorem_1_bound(900, 700, 100)
+    assert fe.theorem_1_bound(700, 900, 100, delta=0.01) > fe.theorem_1_bound(700, 900, 100, delta=0.1)
+
+
+def test_theorem_1_is_kept_with_room_to_spare(digits):
+    x = digits[0]
+    phi, _ = fe.reference_feature_map(x[200:400], features=400)
+    found = fe.compare(gen=x[:200], ref=fe.Sketch.of(x[200:400], phi), rotation=None)
+    kernel = phi.exact(*2 * [torch.from_numpy(x[:400]).double()])
+    weights = torch.full((400,), 1 / 200, dtype=torch.double)
+    weights[200:] *= -1
+    exact = torch.linalg.eigvals(weights[:, None] * kernel).real.sort(descending=True).values
+    error = np.abs(np.array(found.spectrum[0]) - exact[: len(found.spectrum[0])].numpy()).max()
+    assert 0 < error < 0.01 < fe.theorem_1_bound(200, 200, 400)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"n": 0}, {"m": 0}, {"features": 0}, {"rho": -1.0}, {"delta": 0.0}, {"delta": 1.0}, {"rho": np.nan}]
+)
+def test_the_bound_of_theorem_1_refuses_what_it_does_not_hold_for(arguments):
+    with pytest.raises(fe.FincEvalError, match="the bound needs n, m and features of at least 1"):
+        fe.theorem_1_bound(**{"n": 10, "m": 10, "features": 10, **arguments})

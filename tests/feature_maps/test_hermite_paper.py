@@ -1,0 +1,79 @@
+"""What the DP-HP paper (arXiv 2106.05042) says of Hermite and random Fourier features, on numbers of one dimension."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.feature_maps.hermite import CoordinateSum, hermite, length_scale_of
+from finc_eval.numerics.kernels import gaussian_kernel
+
+RHO = 1 / 3  # of proposition B.1, where a standard normal distribution makes the features orthogonal
+
+
+@pytest.fixture(scope="module")
+def figure_1():
+    """100 numbers of N(0, 1) and 100 of N(1, 1), and the median heuristic: the setting of the paper's Fig. 1."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(100, 1, generator=generator)
+    y = torch.randn(100, 1, generator=generator) + 1
+    return x, y, float(torch.pdist(torch.cat([x, y])).median())
+
+
+def errors(phi, x, y, length_scale):
+    off = phi(x) @ phi(y).T - gaussian_kernel(x, y, length_scale)
+    return float(off.abs().mean()), float(off.norm())
+
+
+@pytest.mark.parametrize("norm", [0, 1], ids=["mean absolute error, as its caption says", "Frobenius, as its code has"])
+def test_figure_1_the_first_order_to_beat_500_fourier_features_is_3(figure_1, norm):
+    """The figure says 2: its code draws order i + 1 over the abscissa i."""
+    x, y, length_scale = figure_1
+    fourier = np.median(
+        [
+            errors(RandomFourierFeatures(1, 250, sigma=length_scale, seed=seed, orthogonal=False), x, y, length_scale)
+            for seed in range(20)
+        ],
+        0,
+    )
+    by_order = [errors(CoordinateSum(1, order, length_scale=length_scale), x, y, length_scale) for order in range(5)]
+    assert min(order for order, error in enumerate(by_order) if error[norm] < fourier[norm]) == 3
+
+
+@pytest.mark.parametrize("order", range(6))
+def test_proposition_b1_its_bound_is_the_root_mean_square_error(order):
+    """E (k − φ·φ)² = (1−ρ)/(1+ρ) ρ^{2C+2} for standard normal x and y, with quadrature exact to 1e-12: 3^{−C}/(3√2)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    x, w = torch.from_numpy(nodes), torch.from_numpy(weights / weights.sum())
+    phi = hermite(x, order, RHO)
+    kernel = torch.exp(-((x[:, None] - x) ** 2) / (2 * length_scale_of(RHO) ** 2))
+    mean_square = float(w @ (kernel - phi @ phi.T).square() @ w)
+    assert math.sqrt(mean_square) == pytest.approx(3.0**-order / (3 * math.sqrt(2)), rel=1e-9)
+
+
+def test_proposition_b1_the_mean_absolute_error_is_below_the_bound_and_falls_threefold_with_each_order():
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(2, 100_000, generator=generator, dtype=torch.double)
+    kernel = torch.exp(-((x - y) ** 2) / (2 * length_scale_of(RHO) ** 2))
+    products = (hermite(x, 4, RHO) * hermite(y, 4, RHO)).cumsum(1)
+    found = (kernel[:, None] - products).abs().mean(0)
+    bound = 3.0 ** -torch.arange(5.0) / (3 * math.sqrt(2))
+    # 0.79, 0.68, 0.59, 0.52 and 0.47 of the bound.
+    assert (found / bound).tolist() == pytest.approx([0.79, 0.68, 0.59, 0.52, 0.47], abs=0.01)
+
+
+@pytest.mark.parametrize("frequencies", [25, 100])
+def test_proposition_b1_fourier_features_err_by_the_root_of_their_number_above_the_bound_of_its_inverse(frequencies):
+    """With A = 2 · frequencies features the mean absolute error is 0.40/√A; the proposition's lower bound is 1/(8A)."""
+    generator = torch.Generator().manual_seed(1)
+    x, y = torch.randn(2, 500, 1, generator=generator)
+    length_scale, features = length_scale_of(RHO), 2 * frequencies
+    kernel = torch.exp(-((x - y)[:, 0] ** 2) / (2 * length_scale**2))
+    found = []
+    for seed in range(500):
+        phi = RandomFourierFeatures(1, frequencies, sigma=length_scale, seed=seed, orthogonal=False)
+        found.append(float(((phi(x) * phi(y)).sum(1) - kernel).abs().mean()))
+    assert np.mean(found) * math.sqrt(features) == pytest.approx(0.40, abs=0.04)
+    assert np.mean(found) > 1 / (8 * features)

@@ -1,0 +1,146 @@
+"""Attacks by generated samples, and what they can say of a stated guarantee."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import gaussian_kde
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import silent
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.memorization.attack_statistics import attack_statistics, auc
+from finc_eval.memorization.attacks import Attack, DensityRatio, by_ball, by_machine, by_nearest, log_density, run
+from finc_eval.memorization.distances import play
+from finc_eval.memorization.stated import ceilings_of, check_stated, stated
+from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+
+
+def draw(n, seed, dim=6):
+    return as_embeddings(np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32))
+
+
+def noisy(samples, scale, seed):
+    rows = samples.rows_at(np.arange(samples.n)).numpy()
+    return as_embeddings(rows + scale * np.random.default_rng(seed).normal(size=rows.shape).astype(np.float32))
+
+
+MEMBERS, OTHERS, REFERENCE, FRESH = (draw(400, seed) for seed in range(4))
+COPIES = noisy(MEMBERS, 0.1, 9)
+
+
+def played(gen):
+    return play(gen, MEMBERS, OTHERS, 1, "gen", silent)
+
+
+def aucs(gen):
+    known, ratio = played(gen), DensityRatio.of(REFERENCE, 0)
+    return {
+        "nearest": by_nearest(known),
+        "ball": by_ball(known),
+        "domias": ratio.scores(gen, MEMBERS, OTHERS),
+        "kahm": by_machine(gen, MEMBERS, OTHERS, 0),
+    }
+
+
+def test_every_attack_tells_members_by_noisy_copies_and_none_by_fresh_samples():
+    for name, scores in aucs(COPIES).items():
+        assert auc(scores.members, scores.others) > 0.7, name
+    for name, scores in aucs(FRESH).items():
+        assert auc(scores.members, scores.others) == pytest.approx(0.5, abs=0.06), name
+
+
+def test_the_density_is_that_of_a_gaussian_kernel_estimate():
+    import torch
+
+    rng = np.random.default_rng(0)
+    centres, points = rng.normal(size=(500, 3)), rng.normal(size=(40, 3))
+    # A whitened sample has the covariance I, by which scipy scales its kernels.
+    white = (centres - centres.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(centres.T))).T
+    expected = gaussian_kde(white.T).logpdf(points.T) + 1.5 * np.log(2 * np.pi)
+    found = log_density(torch.from_numpy(points), torch.from_numpy(white)).numpy()
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_domias_allows_for_places_that_are_dense_anyway():
+    """Where most samples are, members and others have many generated neighbours; the ratio takes that out."""
+    scores = DensityRatio.of(REFERENCE, 0).scores(FRESH, MEMBERS, OTHERS)
+    norms = np.linalg.norm(OTHERS.rows_at(np.arange(400)).numpy(), axis=1)
+    ball = by_ball(played(FRESH)).others
+    assert np.corrcoef(norms, ball)[0, 1] < -0.5
+    assert abs(np.corrcoef(norms, scores.others)[0, 1]) < 0.35
+
+
+def test_all_attacks_run_on_the_generated_set_and_its_control_and_without_a_reference_one_is_left_out():
+    known = played(COPIES)
+    control = played(FRESH)
+    sets = (COPIES, MEMBERS, OTHERS), (FRESH, MEMBERS, OTHERS)
+    found = run(known, control, *sets, REFERENCE, delta=0.0, level=0.99, seed=0)
+    assert [attack.name for attack in found] == ["nearest", "ball", "domias", "kahm"]
+    assert all(attack.control_is_sound for attack in found)
+    assert found[0].to_dict()["statistics"]["level"] == 0.99
+    found = run(known, control, *sets, None, delta=0.0, level=0.99, seed=0)
+    assert [attack.name for attack in found] == ["nearest", "ball", "kahm"]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 1e-5), (3.0, 0.1), (8.0, 1e-5)])
+def test_the_ceilings_are_those_of_the_best_attack_on_any_private_mechanism(epsilon, delta):
+    def tpr(alpha):
+        return min(np.exp(epsilon) * alpha + delta, 1 - np.exp(-epsilon) * (1 - delta - alpha), 1)
+
+    most = ceilings_of(epsilon, delta)
+    bend = (1 - delta) / (1 + np.exp(epsilon))
+    assert most.auc == pytest.approx(quad(tpr, 0, 1, points=[bend, 1 - delta])[0])
+    assert most.advantage == pytest.approx(max(tpr(a) - a for a in np.append(np.linspace(0, 1, 1001), bend)))
+    assert most.tpr_at_1_percent == pytest.approx(tpr(0.01))
+    if epsilon and delta:
+        gaussian = Guarantee.of(epsilon, delta).ceilings
+        assert gaussian.auc <= most.auc
+        assert gaussian.tpr_at_01_percent <= most.tpr_at_01_percent
+
+
+def attack(members, others, control=None):
+    fresh = np.random.default_rng(7).normal(size=(2, 500)) if control is None else control
+    return Attack("nearest", attack_statistics(members, others), attack_statistics(*fresh))
+
+
+def test_a_statement_is_falsified_by_an_attack_that_gets_more_and_never_confirmed():
+    rng = np.random.default_rng(0)
+    strong = attack(rng.normal(3, 1, 2000), rng.normal(0, 1, 2000))
+    weak = attack(rng.normal(0.1, 1, 2000), rng.normal(0, 1, 2000))
+    assert stated(0.5, 1e-5, [weak, strong]).falsified_by == ("nearest",)
+    assert stated(0.5, 1e-5, [strong]).to_dict()["falsified"] is True
+    assert not stated(0.5, 1e-5, [weak]).is_falsified
+    assert not stated(20, 1e-5, [strong]).is_falsified
+
+
+def test_an_attack_that_tells_by_fresh_samples_too_falsifies_nothing():
+    rng = np.random.default_rng(0)
+    shifted = (rng.normal(3, 1, 2000), rng.normal(0, 1, 2000))
+    unsound = attack(*shifted, control=shifted)
+    assert not unsound.control_is_sound
+    assert not stated(0.5, 1e-5, [unsound]).is_falsified
+
+
+def test_mechanisms_at_their_limit_are_not_called_false_more_often_than_stated():
+    """Randomised response is the strongest attack that a pure guarantee allows."""
+    rng = np.random.default_rng(1)
+    epsilon, false = 1.0, 0
+    for _ in range(200):
+        kept = np.exp(epsilon) / (1 + np.exp(epsilon))
+        members, others = rng.random(500) < kept, rng.random(500) > kept
+        false += stated(epsilon, 0.0, [attack(members.astype(float), others.astype(float))]).is_falsified
+    assert false <= 0.05 * 200
+
+
+def test_a_guarantee_that_is_none_is_refused():
+    check_stated(None, None)
+    check_stated(1.0, 0.0)
+    for epsilon, delta, sentence in (
+        (1.0, None, "pass both, or neither"),
+        (None, 1e-5, "pass both, or neither"),
+        (-1.0, 0.0, "epsilon must lie between 0 and 500, got -1"),
+        (float("nan"), 0.0, "epsilon must lie between 0 and 500, got nan"),
+        (1.0, 1.0, r"delta must lie in \[0, 1\), got 1"),
+    ):
+        with pytest.raises(FincEvalError, match=sentence):
+            check_stated(epsilon, delta)

@@ -1,0 +1,276 @@
+"""The audit of planted generators of real digits: what is planted is found, and what is fresh is not."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from _pages import BREAKOUT, HOSTILE, Page
+from PIL import Image
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli import app
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.memorization import strata as kinds
+from finc_eval.report.audit import render_audit, summary
+
+SIZE = 600
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_frequencies():
+    """Fewer than an audit takes: on so small sets they tell the kinds as well, in a fifth of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "FEATURES", 150)
+        yield
+
+
+@pytest.fixture(scope="module")
+def sets(digits):
+    """Four disjoint sets of digits, on the 12 principal components of a fifth."""
+    x, labels = digits
+    public = x[4 * SIZE :]
+    mean = public.mean(0)
+    axes = np.linalg.svd(public - mean, full_matrices=False)[2][:12]
+    encoded = ((x - mean) @ axes.T).astype(np.float32)
+    parts = {name: encoded[place * SIZE : (place + 1) * SIZE] for place, name in enumerate(("train", "holdout"))}
+    parts |= {"reference": encoded[2 * SIZE : 3 * SIZE], "gen": encoded[3 * SIZE : 4 * SIZE]}
+    return parts | {"labels": labels[:SIZE]}
+
+
+def audited(gen, sets, **options):
+    return fe.audit(gen, sets["train"], sets["holdout"], sets["reference"], **options)
+
+
+def copying(sets, rows):
+    gen = sets["gen"].copy()
+    gen[: len(rows)] = sets["train"][rows]
+    return gen
+
+
+@pytest.fixture(scope="module")
+def fresh(sets):
+    return audited(sets["gen"], sets, stated_epsilon=1.0, stated_delta=1e-5)
+
+
+@pytest.fixture(scope="module")
+def threes(sets):
+    """A generator that has copied 45 threes, and nothing else: 7.5 % of its samples."""
+    rows = np.flatnonzero(sets["labels"] == 3)[:45]
+    return audited(copying(sets, rows), sets, stated_epsilon=0.5, stated_delta=1e-5)
+
+
+def test_a_fresh_generator_is_not_accused(fresh):
+    assert fresh.copying.found_by == ()
+    assert fresh.copying.memorised_kinds == ()
+    assert fresh.copying.exact == (0, 0)
+    assert not fresh.stated.is_falsified
+    for attack in fresh.attacks:
+        low, high = attack.statistics.auc_interval
+        assert low < 0.5 < high
+        assert attack.control_is_sound
+        assert 0.45 < attack.control.auc < 0.55
+
+
+def test_planted_copies_are_found_counted_and_listed_first(threes, sets):
+    assert "calibrated" in [measure.name for measure in threes.copying.found_by]
+    assert threes.copying.exact == (45, 0)
+    listed = threes.copying.pairs
+    assert {int(pair.gen) for pair in listed} <= set(range(45))
+    assert all(pair.distance == pair.calibrated == pair.fresh_share == 0 for pair in listed)
+    train, gen = sets["train"], copying(sets, np.flatnonzero(sets["labels"] == 3)[:45])
+    assert all((train[int(pair.train)] == gen[int(pair.gen)]).all() for pair in listed)
+
+
+def test_it_says_which_kind_was_memorised(threes, sets):
+    (memorised, *others) = threes.copying.memorised_kinds
+    labels = [sets["labels"][int(name)] for name in memorised.examples]
+    assert labels.count(3) >= len(labels) / 2
+    assert len(others) <= 1  # threes may make two kinds
+    assert memorised.suspicious > 10 * memorised.fresh_suspicious
+    assert sum(kind.generated for kind in threes.copying.kinds) <= SIZE
+
+
+def test_the_strongest_attack_tells_the_copied_members_at_a_low_rate_of_false_alarms(threes):
+    assert threes.strongest.name in ("nearest", "kahm")
+    assert threes.strongest.statistics.at_1_percent.tpr > 0.05
+    assert "nearest" in threes.stated.falsified_by
+
+
+def test_each_of_seven_measures_has_an_interval_a_control_and_an_adjusted_p_value(fresh, threes):
+    names = ["authpct", "c_t", "dcr", "nndr", "calibrated", "mifid", "fld_gap"]
+    for found in (fresh, threes):
+        assert [measure.name for measure in found.copying.measures] == names
+        for measure in found.copying.measures:
+            assert measure.interval[0] <= measure.value <= measure.interval[1]
+            assert measure.control_interval[0] <= measure.control <= measure.control_interval[1]
+            assert measure.p_value <= measure.adjusted
+    assert fresh.copying.level == pytest.approx(0.05 / 7)
+
+
+def test_the_three_blocks_are_apart_in_the_json_and_none_is_a_probability_or_a_score_of_privacy(threes, tmp_path):
+    text = threes.to_json(tmp_path / "audit.json")
+    content = json.loads((tmp_path / "audit.json").read_text())
+    assert content == json.loads(text) == threes.to_dict()
+    assert {"copying", "attackability", "stated_guarantee"} <= set(content)
+    assert content["stated_guarantee"]["falsified"] is True
+    assert content["copying"]["power"]["planted"][0].keys() == {"noise", "share", "copies", "probability"}
+    for shown in (text, render_audit(threes), threes._repr_html_(), repr(threes)):
+        assert "privacy score" not in shown.lower()
+        assert "probability of being private" not in shown.lower()
+
+
+def test_the_same_call_gives_the_same_audit(sets):
+    small = {name: sets[name][:150] for name in ("train", "holdout", "reference")}
+    first, again = (audited(sets["gen"][:150], small) for _ in range(2))
+    assert again.to_dict() == first.to_dict()
+
+
+def test_the_generated_set_is_not_in_the_signature(fresh, threes):
+    assert str(fresh.signature) == str(threes.signature)
+
+
+def test_names_of_samples_cannot_break_out_of_the_page(threes):
+    pair, kind = threes.copying.pairs[0], threes.copying.kinds[0]
+    copying = replace(
+        threes.copying,
+        pairs=(replace(pair, gen=HOSTILE, train=BREAKOUT),),
+        kinds=(replace(kind, id=BREAKOUT, examples=(HOSTILE,)),),
+    )
+    hostile = replace(threes, copying=copying, gen=replace(threes.gen, name=BREAKOUT))
+    for text in (render_audit(hostile), hostile._repr_html_()):
+        page = Page(text)  # which checks that elements nest
+        assert not page.find("script")
+        assert all(not name.startswith("on") for _, attributes, _ in page.elements for name in attributes)
+    assert HOSTILE in page.texts("span", "missing")
+
+
+def test_the_summary_answers_three_questions(fresh, threes, sets):
+    assert "No measure finds" in summary(fresh)
+    assert "would have been seen with probability" in summary(fresh)
+    assert "do not contradict the stated guarantee of ε = 1, δ = 1e-05, which does not confirm it" in summary(fresh)
+    assert "45 have the very embedding of a training sample" in summary(threes)
+    assert "The stated guarantee of ε = 0.5, δ = 1e-05 is false" in summary(threes)
+
+
+def test_without_a_statement_and_a_reference_both_are_said_to_be_missing(sets):
+    found = fe.audit(sets["gen"][:200], sets["train"][:200], sets["holdout"][:150], pairs=3)
+    assert found.stated is None
+    assert "No guarantee was stated, and this audit is none." in summary(found)
+    assert "None was stated" in render_audit(found)
+    assert len(found.copying.pairs) == 3
+    assert any("no reference was given" in warning for warning in found.warnings)
+    assert any("train has 200 samples and holdout 150" in warning for warning in found.warnings)
+    assert any("holdout has 150 samples: a rate of 0.1 %" in warning for warning in found.warnings)
+
+
+def test_a_holdout_that_was_trained_on_is_refused_and_a_few_duplicates_are_told(sets):
+    train, holdout = sets["train"], sets["holdout"].copy()
+    with pytest.raises(FincEvalError, match="600 of the 600 samples of holdout have the very embedding of a training"):
+        fe.audit(sets["gen"], train, train)
+    with pytest.raises(FincEvalError, match="reference and holdout are the same samples"):
+        fe.audit(sets["gen"], train, holdout, holdout.copy())
+    holdout[:3] = train[:3]
+    found = fe.audit(holdout, np.concatenate([train, train[:2]]), holdout)
+    assert any(warning.startswith("3 of the 600 samples of holdout have the very") for warning in found.warnings)
+    assert any(
+        warning.startswith("600 generated samples have the very embedding of a hold") for warning in found.warnings
+    )
+    assert any(warning.startswith("4 of the 602 training samples are duplicates") for warning in found.warnings)
+
+
+class OneVideo(ArrayEmbeddings):
+    """Samples that are the windows of one video."""
+
+    def ids_between(self, start, stop):
+        return [f"clip.mp4#{window}" for window in range(start, stop)]
+
+
+def test_a_holdout_of_one_video_cannot_be_cut_in_two(sets):
+    holdout = OneVideo(sets["holdout"], "holdout")
+    with pytest.raises(FincEvalError, match="one half of the videos has 0: a control needs those of many videos"):
+        fe.audit(sets["gen"], sets["train"], holdout)
+
+
+def test_a_shifted_holdout_is_said_to_be_no_control(sets):
+    found = audited(sets["gen"], sets | {"holdout": sets["holdout"] + 2})
+    assert any("the two are not of one distribution" in warning for warning in found.warnings)
+    assert not found.attacks[0].control_is_sound
+
+
+def test_constant_features_are_left_out_where_they_would_be_divided_by(sets):
+    wide = {name: np.pad(sets[name][:150], ((0, 0), (0, 2))) for name in ("gen", "train", "holdout")}
+    found = fe.audit(**wide)
+    assert found.copying.measure("fld_gap").interval[0] < 0
+
+
+def test_collapsed_and_degenerate_generators_are_audited_all_the_same(sets):
+    one = np.repeat(sets["gen"][:1], 200, axis=0)
+    found = fe.audit(one, sets["train"][:200], sets["holdout"][:200])
+    assert json.loads(found.to_json())
+    assert render_audit(found)
+    same = np.repeat(sets["train"][:1], 200, axis=0)
+    found = fe.audit(same, sets["train"][:200], sets["holdout"][:200])
+    assert found.copying.exact[0] == 200
+    assert json.loads(found.to_json())
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"gen": np.zeros((99, 12), np.float32)}, "gen has 99 samples: an audit needs at least 100 of each set"),
+        ({"reference": np.zeros((5, 12), np.float32)}, "reference has 5 samples: an audit needs at least 100"),
+        ({"holdout": np.zeros((200, 7), np.float32)}, "gen has 12 entries per embedding and holdout 7"),
+        ({"train": np.full((200, 12), np.nan, np.float32)}, r"train: the embedding in row 0 is not finite"),
+        ({"gen": np.zeros((2, 2, 2), np.float32)}, r"gen must be embeddings of shape \(n, d\)"),
+        ({"stated_epsilon": 1.0}, "pass both, or neither"),
+        ({"pairs": 0}, "pairs must be at least 1, got 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(sets, changed, sentence):
+    given = {name: sets[name] for name in ("gen", "train", "holdout", "reference")}
+    with pytest.raises(FincEvalError, match=sentence):
+        fe.audit(**given | changed)
+
+
+@pytest.fixture(scope="module")
+def folders(digits, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    images = np.rint(digits[0].reshape(-1, 28, 28)[:, ::2, ::2] * 255).astype(np.uint8)
+    parts = {"train": images[:150], "holdout": images[150:300], "gen": images[300:450].copy()}
+    parts["gen"][:20] = parts["train"][:20]
+    for name, rows in parts.items():
+        (folder / name).mkdir()
+        for number, image in enumerate(rows):
+            Image.fromarray(image).save(folder / name / f"{number:03d}.png")
+    return folder
+
+
+def test_the_verb_audits_folders_of_images_and_shows_pairs(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    page = tmp_path / "page.html"
+    arguments = [
+        "audit",
+        *(part for name in ("gen", "train", "holdout") for part in (f"--{name}", str(folders / name))),
+    ]
+    arguments += ["--extractor", "pixels", "--out", str(page), "--stated-epsilon", "9", "--stated-delta", "0"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    for block in ("1. Copying in the samples", "2. Attackability", "3. Stated guarantee"):
+        assert block in result.output
+        assert block in page.read_text()
+    assert "exact copies: 20 generated samples, 0 fresh ones" in result.output
+    html = page.read_text()
+    assert html.count('alt="000.png"') >= 2  # the copy, and the training sample that it is of
+    assert "http" not in html.replace('http-equiv="Content-Security-Policy"', "")
+    assert json.loads(page.with_suffix(".json").read_text())["copying"]["exact_copies"]["generated"] == 20
+
+
+def test_the_verb_refuses_a_half_stated_guarantee_before_it_reads_anything(tmp_path):
+    arguments = ["audit", "--gen", "a", "--train", "b", "--holdout", "c", "--stated-epsilon", "1"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 3
+    assert "pass both, or neither" in result.stderr

@@ -1,0 +1,254 @@
+"""Measures of copying: each as its definition says, with p-values that fresh samples keep, and a power that is true."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, mannwhitneyu, norm
+
+from finc_eval.core.progress import silent
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.neighbors import Neighbors, nearest
+from finc_eval.memorization.copying import (
+    Closeness,
+    authpct,
+    calibrated_tail,
+    cell_test,
+    dcr,
+    fld_gap,
+    median_interval,
+    mifid,
+    nndr,
+)
+from finc_eval.memorization.distances import Halves, play, play_control, spacings
+from finc_eval.memorization.power import calibrated, planted_copies, power, power_table
+from finc_eval.memorization.tails import counts_below, critical_counts, ranks, survival, tail_p_value
+from finc_eval.metrics.authenticity import authpct as authpct_alone
+
+
+def draw(n, seed, dim=8):
+    return np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32)
+
+
+def between(x, y):
+    return np.linalg.norm(x[:, None].astype(float) - y, axis=2)
+
+
+TRAIN, HOLDOUT, FRESH = draw(400, 0), draw(300, 1), draw(350, 2)
+COPIES = np.concatenate([TRAIN[:40], FRESH[40:]])
+
+
+def closeness(x, k=50):
+    found = nearest(x, TRAIN, k)
+    return Closeness.of(found.distances, spacings(as_embeddings(TRAIN))[found.indices[:, 0]])
+
+
+def test_one_pass_of_two_sets_finds_neighbours_both_ways_and_what_lies_in_balls():
+    known = play(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, "gen", silent)
+    for base, to_base, attacked in (
+        (TRAIN, known.to_train, known.members),
+        (HOLDOUT, known.to_others, known.others),
+    ):
+        distances = between(FRESH, base)
+        assert to_base.distances == pytest.approx(np.sort(distances, 1)[:, : to_base.distances.shape[1]])
+        assert to_base.indices[:, 0].tolist() == distances.argmin(1).tolist()
+        assert attacked.distances == pytest.approx(distances.min(0))
+        assert attacked.within.tolist() == (distances <= known.radius).sum(0).tolist()
+    both = np.concatenate([between(FRESH, TRAIN).min(0), between(FRESH, HOLDOUT).min(0)])
+    assert known.radius == pytest.approx(np.median(both))
+
+
+def test_a_ball_of_radius_zero_holds_the_copies_of_its_centre():
+    known = play(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, "gen", silent)
+    assert known.radius == 0
+    assert known.members.within.tolist() == [1] * 400
+
+
+def test_the_halves_of_the_holdout_are_disjoint_and_come_together_in_its_order():
+    halves = Halves.of(as_embeddings(HOLDOUT))
+    assert sorted([*halves.player.rows, *halves.others.rows]) == list(range(300))
+    control, whole = play_control(halves, as_embeddings(TRAIN), 4, silent)
+    assert whole.distances == pytest.approx(np.sort(between(HOLDOUT, TRAIN), 1)[:, :4])
+    assert len(control.others.distances) == halves.others.n
+
+
+def test_the_measures_of_single_samples_are_as_defined():
+    distances = np.sort(between(COPIES, TRAIN), 1)
+    found = closeness(COPIES)
+    assert found.ratios == pytest.approx(distances[:, 0] / distances[:, 1])
+    assert found.calibrated == pytest.approx(distances[:, 0] / distances[:, :50].mean(1))
+    measure = authpct(found, closeness(HOLDOUT), 0.95)
+    assert measure.value == pytest.approx(authpct_alone(COPIES, TRAIN).percent)
+    assert measure.control == pytest.approx(authpct_alone(HOLDOUT, TRAIN).percent)
+
+
+def test_a_copy_of_a_duplicate_is_a_copy_and_not_undefined():
+    found = Closeness.of(np.zeros((1, 3)), np.zeros(1))
+    assert (found.ratios[0], found.calibrated[0], found.authentic[0]) == (0, 0, False)
+
+
+def test_measures_stay_where_fresh_samples_are_and_move_the_way_they_say_for_copies():
+    noisy = TRAIN[:350] + 0.1 * draw(350, 3)
+    fresh = closeness(HOLDOUT)
+    for make in (authpct, nndr, calibrated_tail):
+        alike, copied = (make(closeness(gen), fresh, 0.95) for gen in (FRESH, noisy))
+        assert alike.p_value > 0.01
+        assert copied.p_value < 1e-6
+        assert (copied.value < alike.value) == alike.copies_lower
+        assert alike.interval[0] <= alike.value <= alike.interval[1]
+
+
+def test_a_few_copies_move_the_tail_and_nothing_else():
+    few, fresh = closeness(np.concatenate([TRAIN[:20], FRESH[20:]])), closeness(HOLDOUT)
+    assert calibrated_tail(few, fresh, 0.95).p_value < 1e-4
+    assert nndr(few, fresh, 0.95).p_value > 0.01
+
+
+def test_the_dcr_share_is_one_half_for_fresh_samples_however_unequal_the_sets_are():
+    for n, m in ((400, 300), (400, 60)):
+        train, holdout = as_embeddings(TRAIN[:n]), as_embeddings(HOLDOUT[:m])
+        known = play(as_embeddings(FRESH), train, holdout, 1, "gen", silent)
+        measure = dcr(known, known, 0.95)
+        assert measure.interval[0] < 0.5 < measure.interval[1]
+        ours = (known.to_train.distances < known.to_others.distances).mean()
+        assert measure.value == pytest.approx((ours / n) / (ours / n + (1 - ours) / m))
+    copied = play(as_embeddings(COPIES), train, holdout, 1, "gen", silent)
+    assert dcr(copied, known, 0.95).value > measure.value
+
+
+def test_the_p_value_of_the_dcr_share_is_that_of_permuted_labels():
+    gen, real = FRESH[:200], np.concatenate([TRAIN, HOLDOUT])
+    known = play(as_embeddings(gen), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
+    owners, rng = between(gen, real).argmin(1), np.random.default_rng(0)
+    seen = (owners < 400).sum()
+    permuted = np.array([(rng.permutation(700)[owners] < 400).sum() for _ in range(4000)])
+    p = ((permuted > seen).mean() + (permuted >= seen).mean()) / 2
+    assert dcr(known, known, 0.95).p_value == pytest.approx(p, abs=0.025)
+
+
+def test_samples_of_one_owner_count_as_one_and_owners_of_the_two_sets_are_told_apart():
+    gen = np.concatenate([np.repeat(TRAIN[:1], 150, axis=0), np.repeat(HOLDOUT[:1], 50, axis=0)])
+    known = play(as_embeddings(gen), as_embeddings(TRAIN[:300]), as_embeddings(HOLDOUT), 1, "gen", silent)
+    deviation = np.sqrt((150**2 + 50**2) / 200**2 / 4)
+    assert dcr(known, known, 0.95).p_value == pytest.approx(norm.sf((0.75 - 0.5) / deviation))
+
+
+def test_the_dcr_share_of_samples_with_few_owners_is_little_known():
+    one = as_embeddings(np.repeat(FRESH[:3], 100, axis=0))
+    known = play(one, as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
+    low, high = dcr(known, known, 0.95).interval
+    assert high - low > 0.6
+
+
+def test_c_t_is_the_weighted_mean_of_mann_whitneys_z():
+    rng = np.random.default_rng(0)
+    x, y = rng.random(300), 0.1 + rng.random(200)
+    cells, others = rng.integers(0, 3, 300), rng.integers(0, 3, 200)
+    cells[cells == 2], others[:5] = 1, 2  # the third cell has too few
+    others[others == 2] = np.where(np.arange((others == 2).sum()) < 5, 2, 1)
+    found = cell_test(x, cells, y, others)
+    assert found.by_cell[2] is None
+    z = []
+    for cell in (0, 1):
+        a, b = x[cells == cell], y[others == cell]
+        u = mannwhitneyu(a, b).statistic
+        z.append((u - len(a) * len(b) / 2) / np.sqrt(len(a) * len(b) * (len(a) + len(b) + 1) / 12))
+    assert found.by_cell[:2] == pytest.approx(z)
+    weights = np.array([(others == 0).sum(), (others == 1).sum()], float)
+    assert found.value == pytest.approx(weights @ z / weights.sum())
+    assert found.deviation == pytest.approx(np.linalg.norm(weights / weights.sum()))
+    assert cell_test(np.ones(50), np.zeros(50, int), np.ones(50), np.zeros(50, int)).value == 0
+
+
+def test_mifid_punishes_a_collapsed_copier_that_others_measure_the_wrong_way():
+    """Copies of a few training samples: each generated one has its original, but few originals have a copy."""
+    collapsed, fresh = np.repeat(TRAIN[:10], 35, axis=0), as_embeddings(FRESH)
+    measure = mifid(as_embeddings(collapsed), as_embeddings(TRAIN), fresh, 0.95, 0)
+    assert measure.p_value < 1e-6
+    assert measure.value > 1e6 * measure.control
+    directions = TRAIN / np.linalg.norm(TRAIN, axis=1, keepdims=True)
+    cosine = 1 - (FRESH / np.linalg.norm(FRESH, axis=1, keepdims=True)) @ directions.T
+    again = mifid(fresh, as_embeddings(TRAIN), fresh, 0.95, 0)
+    assert again.value == again.control
+    assert again.interval[0] < again.value < again.interval[1]
+    from finc_eval.metrics.frechet import frechet_distance
+
+    penalty = cosine.min(1).mean()
+    expected = frechet_distance(FRESH, TRAIN).value / (penalty if penalty < 0.1 else 1)
+    assert again.value == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_gap_of_fld_is_that_of_fld_and_falls_for_copies():
+    from finc_eval.baselines.fld import fld
+
+    train, test = as_embeddings(TRAIN), as_embeddings(HOLDOUT)
+    measure = fld_gap(as_embeddings(COPIES), as_embeddings(FRESH), train, test, 0.95)
+    assert measure.value == pytest.approx(fld(COPIES, TRAIN, HOLDOUT).gap)
+    assert measure.p_value < 0.01
+    assert measure.value < measure.control
+
+
+def test_the_interval_of_a_median_covers_it_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    held = [low <= 0 <= high for low, high in (median_interval(rng.normal(size=101), 0.95) for _ in range(1000))]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.025)
+
+
+def test_counts_below_order_statistics_are_beta_binomial():
+    for n, m, k in ((7, 5, 1), (30, 20, 4), (200, 300, 128)):
+        expected = betabinom(n, k, m - k + 1).sf(np.arange(n + 1) - 1)
+        assert survival(n, m, k) == pytest.approx(expected, abs=1e-9)
+    assert ranks(100).tolist() == [1, 2, 4, 8, 16, 32]
+    assert counts_below([0, 1, 2, 2, 3], np.arange(2.0, 12)).tolist() == [
+        2,
+        4,
+        5,
+    ]  # ties with a fresh score say nothing
+
+
+def test_the_p_value_of_the_tail_test_is_no_smaller_than_it_should_be_and_agrees_with_its_critical_counts():
+    rng = np.random.default_rng(2)
+    p = np.array([tail_p_value(rng.normal(size=120), rng.normal(size=100)) for _ in range(1000)])
+    assert 0.01 < (p <= 0.05).mean() < 0.065
+    x, y = rng.normal(size=120), rng.normal(size=100)
+    for count in range(15):
+        x[:count] = -9
+        passed = bool((counts_below(x, y) >= critical_counts(120, 100, 0.05)).any())
+        assert passed == (tail_p_value(x, y) <= 0.05)
+
+
+@pytest.mark.parametrize(
+    ("copies", "n", "m", "level"), [(4, 200, 150, 0.05), (8, 200, 150, 0.05), (11, 200, 150, 0.05), (2, 8, 4, 0.4)]
+)
+def test_the_power_is_the_share_of_planted_sets_that_are_found(copies, n, m, level):
+    rng = np.random.default_rng(copies)
+    printed = power(np.zeros(1), copies, n, m, level, rng)
+    found = []
+    for _ in range(1500):
+        scores = rng.random(n)
+        scores[:copies] = 0
+        found.append(tail_p_value(scores, rng.random(m)) <= level)
+    assert np.mean(found) == pytest.approx(printed, abs=0.04)
+
+
+def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares_of_few_samples_are_left_out():
+    train = as_embeddings(TRAIN)
+    table = power_table(train, spacings(train), closeness(HOLDOUT).calibrated, 350, neighbours=50, level=0.05, seed=0)
+    by_noise = {noise: [one.probability for one in table if one.noise == noise] for noise in (0.0, 0.25, 0.5)}
+    for probabilities in by_noise.values():
+        assert all(later >= before - 0.03 for before, later in pairwise(probabilities))
+    assert by_noise[0.0][-1] == 1
+    assert np.sum(by_noise[0.5]) < np.sum(by_noise[0.0])
+    assert min(one.copies for one in table) >= 1
+
+
+def test_planted_copies_lie_as_far_from_their_originals_as_they_say_and_are_of_no_duplicate():
+    twins = np.concatenate([TRAIN, TRAIN[:100]])
+    train = as_embeddings(twins)
+    spaced = spacings(train)
+    made = planted_copies(train, spaced, 0.25, np.random.default_rng(0))
+    found = nearest(made, train, 2)
+    assert len(made) == 300
+    assert found.distances[:, 0] / spaced[found.indices[:, 0]] == pytest.approx(np.full(300, 0.25), rel=1e-3)
+    assert calibrated(np.array([[0.0, 1.0, 2.0]])).tolist() == [0.0]
+    assert isinstance(found, Neighbors)

@@ -1,0 +1,268 @@
+"""Metrics by their names: each in the space it means, with intervals, floors and signatures."""
+
+import json
+import re
+from importlib import resources
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.baselines.rarity import rarity
+from finc_eval.cli import app
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.signature import Signature
+from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.embeddings.neighbors import kth_distances
+from finc_eval.extractors.networks import fid_inception
+from finc_eval.metrics.evaluate import evaluate
+from finc_eval.metrics.frechet import frechet_distance
+from finc_eval.metrics.gaussian import gaussian_statistics
+from finc_eval.metrics.inputs import Pair
+from finc_eval.metrics.precision_recall import precision_recall
+from finc_eval.metrics.reference_statistics import write_statistics
+from finc_eval.metrics.registry import METRICS
+
+MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld")
+OF_SETS = [name for name, metric in METRICS.items() if "private" not in metric.sets]
+ANY = [name for name in OF_SETS if METRICS[name].extractor is None and name not in MANY]
+
+
+def draw(n, shift=0.0, seed=0):
+    return (np.random.default_rng(seed).normal(size=(n, 16)) + shift).astype(np.float32)
+
+
+GEN, REF = draw(600, 0.3, 1), draw(800, 0.0, 2)
+
+
+@pytest.fixture(scope="module")
+def caches(tmp_path_factory, digits):
+    folder = tmp_path_factory.mktemp("caches")
+    images = (digits[0][:1200].reshape(-1, 28, 28) * 255).round().astype(np.uint8)
+    parts = {"gen": images[:500], "ref": images[500:]}
+    return {name: fe.extract(part, "pixels", folder / f"{name}.h5") for name, part in parts.items()}
+
+
+def test_every_metric_of_any_space_gives_a_number_and_what_pins_it():
+    result = evaluate(GEN, REF, ANY)
+    assert not result.failures
+    assert [score.key for score in result.scores] == ANY
+    for score in result.scores:
+        assert np.isfinite(score.value)
+        assert Signature.parse(str(score.signature)) == score.signature
+        assert ("n", "600/800") in score.signature.fields
+    assert json.loads(result.to_json())["scores"][0]["key"] == ANY[0]
+
+
+def test_a_shifted_set_lies_beyond_its_floor_and_like_sets_do_not():
+    shifted, alike = (evaluate(gen, REF, ["fd", "mmd"]) for gen in (GEN, draw(600, 0.0, 3)))
+    fd = shifted["fd"]
+    assert fd.value == frechet_distance(GEN, REF).value
+    assert fd.interval[0] < 16 * 0.3**2 < fd.interval[1]
+    assert fd.value > 5 * fd.floor
+    assert alike["fd"].value < 3 * alike["fd"].floor
+    assert shifted["mmd"].interval[0] > 0 > alike["mmd"].interval[0]
+
+
+def test_a_name_that_means_a_space_refuses_another(caches):
+    result = evaluate(caches["gen"], caches["ref"], ["fid", "mmd", "inception_score"])
+    assert [score.key for score in result.scores] == ["mmd"]
+    assert result.failures["fid"] == (
+        f"fid is defined on inception-fid, and the embeddings of {caches['gen'].path} are of pixels: extract with "
+        "--extractor inception-fid, or ask for fd"
+    )
+    assert "inception_score is defined on inception-fid" in result.failures["inception_score"]
+    assert "do not say by what they were made" in evaluate(GEN, REF, ["fid"]).failures["fid"]
+
+
+def test_precision_and_recall_say_by_which_convention():
+    ours, theirs = (evaluate(GEN, REF, [name]) for name in ("precision_recall", "prdc"))
+    assert [score.key for score in ours.scores] == ["precision", "recall"]
+    assert [score.key for score in theirs.scores] == ["precision", "recall", "density", "coverage"]
+    lines = ours["recall"].signature.differences(theirs["recall"].signature)
+    assert lines == ["convention: kynkaanniemi and prdc", "neighbours: 3 and 5"]
+    assert all(score.interval[0] < score.value < score.interval[1] for score in theirs.scores)
+
+
+def test_moments_are_enough_for_a_frechet_distance(tmp_path):
+    phi, _ = fe.reference_feature_map(REF, features=50)
+    exact = evaluate(GEN, REF, ["fd"])["fd"].value
+    sketched = evaluate(fe.Sketch.of(GEN, phi), fe.Sketch.of(REF, phi), ["fd", "vendi"])
+    assert sketched["fd"].value == pytest.approx(exact, rel=1e-6)
+    assert sketched["fd"].interval is None
+    assert "vendi needs the embeddings of both sets" in sketched.failures["vendi"]
+    write_statistics(tmp_path / "ref.npz", gaussian_statistics(REF))
+    assert evaluate(GEN, tmp_path / "ref.npz", ["fd"])["fd"].value == pytest.approx(exact, rel=1e-9)
+
+
+def test_vendi_rke_and_mind_come_with_intervals_or_floors_that_hold():
+    result = evaluate(GEN, REF, ["vendi", "vendi_q2", "vendi_qinf", "rke", "mind"])
+    for score in result.scores[:4]:
+        assert score.interval[0] < score.value < score.interval[1]
+    assert result["mind"].value > 5 * result["mind"].floor > 0
+    assert evaluate(draw(600, seed=3), REF, ["mind"])["mind"].value < 3 * result["mind"].floor
+    assert "of 600 samples of each set" in result["mind"].notes[0]
+
+
+def test_cmmd_of_like_sets_reads_about_its_floor():
+    sets = [ArrayEmbeddings(draw(n, seed=seed)) for n, seed in ((300, 5), (900, 6))]
+    (score,) = METRICS["cmmd"].compute(Pair("cmmd", *sets, None, None))
+    assert score.value == pytest.approx(score.floor, rel=0.25)
+
+
+def test_realism_is_a_mean_without_copies():
+    score = evaluate(GEN, REF, ["realism"])["realism"]
+    found = precision_recall(GEN, REF, convention="kynkaanniemi").realism
+    assert score.value == pytest.approx(found.mean())
+    assert score.interval[0] < score.value < score.interval[1]
+    centres = REF[np.argsort(kth_distances(REF, 3))[:7]]
+    copied = evaluate(np.concatenate([GEN, centres]), REF, ["realism"])["realism"]
+    assert copied.value == pytest.approx(score.value, rel=0.01)
+    assert "7 samples of infinite realism, copies of reference samples, are left out" in copied.notes
+    assert "all 5 samples of gen are copies" in evaluate(centres[:5], REF, ["realism"]).failures["realism"]
+
+
+def test_rarity_is_of_those_inside_and_says_how_many_are_outside():
+    result = evaluate(GEN, REF, ["rarity"])
+    found = rarity(GEN, REF)
+    assert result["rarity"].value == pytest.approx(np.nanmean(found.scores))
+    share = result["rarity_outside"]
+    assert share.value == found.outside / 600
+    assert share.interval[0] < share.value < share.interval[1]
+    assert "all 600 samples of gen lie outside every ball" in evaluate(GEN + 90, REF, ["rarity"]).failures["rarity"]
+
+
+def test_metrics_of_memorisation_take_the_reference_for_the_training_set_and_a_third_set():
+    test = draw(500, 0.0, 4)
+    fresh, copies = (evaluate(gen, REF, ["fld", "authpct"], test=test) for gen in (draw(400, seed=5), REF[:400]))
+    assert fresh["fld"].interval[0] < fresh["fld"].value < fresh["fld"].interval[1] < copies["fld"].value
+    assert copies["fld_gap"].value < fresh["fld_gap"].value
+    assert fresh["authpct"].value == pytest.approx(fresh["authpct"].floor, abs=10)
+    assert copies["authpct"].value == 0
+    assert "400 of 400 have the very embedding of a training sample" in copies["authpct"].notes
+    alone = evaluate(GEN, REF, ["fld", "authpct"])
+    assert alone.failures["fld"].startswith(
+        "fld needs a third set: real samples that the generator has not seen, as test"
+    )
+    assert alone["authpct"].floor is None
+
+
+FEW = {
+    "fd": (30, "no interval: in 16 dimensions that takes 200 samples of each set"),
+    "prdc": (30, "gen has 30 samples: the balls of so few reach far, compare at equal n only; 10 000 are usual"),
+    "vendi": (30, "no interval: that takes 200 samples; the score cannot exceed 30, their number"),
+    "rke": (30, "higher: compare at equal n only"),
+}
+REFUSED = {
+    "kid": (30, "gen has 30 samples, fewer than KID's subsets of 1000: give more, or a smaller subset size"),
+    "mmd": (2, "this needs 3 samples a set at least, gen has 2"),
+    "prdc": (4, "gen has 4 samples, too few for 5 neighbours of each: pass at least 6"),
+    "rarity": (3, "ref has 3 samples, too few for 3 neighbours of each: pass at least 4"),
+    "fd": (1, "gen has 1 sample: a covariance needs two at least"),
+    "fd_infinity": (19, "FD-infinity of 15 sizes needs two sizes and 30 samples at least"),
+    "authpct": (1, "ref has 1 samples, too few for 1 neighbours of each"),
+    "mind": (1, "ref has 1 sample: give more"),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_metric_of_few_samples_says_what_that_does_to_it(name):
+    n, sentence = FEW[name]
+    score, *_ = evaluate(draw(n), draw(n, seed=1), [name]).scores
+    assert any(sentence in note for note in score.notes), score.notes
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_metric_of_too_few_samples_says_how_many_it_takes(name):
+    n, sentence = REFUSED[name]
+    assert sentence in evaluate(draw(n), draw(n, seed=1), [name]).failures[name]
+
+
+def test_a_frechet_distance_of_fewer_samples_than_dimensions_has_no_interval():
+    x, y = (np.random.default_rng(seed).normal(size=(250, 300)).astype(np.float32) for seed in (0, 1))
+    score = evaluate(x, y, ["fd"])["fd"]
+    assert score.interval is None
+    assert score.floor > 0
+    assert "no interval: in 300 dimensions that takes 301 samples of each set" in score.notes
+
+
+@pytest.fixture(scope="module")
+def inception_caches(tmp_path_factory, digits):
+    """Caches of the card inception-fid with random weights, by a card of that name."""
+    folder = tmp_path_factory.mktemp("inception")
+    torch.manual_seed(0)
+    torch.save(fid_inception.FidInception().state_dict(), folder / "random.pth")
+    text = (resources.files("finc_eval.extractors.cards") / "inception-fid.toml").read_text()
+    table = f'[weights]\nfile = "{folder}/random.pth"\nlicence = "none"\n\n'
+    (folder / "card.toml").write_text(re.sub(r"\[weights\].*?\n\n", table, text, flags=re.DOTALL))
+    images = (digits[0][:24].reshape(-1, 28, 28) * 255).round().astype(np.uint8)
+    parts = {"gen": images[:12], "ref": images[12:]}
+    return {name: fe.extract(part, folder / "card.toml", folder / f"{name}.h5") for name, part in parts.items()}
+
+
+def test_sfid_is_the_distance_of_spatial_features_from_the_same_pass(inception_caches, tmp_path):
+    gen, ref = inception_caches.values()
+    spatial = [cache.output("spatial") for cache in (gen, ref)]
+    assert {one.dim for one in spatial} == {2023}
+    result = evaluate(gen, ref, ["fid", "sfid"])
+    assert result["sfid"].value == frechet_distance(*spatial).value != result["fid"].value
+    moments = {"mu": gaussian_statistics(ref), "mu_s": gaussian_statistics(spatial[1])}
+    arrays = {name: one.mean.numpy() for name, one in moments.items()}
+    arrays |= {name.replace("mu", "sigma"): one.covariance.numpy() for name, one in moments.items()}
+    np.savez(tmp_path / "ref.npz", **arrays)
+    of_file = evaluate(gen, tmp_path / "ref.npz", ["fid", "sfid", "inception_score"])
+    assert not of_file.failures
+    for name in ("fid", "sfid"):
+        assert of_file[name].value == pytest.approx(result[name].value, rel=1e-6)
+        assert f"{tmp_path / 'ref.npz'} does not say by what it was made: it is taken to be of inception-fid" in (
+            of_file[name].notes
+        )
+    assert "each split has 1 samples: the score cannot exceed that" in of_file["inception_score_mean"].notes[0]
+    np.savez(tmp_path / "plain.npz", mu=arrays["mu"], sigma=arrays["sigma"])
+    assert "has no mu_s and sigma_s" in evaluate(gen, tmp_path / "plain.npz", ["sfid"]).failures["sfid"]
+
+
+def test_what_one_metric_refuses_leaves_the_others(caches):
+    result = evaluate(draw(40), draw(40, seed=5), ["kid", "fd"])
+    assert "fewer than KID's subsets of 1000" in result.failures["kid"]
+    assert result["fd"].value > 0
+
+
+def test_a_wrong_name_is_answered_with_the_right_ones():
+    with pytest.raises(FincEvalError, match=r'there is no metric "fidd" \(did you mean "fid"\?\): choose of fid,'):
+        evaluate(GEN, REF, ["fidd"])
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["metrics", *map(str, arguments)])
+
+
+def test_the_command_prints_a_table_and_the_signatures(caches):
+    sets = ("--gen", caches["gen"].path, "--ref", caches["ref"].path)
+    result = run(*sets, "--metrics", "vendi,rke")
+    assert result.exit_code == 0, result.stderr
+    assert "vendi|n:500/700|fx:pixels@" in result.stdout
+    found = json.loads(run(*sets, "--metrics", "vendi", "--json").stdout)
+    (score,) = found["scores"]
+    assert score["value"] == evaluate(caches["gen"], caches["ref"], ["vendi"])["vendi"].value
+
+
+def test_the_command_takes_statistics_and_a_third_set(caches, tmp_path):
+    write_statistics(tmp_path / "ref.npz", gaussian_statistics(caches["ref"]))
+    result = run("--gen", caches["gen"].path, "--ref", tmp_path / "ref.npz", "--metrics", "fd", "--json")
+    assert result.exit_code == 0, result.stderr
+    (score,) = json.loads(result.stdout)["scores"]
+    assert score["value"] == pytest.approx(evaluate(caches["gen"], caches["ref"], ["fd"])["fd"].value, rel=1e-6)
+    sets = ("--gen", caches["gen"].path, "--ref", caches["ref"].path, "--test", caches["gen"].path)
+    result = run(*sets, "--metrics", "authpct", "--json")
+    assert json.loads(result.stdout)["scores"][0]["floor"] > 0
+
+
+def test_the_command_prints_what_it_can_and_fails_for_the_rest(caches):
+    result = run("--gen", caches["gen"].path, "--ref", caches["ref"].path, "--metrics", "vendi,fid")
+    assert result.exit_code == 3
+    assert "vendi|n:500/700" in result.stdout
+    assert "fid is defined on inception-fid" in result.stderr
+    assert run("--gen", "a", "--ref", "b", "--metrics", "vendy").exit_code == 3

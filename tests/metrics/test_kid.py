@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+import torch
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.metrics import mmd as module
+from finc_eval.metrics.kid import kid, kid_interval, polynomial_kernel
+
+
+def drawn(n, shift=0.0, seed=0, dim=12):
+    return shift + torch.randn(n, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def by_definition(x, y):
+    kernel = lambda a, b: (a.double() @ b.double().T / a.shape[1] + 1) ** 3  # noqa: E731
+    n, m = len(x), len(y)
+    xx, yy = kernel(x, x).fill_diagonal_(0), kernel(y, y).fill_diagonal_(0)
+    return float(xx.sum() / (n * (n - 1)) + yy.sum() / (m * (m - 1)) - 2 * kernel(x, y).mean())
+
+
+@pytest.mark.parametrize("block", [7, 50, 2048])
+def test_all_pairs_give_the_u_statistic_whatever_the_blocks(block, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", block)
+    x, y = drawn(50, 0.2), drawn(33, seed=1)
+    assert kid_interval(x, y).value == pytest.approx(by_definition(x, y), rel=1e-10)
+
+
+def test_the_mean_over_subsets_is_that_of_u_statistics_of_the_subsets_drawn():
+    x, y = drawn(50, 0.2), drawn(33, seed=1)
+    draw, values = np.random.RandomState(5), []
+    for _ in range(4):
+        left, right = (draw.choice(n, 20, replace=False) for n in (50, 33))
+        values.append(by_definition(x[left], y[right]))
+    found = kid(x, y, subsets=4, subset_size=20, seed=5)
+    assert (found.mean, found.std) == pytest.approx((np.mean(values), np.std(values)), rel=1e-10)
+
+
+def test_its_jackknife_is_the_one_that_leaves_samples_out():
+    x, y = drawn(20, 0.2), drawn(15, seed=1)
+    variance = 0.0
+    for rows, value in (
+        (x, lambda left: by_definition(x[left], y)),
+        (y, lambda left: by_definition(x, y[left])),
+    ):
+        n = len(rows)
+        without = [value(torch.arange(n) != i) for i in range(n)]
+        variance += (n - 1) * np.var(without)
+    assert kid_interval(x, y).standard_error == pytest.approx(variance**0.5, rel=1e-9)
+
+
+def test_it_is_unbiased_and_its_error_is_the_spread_over_draws():
+    # E k(x, x') of a law against itself cancels, so KID of two sets of one law is zero on average.
+    same = [kid_interval(drawn(60, seed=2 * i), drawn(40, seed=2 * i + 1)) for i in range(200)]
+    values = np.array([one.value for one in same])
+    assert abs(values.mean()) < 3 * values.std() / 200**0.5
+    assert sum(one.low <= 0 <= one.high for one in same) >= 185
+    unlike = [kid_interval(drawn(60, 0.5, seed=2 * i), drawn(40, seed=2 * i + 1)) for i in range(200)]
+    values = np.array([one.value for one in unlike])
+    assert np.mean([one.standard_error for one in unlike]) == pytest.approx(values.std(), rel=0.2)
+
+
+def test_a_wider_level_is_a_wider_interval():
+    x, y = drawn(50, 0.2), drawn(33, seed=1)
+    found, wide = kid_interval(x, y), kid_interval(x, y, level=0.99)
+    assert found.high - found.value == pytest.approx(1.959964 * found.standard_error, rel=1e-6)
+    assert wide.high > found.high
+
+
+def test_the_kernel_is_the_cube_with_gamma_one_over_d():
+    x = torch.tensor([[1.0, 2.0]]).double()
+    assert float(polynomial_kernel(x, 2 * x)) == pytest.approx((10 / 2 + 1) ** 3)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(FincEvalError, match="the reference has 33 samples, fewer than KID's subsets of 40"):
+        kid(drawn(50), drawn(33), subset_size=40)
+    with pytest.raises(FincEvalError, match="this needs 3 samples a set at least, the reference has 2"):
+        kid_interval(drawn(50), drawn(2))
+    with pytest.raises(FincEvalError, match="has embeddings of 12 entries, the reference of 5"):
+        kid(drawn(50), drawn(33, dim=5))
+    with pytest.raises(FincEvalError, match="one subset of two samples at least, got 0 of 1000"):
+        kid(drawn(50), drawn(33), subsets=0)
+    bad = drawn(50)
+    bad[2] = float("inf")
+    with pytest.raises(FincEvalError, match="the generated set: the embedding in row 2 is not finite"):
+        kid_interval(bad, drawn(50))

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+import torch
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.metrics import mmd as module
+from finc_eval.metrics.kid import polynomial_kernel
+from finc_eval.metrics.mmd import cmmd, kernel_sums, mmd, sketch_mmd
+from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.sketches.sketch import Sketch
+
+SIGMA = 2.0
+
+
+def drawn(n, shift=0.0, seed=0, dim=12):
+    return shift + torch.randn(n, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def off_diagonal_mean(matrix):
+    n = len(matrix)
+    return float(matrix.clone().fill_diagonal_(0).sum() / (n * (n - 1)))
+
+
+def unbiased(kxx, kyy, kxy):
+    return off_diagonal_mean(kxx) + off_diagonal_mean(kyy) - 2 * float(kxy.mean())
+
+
+@pytest.mark.parametrize("block", [7, 2048])
+def test_it_is_the_u_statistic_of_the_gaussian_kernel(block, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", block)
+    x, y = drawn(50, 0.2), drawn(33, seed=1)
+    kernels = [gaussian_kernel(a.double(), b.double(), SIGMA) for a, b in ((x, x), (y, y), (x, y))]
+    assert mmd(x, y, SIGMA).value == pytest.approx(unbiased(*kernels), rel=1e-9)
+
+
+def test_of_gaussian_laws_it_has_the_closed_form_within_its_error():
+    # E k(x, y) of N(a, I) and N(b, I) is (σ²/(σ²+2))^(d/2) · exp(−‖a−b‖²/(2(σ²+2))).
+    found = mmd(drawn(3000, 0.2), drawn(3000, seed=1), SIGMA)
+    same = (SIGMA**2 / (SIGMA**2 + 2)) ** 6
+    truth = 2 * same * (1 - np.exp(-12 * 0.2**2 / (2 * (SIGMA**2 + 2))))
+    assert found.standard_error < 0.1 * truth
+    assert abs(found.value - truth) < 3 * found.standard_error
+
+
+def test_cmmd_is_the_biased_estimate_of_unit_embeddings_times_a_thousand():
+    x, y = drawn(50, 0.2), 7 * drawn(33, seed=1)
+    u, v = (torch.nn.functional.normalize(rows.double()) for rows in (x, y))
+    expected = sum(
+        sign * float(gaussian_kernel(a, b, 10.0).mean()) for sign, a, b in ((1, u, u), (1, v, v), (-2, u, v))
+    )
+    assert cmmd(x, y) == pytest.approx(1000 * expected, rel=1e-9)
+    assert cmmd(x, y) == pytest.approx(10 * float((u.mean(0) - v.mean(0)).square().sum()), rel=0.02)
+    assert cmmd(x, x) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_sketch_has_the_u_statistic_of_its_own_kernel():
+    x, y = drawn(300, 0.3), drawn(200, seed=1)
+    phi = RandomFourierFeatures(12, 100, sigma=SIGMA, center=y.mean(0))
+    a, b = phi(x).double(), phi(y).double()
+    found = sketch_mmd(Sketch.of(x, phi), Sketch.of(y, phi))
+    assert found.value == pytest.approx(unbiased(a @ a.T, b @ b.T, a @ b.T), abs=1e-6)
+
+
+def test_with_many_frequencies_a_sketch_has_the_value_and_the_error_of_the_samples():
+    x, y = drawn(600, 0.3), drawn(500, seed=1)
+    phi = RandomFourierFeatures(12, 1500, sigma=SIGMA, center=y.mean(0))
+    exact, found = mmd(x, y, SIGMA), sketch_mmd(Sketch.of(x, phi), Sketch.of(y, phi))
+    assert found.value == pytest.approx(exact.value, rel=0.1)
+    assert found.standard_error == pytest.approx(exact.standard_error, rel=0.15)
+
+
+def test_sketches_of_one_law_cover_zero_as_often_as_stated():
+    phi = RandomFourierFeatures(12, 40, sigma=SIGMA)
+    found = [
+        sketch_mmd(Sketch.of(drawn(400, seed=2 * i), phi), Sketch.of(drawn(300, seed=2 * i + 1), phi))
+        for i in range(200)
+    ]
+    values = np.array([one.value for one in found])
+    assert abs(values.mean()) < 3 * values.std() / 200**0.5
+    assert sum(one.low <= 0 <= one.high for one in found) >= 180
+    # A little above the spread: the share of the gap in the error is never taken below zero.
+    assert 1 < np.mean([one.standard_error for one in found]) / values.std() < 1.25
+
+
+def test_the_biased_estimate_counts_the_pairs_of_a_sample_with_itself():
+    x, y = drawn(50, 0.2), drawn(33, seed=1)
+    a, b = x.double(), y.double()
+    expected = polynomial_kernel(a, a).mean() + polynomial_kernel(b, b).mean() - 2 * polynomial_kernel(a, b).mean()
+    sums = kernel_sums(as_embeddings(x), as_embeddings(y), polynomial_kernel)
+    assert sums.biased() == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_bad_input_is_named():
+    x, y = drawn(50), drawn(33)
+    with pytest.raises(FincEvalError, match="this needs 3 samples a set at least, the generated set has 2"):
+        mmd(x[:2], y, SIGMA)
+    with pytest.raises(FincEvalError, match="has embeddings of 12 entries, the reference of 5"):
+        cmmd(x, y[:, :5])
+    with pytest.raises(FincEvalError, match="sigma must be a positive number, got 0"):
+        mmd(x, y, 0.0)
+    with pytest.raises(FincEvalError, match=r"the level of an interval must be in \(0, 1\), got 1"):
+        mmd(x, y, SIGMA, level=1.0)
+    with pytest.raises(FincEvalError, match="an embedding is zero, which has no direction"):
+        cmmd(torch.zeros(3, 12), y)
+    phi = RandomFourierFeatures(12, 5, sigma=SIGMA)
+    with pytest.raises(FincEvalError, match="an MMD needs two samples a set at least, the reference has 1"):
+        sketch_mmd(Sketch.of(x, phi), Sketch.of(y[:1], phi))
+    with pytest.raises(FincEvalError, match="the sketches use different feature maps"):
+        sketch_mmd(Sketch.of(x, phi), Sketch.of(y, RandomFourierFeatures(12, 5, sigma=3.0)))

@@ -1,0 +1,155 @@
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.signature import Signature
+from finc_eval.metrics.frechet import frechet_distance
+from finc_eval.metrics.gaussian import gaussian_statistics
+from finc_eval.metrics.reference_statistics import read_kid_features, read_statistics, write_statistics
+
+
+def drawn(n, shift=0.0, seed=0, dim=6):
+    return shift + torch.randn(n, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def saved(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+@pytest.fixture
+def rows():
+    return drawn(50).double().numpy()
+
+
+@pytest.fixture
+def theirs(rows):
+    """mu and sigma as other tools compute them."""
+    return {"mu": rows.mean(0), "sigma": np.cov(rows, rowvar=False)}
+
+
+def test_statistics_of_other_tools_are_those_of_their_samples_of_unknown_number(rows, theirs, tmp_path):
+    found = read_statistics(saved(tmp_path / "fid.npz", **theirs))
+    expected = gaussian_statistics(rows)
+    torch.testing.assert_close(found.mean, expected.mean, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(found.covariance, expected.covariance, rtol=1e-6, atol=1e-7)
+    assert found.n is None
+    result = frechet_distance(drawn(40, 0.5), tmp_path / "fid.npz")
+    assert result.value == pytest.approx(frechet_distance(drawn(40, 0.5), rows).value, rel=1e-6)
+    assert result.warnings == (
+        f"{tmp_path / 'fid.npz'} does not say of how many samples it is, so its share of the bias is unknown",
+    )
+
+
+def test_compressed_files_read_as_well(theirs, tmp_path):
+    np.savez_compressed(tmp_path / "fid.npz", **theirs)
+    assert read_statistics(tmp_path / "fid.npz").dim == 6
+
+
+def test_the_adm_file_holds_those_of_fid_and_of_sfid_beside_its_samples(theirs, tmp_path):
+    samples = np.zeros((3, 8, 8, 3), np.uint8)
+    path = saved(tmp_path / "adm.npz", **theirs, mu_s=np.ones(4), sigma_s=2 * np.eye(4), arr_0=samples)
+    assert read_statistics(path).dim == 6
+    spatial = read_statistics(path, spatial=True)
+    torch.testing.assert_close(spatial.mean, torch.ones(4).double())
+    torch.testing.assert_close(spatial.covariance, 2 * torch.eye(4).double())
+
+
+def test_what_is_written_is_read_back_with_its_number_and_extractor(tmp_path):
+    statistics = gaussian_statistics(drawn(50))
+    signature = write_statistics(tmp_path / "ref.npz", statistics)
+    found = read_statistics(tmp_path / "ref.npz")
+    assert (found.n, found.space) == (50, "array-6")
+    assert torch.equal(found.mean, statistics.mean)
+    assert torch.equal(found.covariance, statistics.covariance)
+    assert frechet_distance(found, statistics).value == 0
+    with np.load(tmp_path / "ref.npz", allow_pickle=False) as file:
+        assert Signature.parse(str(file["signature"])) == signature
+    assert str(signature).startswith("statistics|n:50|fx:array-6|digest:")
+
+
+def test_other_numbers_have_another_signature(tmp_path):
+    one, other = drawn(50), drawn(50)
+    other[0, 0] += 1e-3
+    signatures = [write_statistics(tmp_path / "ref.npz", gaussian_statistics(rows)) for rows in (one, other)]
+    (difference,) = signatures[0].differences(signatures[1])
+    assert difference.startswith("digest: ")
+
+
+def test_statistics_of_another_extractor_are_refused(tmp_path):
+    statistics = gaussian_statistics(drawn(50))
+    object.__setattr__(statistics, "space", "dinov2-vitl14@12345678")
+    write_statistics(tmp_path / "ref.npz", statistics)
+    other = gaussian_statistics(drawn(50))
+    object.__setattr__(other, "space", "dinov2-vitb14@12345678")
+    with pytest.raises(FincEvalError, match=r"was embedded with dinov2-vitb14@12345678, .*with dinov2-vitl14@12345678"):
+        frechet_distance(other, tmp_path / "ref.npz")
+
+
+@pytest.mark.parametrize("key, value", [("n", np.array(51)), ("space", np.array("other@1")), ("mu", np.ones(6))])
+def test_a_file_of_ours_that_was_changed_is_refused(key, value, tmp_path):
+    write_statistics(tmp_path / "ref.npz", gaussian_statistics(drawn(50)))
+    with np.load(tmp_path / "ref.npz") as file:
+        arrays = dict(file)
+    saved(tmp_path / "ref.npz", **arrays | {key: value})
+    with pytest.raises(FincEvalError, match="was changed since it was written: its digest does not fit"):
+        read_statistics(tmp_path / "ref.npz")
+
+
+def test_kid_features_of_clean_fid_are_read(tmp_path):
+    feats = drawn(20).numpy()
+    np.testing.assert_array_equal(read_kid_features(saved(tmp_path / "kid.npz", feats=feats)), feats)
+    with pytest.raises(FincEvalError, match=r"feats .* must be floats of shape \(n, d\), got float32 of \(20,\)"):
+        read_kid_features(saved(tmp_path / "flat.npz", feats=feats[:, 0]))
+
+
+class Planted:
+    """Runs when it is unpickled."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was loaded",))
+
+
+def test_no_pickle_is_ever_loaded(tmp_path):
+    (tmp_path / "ref.pkl").write_bytes(pickle.dumps(Planted()))
+    with pytest.raises(FincEvalError, match="is a pickle, which runs its author's code when it is read"):
+        frechet_distance(drawn(9), tmp_path / "ref.pkl")
+    (tmp_path / "ref.npz").write_bytes(pickle.dumps(Planted()))
+    with pytest.raises(FincEvalError, match="is no npz of plain arrays"):
+        read_statistics(tmp_path / "ref.npz")
+    hidden = np.empty(1, object)
+    hidden[0] = Planted()
+    np.savez(tmp_path / "hidden.npz", mu=hidden, sigma=np.eye(1))
+    with pytest.raises(FincEvalError, match="is no npz of plain arrays"):
+        read_statistics(tmp_path / "hidden.npz")
+
+
+def test_what_a_file_lacks_is_named_with_what_to_do(theirs, tmp_path):
+    with pytest.raises(FincEvalError, match="does not exist"):
+        read_statistics(tmp_path / "none.npz")
+    with pytest.raises(FincEvalError, match="has no mu and sigma, it has arr_0: those are samples, embed them"):
+        read_statistics(saved(tmp_path / "samples.npz", arr_0=np.zeros(3)))
+    with pytest.raises(FincEvalError, match="has no mu_s and sigma_s, it has mu, sigma"):
+        read_statistics(saved(tmp_path / "fid.npz", **theirs), spatial=True)
+    with pytest.raises(FincEvalError, match="it has feats: those are embeddings, for KID"):
+        read_statistics(saved(tmp_path / "kid.npz", feats=np.zeros((3, 2))))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"mu": np.zeros(5)}, r"a mean of shape \(d,\) and a covariance of \(d, d\), got \(5,\) and \(6, 6\)"),
+        ({"mu": np.full(6, np.nan)}, "holds numbers that are not finite"),
+        ({"mu": np.zeros(6, int)}, "must hold floating-point numbers, got int64 and float64"),
+        ({"sigma": np.triu(np.ones((6, 6)))}, "is not symmetric with a positive diagonal"),
+        ({"sigma": -np.eye(6)}, "is not symmetric with a positive diagonal"),
+        ({"format": np.array("finc-eval statistics 9")}, "has the format 'finc-eval statistics 9', this version reads"),
+        ({"format": np.array("finc-eval statistics 1")}, "lacks digest, n, space: it is damaged"),
+    ],
+)
+def test_what_is_no_mean_and_covariance_is_refused(change, message, theirs, tmp_path):
+    with pytest.raises(FincEvalError, match=message):
+        read_statistics(saved(tmp_path / "bad.npz", **theirs | change))

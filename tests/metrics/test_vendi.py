@@ -1,0 +1,144 @@
+from math import inf
+
+import pytest
+import torch
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.feature_maps.fourier import CosineFeatures, RandomFourierFeatures
+from finc_eval.metrics import vendi as module
+from finc_eval.metrics.vendi import gaussian_vendi, rke_interval, sketch_vendi, vendi, vendi_interval, vendi_of_kernel
+from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.sketches.sketch import Sketch
+
+ORDERS = [0.5, 1, 2, 3.5, inf]
+
+
+def drawn(n, dim=8, seed=0):
+    return 0.5 + torch.randn(n, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def test_the_examples_of_its_authors():
+    labels = torch.tensor([0.0, 0.0, 10.0, 10.0, 20.0, 20.0])
+    kernel = torch.exp(-(labels[:, None] - labels).abs())
+    assert vendi_of_kernel(kernel) == pytest.approx(2.9999, abs=1e-4)  # digits after the fourth are cut off
+    kernel = torch.tensor([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert vendi_of_kernel(kernel) == pytest.approx(2.1573, abs=5e-5)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_it_counts_kinds_that_are_equally_frequent_and_unlike(order):
+    x = torch.eye(6)[torch.arange(300) % 4] * torch.arange(1, 301)[:, None]
+    assert vendi(x, order=order).value == pytest.approx(4, rel=1e-9)
+    assert gaussian_vendi(100 * torch.eye(6)[torch.arange(300) % 4], 1.0, order=order).value == pytest.approx(4)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", [5, 8, 9, 60])
+def test_the_smaller_matrix_has_the_score_of_the_kernel(n, order):
+    x = drawn(n)
+    unit = torch.nn.functional.normalize(x.double())
+    found = vendi(x, order=order)
+    assert found.value == pytest.approx(vendi_of_kernel(unit @ unit.T, order=order), rel=1e-9)
+    assert (found.n, found.kernel, found.features) == (n, "cosine", None)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_gaussian_kernel_has_the_convention_with_the_two(order):
+    x = drawn(60).double()
+    squared = (x[:, None] - x).square().sum(2)
+    expected = vendi_of_kernel(torch.exp(-squared / (2 * 1.5**2)), order=order)
+    assert gaussian_vendi(x.float(), 1.5, order=order).value == pytest.approx(expected, rel=1e-5)
+
+
+def test_of_order_two_it_needs_no_matrix(monkeypatch):
+    monkeypatch.setattr(module, "BATCH_SIZE", 7)
+    monkeypatch.setattr(module, "LARGEST_KERNEL", 10)
+    x = drawn(60)
+    expected = 1 / float(gaussian_kernel(x.double(), x.double(), 1.5).square().mean())
+    assert gaussian_vendi(x, 1.5, order=2).value == pytest.approx(expected, rel=1e-10)
+    with pytest.raises(FincEvalError, match="has 60 samples, the Gaussian Vendi score takes 10 at most"):
+        gaussian_vendi(x, 1.5)
+
+
+def test_larger_orders_are_lower():
+    x = drawn(60)
+    scores = [vendi(x, order=order).value for order in ORDERS]
+    assert scores == sorted(scores, reverse=True)
+    assert 1 <= scores[-1] < scores[0] <= 8
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_sketch_of_cosine_features_has_the_exact_score(order):
+    x = drawn(60)
+    found = sketch_vendi(Sketch.of(x, CosineFeatures(8), precision="float64"), order=order)
+    assert found.value == pytest.approx(vendi(x, order=order).value, rel=1e-6)
+    assert found.features is None
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_random_features_read_low_on_average_and_less_so_the_more_there_are(order):
+    x = drawn(400)
+    exact = gaussian_vendi(x, 1.5, order=order).value
+    scores = []
+    for r in (20, 100, 1000):
+        maps = [RandomFourierFeatures(8, r, sigma=1.5, seed=seed, center=x.mean(0)) for seed in range(3)]
+        found = [sketch_vendi(Sketch.of(x, phi), order=order) for phi in maps]
+        assert {one.features for one in found} == {r}
+        scores.append(sum(one.value for one in found) / 3)
+    assert scores[0] < 0.6 * exact
+    assert scores[0] < scores[1] < 0.8 * exact
+    assert scores[2] == pytest.approx(exact, rel=0.1)
+
+
+def test_bad_input_is_named():
+    x = drawn(20)
+    with pytest.raises(FincEvalError, match=r"must be positive, or math.inf, got 0"):
+        vendi(x, order=0)
+    with pytest.raises(FincEvalError, match="an embedding is zero, which has no direction: leave it out"):
+        vendi(torch.cat([x, torch.zeros(1, 8)]))
+    with pytest.raises(FincEvalError, match="sigma must be a positive number, got -1"):
+        gaussian_vendi(x, -1.0)
+    with pytest.raises(FincEvalError, match="must be symmetric with ones on its diagonal"):
+        vendi_of_kernel(2 * torch.eye(3))
+    with pytest.raises(FincEvalError, match=r"finite and of shape \(n, n\), got shape \(2, 3\)"):
+        vendi_of_kernel(torch.ones(2, 3))
+    with pytest.raises(FincEvalError, match="the sketch is empty"):
+        sketch_vendi(Sketch(CosineFeatures(8)))
+    x[4, 4] = float("nan")
+    with pytest.raises(FincEvalError, match="the embedding in row 4 is not finite"):
+        vendi(x)
+
+
+@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize("order", [1, 2, inf])
+def test_intervals_hold_the_mean_score_of_as_many_samples(order, n):
+    # One of more, one of fewer samples than dimensions.
+    found = [vendi_interval(drawn(n, 100, seed), order=order) for seed in range(25)]
+    mean = sum(one.value for one in found) / len(found)
+    assert found[0].value == pytest.approx(vendi(drawn(n, 100), order=order).value, rel=1e-9)
+    assert sum(one.low <= mean <= one.high for one in found) >= 21
+    assert sum(one.high - one.low for one in found) / len(found) < 0.6 * mean
+
+
+def test_the_gain_is_what_more_samples_add():
+    few, many = vendi_interval(drawn(200, 30)), vendi(drawn(20_000, 30, seed=1))
+    assert few.gain > 0.03
+    assert few.value * (1 + few.gain) == pytest.approx(many.value, rel=0.05)
+
+
+def test_so_do_those_of_the_rke_score():
+    found = [rke_interval(drawn(150, seed=seed), 2.0) for seed in range(25)]
+    mean = sum(one.value for one in found) / len(found)
+    assert found[0].value == pytest.approx(gaussian_vendi(drawn(150), 2.0, order=2).value, rel=1e-12)
+    assert sum(one.low <= mean <= one.high for one in found) >= 21
+    more = gaussian_vendi(drawn(6000, seed=1), 2.0, order=2).value
+    assert sum(one.value * (1 + one.gain) for one in found) / len(found) == pytest.approx(more, rel=0.05)
+
+
+def test_intervals_refuse_what_they_would_be_wrong_for():
+    with pytest.raises(FincEvalError, match=r"the interval of a Vendi score needs an order of at least 1, got 0\.5"):
+        vendi_interval(drawn(60), order=0.5)
+    with pytest.raises(FincEvalError, match="has 12 independent samples, too few for 10 blocks"):
+        vendi_interval(drawn(12))
+    with pytest.raises(FincEvalError, match="the level of an interval must be in"):
+        rke_interval(drawn(60), 1.0, level=95)

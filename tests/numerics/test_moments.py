@@ -1,0 +1,109 @@
+from itertools import pairwise
+
+import pytest
+import torch
+
+from finc_eval import CosineFeatures, RandomFourierFeatures
+from finc_eval.numerics.moments import BLOCK, Moments, weighted_sum
+
+CPU = torch.device("cpu")
+
+SIZES = [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 50]
+
+
+def vectors(size, n=700, seed=0):
+    """Vectors with a mean, entries of unlike scale and correlated neighbours."""
+    rows = torch.randn(n, size, generator=torch.Generator().manual_seed(seed))
+    return (rows + 0.5 * rows.roll(1, 1) + 0.3) * torch.linspace(0.5, 2, size)
+
+
+def moments_of(rows, precision="float32", batch=256):
+    moments = Moments(rows.shape[1], precision, CPU)
+    for part in rows.split(batch):
+        moments.update(part)
+    return moments
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_moments_in_blocks_are_those_of_all_rows_at_once(size):
+    rows = vectors(size)
+    moments = moments_of(rows)
+    exact = rows.double()
+    assert moments.n == 700
+    torch.testing.assert_close(moments.mean().double(), exact.mean(0), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(moments.mean_square().double(), exact.T @ exact / 700, rtol=1e-5, atol=1e-5)
+    assert torch.equal(moments.mean_square(), moments.mean_square().T)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_only_the_block_rows_from_the_diagonal_on_are_kept(size):
+    blocks = list(moments_of(vectors(size, n=3)).blocks())
+    assert [rows.start for rows, _ in blocks] == list(range(0, size, BLOCK))
+    assert [rows.stop for rows, _ in blocks] == [*range(BLOCK, size, BLOCK), size]
+    assert all(block.shape == (rows.stop - rows.start, size - rows.start) for rows, block in blocks)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_applying_the_blocks_multiplies_by_the_whole_matrix(size):
+    moments = moments_of(vectors(size), "float64")
+    columns = torch.randn(size, 4, generator=torch.Generator().manual_seed(1))
+    expected = moments.mean_square() @ columns.double()
+    torch.testing.assert_close(moments.apply(columns), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_sum_of_two_parts_is_that_of_their_union_and_leaves_the_parts_alone(size):
+    rows = vectors(size)
+    parts = moments_of(rows[:200], "float64"), moments_of(rows[200:], "float64")
+    before = [(part.n, part.mean(), part.mean_square()) for part in parts]
+    total = parts[0] + parts[1]
+    whole = moments_of(rows, "float64")
+    assert total.n == whole.n
+    torch.testing.assert_close(total.mean(), whole.mean(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(total.mean_square(), whole.mean_square(), rtol=1e-12, atol=1e-12)
+    for part, (n, mean, square) in zip(parts, before, strict=True):
+        assert part.n == n
+        assert torch.equal(part.mean(), mean)
+        assert torch.equal(part.mean_square(), square)
+
+
+def test_a_weighted_sum_of_moments_is_the_whole_symmetric_matrix():
+    rows = vectors(BLOCK + 1)
+    first, second = moments_of(rows[:300], "float64"), moments_of(rows[300:], "float64")
+    total = weighted_sum([(0.25, first), (-2.0, second)])
+    expected = 0.25 * 300 * first.mean_square() - 2 * 400 * second.mean_square()
+    torch.testing.assert_close(total, expected, rtol=1e-12, atol=1e-9)
+
+
+@pytest.fixture(scope="module", params=["gaussian", "cosine"])
+def features(request, digits):
+    x = digits[0][:2000]
+    return RandomFourierFeatures(784, 150, sigma=6.0)(x) if request.param == "gaussian" else CosineFeatures(784)(x)
+
+
+def test_the_covariance_is_the_more_exact_the_higher_the_precision(features):
+    exact = features.double().T @ features.double() / len(features)
+    bounds = {"float64": 1e-14, "float32": 1e-6, "tf32": 5e-5, "bfloat16": 5e-4}
+    errors = []
+    for precision, bound in bounds.items():
+        covariance = moments_of(features, precision).mean_square().double()
+        errors.append(float((covariance - exact).norm() / exact.norm()))
+        assert errors[-1] <= bound, precision
+    assert errors == sorted(errors)
+    # One step apart each, so that no two names mean the same thing.
+    assert all(5 * finer < coarser for finer, coarser in pairwise(errors))
+    # Masses are read off these matrices: they are wrong by no more than the largest eigenvalue of the error.
+    assert float(torch.linalg.eigvalsh(covariance - exact).abs().max()) < 1e-4
+
+
+def test_the_first_moment_loses_nothing_to_a_low_precision(features):
+    mean = moments_of(features, "bfloat16").mean()
+    torch.testing.assert_close(mean.double(), features.double().mean(0), rtol=1e-5, atol=1e-6)
+
+
+def test_no_vectors_change_nothing():
+    moments = moments_of(vectors(5, n=10))
+    before = moments.mean_square()
+    moments.update(torch.empty(0, 5))
+    assert moments.n == 10
+    assert torch.equal(moments.mean_square(), before)

@@ -1,0 +1,171 @@
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval import FincEvalError
+from finc_eval.comparison import directions as differential
+from finc_eval.numerics import precision as products
+from finc_eval.numerics.eigen import top_eigenpairs
+from finc_eval.numerics.precision import accumulator, add_product, arithmetic, check_precision, prepared, rounded
+
+new_style = pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "matmul"), reason="torch 2.8 has no such setting")
+
+
+def settings():
+    """Everything in torch that decides how float32 products are rounded."""
+    if not hasattr(torch.backends.mkldnn, "matmul"):
+        return torch.get_float32_matmul_precision(), torch.backends.cuda.matmul.allow_tf32
+    return torch.backends.cuda.matmul.fp32_precision, torch.backends.mkldnn.matmul.fp32_precision
+
+
+@pytest.fixture
+def torch_settings():
+    """Leaves torch's settings as they were, whatever the test does to them."""
+    before = settings()
+    yield
+    torch.set_float32_matmul_precision("highest")
+    if hasattr(torch.backends.mkldnn, "matmul"):
+        torch.backends.cuda.matmul.fp32_precision, torch.backends.mkldnn.matmul.fp32_precision = before
+    assert settings() == before
+
+
+def numbers():
+    """Float32 of all magnitudes and both signs, with ties, zeros, the largest and denormal ones."""
+    generator = torch.Generator().manual_seed(0)
+    exponents = torch.randint(-120, 120, (20_000,), generator=generator)
+    ordinary = torch.ldexp(torch.randn(20_000, generator=generator), exponents)
+    ties = torch.arange(1 << 12).ldexp(torch.tensor(-11)) + 1
+    edges = torch.tensor([0.0, -0.0, 3.4e38, -3.4e38, torch.finfo(torch.float32).max, 1e-45, -1e-40, 1.2e-38])
+    return torch.cat([ordinary, ties, edges])
+
+
+def test_rounding_to_bfloat16_is_torchs_own():
+    values = numbers()
+    assert torch.equal(rounded(values, products.DROPPED_BITS["bfloat16"]), values.bfloat16().float())
+    assert torch.equal(prepared(values, "bfloat16"), values.bfloat16().float())
+
+
+def test_rounding_to_tf32_keeps_ten_bits_and_goes_to_the_nearest():
+    values = numbers()
+    values = values[(values.abs() >= 2.0**-126) & (values.abs() < 3e38)]  # normal, and not rounded to infinity
+    result = prepared(values, "tf32")
+    mantissa, _ = torch.frexp(result.double())
+    assert torch.equal(mantissa * 2**11, (mantissa * 2**11).round())  # the leading one, and ten bits
+    assert not torch.equal(mantissa * 2**10, (mantissa * 2**10).round())  # all ten are in use
+    _, exponent = torch.frexp(values.double())
+    half_a_unit = torch.ldexp(torch.ones(len(values), dtype=torch.double), exponent - 12)
+    assert (result.double() - values.double()).abs().le(half_a_unit).all()
+    assert torch.equal(prepared(result, "tf32"), result)
+
+
+def test_ties_go_to_the_even_neighbour():
+    unit = 2.0**-10
+    ties = torch.tensor([1 + 0.5 * unit, 1 + 1.5 * unit, 1 + 2.5 * unit, -1 - 0.5 * unit, -1 - 1.5 * unit])
+    expected = torch.tensor([1.0, 1 + 2 * unit, 1 + 2 * unit, -1.0, -1 - 2 * unit])
+    assert torch.equal(prepared(ties, "tf32"), expected)
+    above = torch.nextafter(ties, 2 * ties)
+    assert torch.equal(prepared(above, "tf32")[[0, 2, 3]], torch.tensor([1 + unit, 1 + 3 * unit, -1 - unit]))
+
+
+def test_rows_that_are_not_contiguous_are_rounded_alike():
+    values = torch.randn(50, 30, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(rounded(values.T, 13), rounded(values, 13).T)
+
+
+@pytest.mark.parametrize(
+    ("precision", "kept", "low", "high"),
+    [("float64", 52, 0, 1e-14), ("float32", 23, 0, 1e-6), ("tf32", 10, 1e-5, 4e-4), ("bfloat16", 7, 1e-4, 4e-3)],
+)
+def test_a_product_is_as_exact_as_its_precision_says_and_no_more(precision, kept, low, high):
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.rand(700, size, generator=generator, dtype=torch.double) for size in (90, 110))
+    if precision != "float64":
+        left, right = left.float(), right.float()
+    total = torch.zeros(90, 110, dtype=accumulator(precision))
+    with arithmetic(precision):
+        add_product(total, prepared(left, precision), prepared(right, precision))
+        add_product(total, prepared(left, precision), prepared(right, precision))
+    exact = 2 * left.double().T @ right.double()
+    error = float(((total - exact) / exact).abs().max())
+    # Inputs are rounded by at most 2⁻¹⁻ᵏ each; over 700 products most of that averages out.
+    assert low <= error <= high
+    assert error < 2 * 2.0 ** -(1 + kept) + 1e-6
+    assert total.dtype == (torch.float64 if precision == "float64" else torch.float32)
+
+
+def loosened_as_of_old():
+    torch.set_float32_matmul_precision("medium")
+
+
+def loosened_by_the_new_names():
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+
+
+LOOSENED = [loosened_as_of_old, pytest.param(loosened_by_the_new_names, marks=new_style)]
+
+
+@pytest.mark.parametrize("loosened", LOOSENED)
+def test_float32_products_are_true_float32_whatever_torch_is_set_to(torch_settings, loosened):
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(512, 512, generator=generator)
+    loosened()
+    with arithmetic("float32"):
+        product = rows.T @ rows
+    exact = rows.double().T @ rows.double()
+    assert float((product - exact).abs().max()) < 3e-6 * float(exact.abs().max())
+
+
+@new_style
+@pytest.mark.parametrize("loosened", LOOSENED)
+def test_where_onednn_would_round_it_may_not(torch_settings, monkeypatch, loosened):
+    monkeypatch.setattr(products, "_onednn_is_exact", lambda: False)  # as on a CPU with matrix units for bfloat16
+    loosened()
+    with arithmetic("float32"):
+        assert settings() == ("ieee", "ieee")
+    with arithmetic("tf32"):
+        assert settings() == ("tf32", "ieee")
+
+
+@pytest.mark.parametrize("loosened", LOOSENED)
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float64"])
+def test_the_settings_of_torch_are_restored_also_after_an_exception(torch_settings, precision, loosened):
+    loosened()
+    before = settings()
+    with arithmetic(precision):
+        pass
+    assert settings() == before
+    with pytest.raises(ZeroDivisionError), arithmetic(precision), arithmetic("float32"):
+        1 / 0  # noqa: B018
+    assert settings() == before
+
+
+def test_an_unknown_precision_is_one_clear_sentence():
+    with pytest.raises(FincEvalError, match=r'one of float32, .*, got \'bfloat\' \(did you mean "bfloat16"\?\)$'):
+        check_precision("bfloat")
+    with pytest.raises(FincEvalError, match="precision must be one of"):
+        check_precision("float8")
+
+
+@pytest.mark.parametrize("loosened", LOOSENED)
+@pytest.mark.parametrize("sets", [2, 3])
+def test_a_comparison_is_computed_in_float32_whatever_torch_is_set_to(torch_settings, monkeypatch, loosened, sets):
+    seen = []
+
+    def observed(*arguments):
+        seen.append(settings())
+        return top_eigenpairs(*arguments)
+
+    rows = torch.randn(40 * sets, 5, generator=torch.Generator().manual_seed(0)).split(40)
+    monkeypatch.setattr(differential, "top_eigenpairs", observed)
+    loosened()
+    before = settings()
+    with arithmetic("float32"):
+        inside = settings()
+    if sets == 2:
+        fe.compare(*rows, features=10)
+    else:
+        fe.compare_models(dict(zip("abc", rows, strict=True)), features=10)
+    assert len(seen) == 5 * sets
+    assert set(seen) == {inside} != {before}
+    assert settings() == before

@@ -1,0 +1,286 @@
+"""The pages of a sweep and of a table of models: their numbers are the object's, and they load nothing."""
+
+import re
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+import pytest
+from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, noise, pixels
+
+from finc_eval.comparison.models import Holding, ModelTable, SharedMode
+from finc_eval.comparison.result import SetInfo, Settings
+from finc_eval.comparison.sweep import Point, Sweep
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.signature import Signature
+from finc_eval.feature_maps.fourier import CosineFeatures, RandomFourierFeatures
+from finc_eval.report.models import render_models
+from finc_eval.report.plots import Mark, sweep_svg
+from finc_eval.report.sweep import render_sweep
+
+COMMON = "gen has only 100 samples"
+SMALL = "sigma 2 is too small: every sample is alone"
+
+
+def a_sweep(**changes):
+    """Three bandwidths: no significant mode, then two over and one under, then one over."""
+    weak = a_mode("over-1", p_value=0.2, excess=0.9)
+    strong = a_mode("over-2", excess=0.03, stability=0.8)
+    other = a_mode("over-3", excess=0.01, stability=0.6)
+    under = a_mode("under-1", "under", excess=0.07, stability=0.1)
+    points = (
+        Point(2.0, a_comparison([weak], warnings=(COMMON, SMALL)), (0.5,)),
+        Point(4.0, a_comparison([strong, weak, other], [under], warnings=(COMMON,)), (0.4, 5.0, nan, 0.6)),
+        Point(8.0, a_comparison([strong], warnings=(COMMON,)), (0.9,)),
+    )
+    return replace(Sweep("sigma", points, 4.0, 2.0), **changes)
+
+
+def a_holding(mass, share=None, ids=("7", "3")):
+    around = None if share is None else (share - 0.1, share + 0.1)
+    return Holding(mass, (mass - 0.01, mass + 0.02), share, around, ids)
+
+
+def a_table(labels=("alpha", "beta"), **changes):
+    """A mode of the first model, one of the second that is not significant, and one of the reference."""
+    first, second = labels
+    holdings = {first: a_holding(0.08, 0.75), second: a_holding(0.03, 0.25), "ref": a_holding(0.02)}
+    modes = (
+        SharedMode(f"{first}-1", first, 0.055, (0.04, 0.07), 1e-9, 0.91, holdings, np.zeros(8, np.float32)),
+        SharedMode(f"{second}-2", second, 0.004, (-0.01, 0.02), 0.3, 0.4, holdings, np.zeros(8, np.float32)),
+        SharedMode("ref-3", "ref", 0.011, (0.001, 0.02), 0.02, 0.66, holdings, np.zeros(8, np.float32)),
+    )
+    sets = {label: SetInfo(label, None, 1000 + i, f"d{i}", False) for i, label in enumerate((first, second, "ref"))}
+    table = ModelTable(modes, sets, 1.0, 39, RandomFourierFeatures(3, 4, sigma=2.5, seed=7), "given")
+    return replace(table, **changes)
+
+
+def rows(page):
+    return [page.texts("td", inside=row) for row in page.find("tr", "mode", page.find("table", "modes")[0])]
+
+
+# --- both -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda: render_sweep(a_sweep()), lambda: render_models(a_table())])
+def test_a_page_refers_to_nothing_outside_itself_and_is_the_same_each_time(make):
+    text = make()
+    assert make() == text
+    page = Page(text)
+    policy = next(
+        page.attributes(n)["content"]
+        for n in page.find("meta")
+        if page.attributes(n).get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline'")
+    assert not re.search(r"https?://|@import|url\((?!#)", text)
+    ids = [page.attributes(n)["id"] for n, _ in enumerate(page.elements) if "id" in page.attributes(n)]
+    assert len(ids) == len(set(ids))
+    for n in page.find("a") + page.find("use"):
+        target = page.attributes(n).get("href") or page.attributes(n)["xlink:href"]
+        assert target[0] == "#" and target[1:] in ids
+
+
+def hostile_sweep():
+    names = {
+        name: SetInfo(f"{BREAKOUT}{name}", None, 100, BREAKOUT, True) for name in ("gen", "ref")
+    }  # fmt: skip
+    comparison = a_comparison(
+        [a_mode(BREAKOUT)],
+        warnings=(HOSTILE, BREAKOUT),
+        space=BREAKOUT,
+        signature=Signature(HOSTILE, (("n", BREAKOUT),)),
+        version=BREAKOUT,
+        settings=Settings(1.0, "gaussian", 1.0, HOSTILE, 500, 10, 0, BREAKOUT),
+        **names,
+    )
+    own = replace(comparison, warnings=(HOSTILE,))
+    return Sweep("sigma", (Point(1.0, comparison, (0.5,)), Point(2.0, own, (0.5,))), 1.0)
+
+
+def hostile_table():
+    table = a_table((HOSTILE, BREAKOUT))
+    modes = tuple(
+        replace(mode, holdings={k: replace(h, top_ids=(HOSTILE, BREAKOUT)) for k, h in mode.holdings.items()})
+        for mode in table.modes
+    )
+    sets = {label: replace(info, source=f"no{HOSTILE}", digest=BREAKOUT) for label, info in table.sets.items()}
+    return replace(table, modes=modes, sets=sets, sigma_rule=BREAKOUT)
+
+
+@pytest.mark.parametrize("make", [lambda: render_sweep(hostile_sweep()), lambda: render_models(hostile_table())])
+def test_hostile_names_stay_text(make):
+    page = Page(make())
+    for tag, attributes, _ in page.elements:
+        assert tag not in {"script", "iframe", "object", "embed", "link", "base", "form", "foreignobject"}
+        assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
+        assert attributes.get("src", "data:").startswith("data:")
+        assert attributes.get("href", "#").startswith("#")
+        assert re.fullmatch(r"[\w.-]*", attributes.get("id", ""))
+    assert BREAKOUT in page.visible and HOSTILE in page.visible
+
+
+# --- sweeps ---------------------------------------------------------------------------------------------------
+
+
+def test_a_row_of_a_sweep_is_about_its_significant_modes():
+    page = Page(render_sweep(a_sweep()))
+    assert page.texts("th", "id") == ["2 the papers' rule", "4 compare's default", "8"]
+    assert rows(page) == [
+        ["0", "0", "–", "–", "–", SMALL],
+        ["2", "1", "0.0700", "70 %", "0.50", ""],
+        ["1", "0", "0.0300", "80 %", "0.90", ""],
+    ]
+    assert [page.texts("th", "id", n) for n in page.find("tr", "muted")] == [["2 the papers' rule"]]
+
+
+def test_warnings_that_hold_everywhere_are_said_once():
+    page = Page(render_sweep(a_sweep()))
+    assert page.texts("li", inside=page.find("section", "warnings")[0]) == [COMMON]
+    assert page.visible.count(COMMON) == 1 and page.visible.count(SMALL) == 1
+    quiet = Page(render_sweep(replace(a_sweep(), points=a_sweep().points[1:])))
+    assert quiet.texts("th", inside=quiet.find("thead")[0])[-1] == "Spreadness"
+
+
+def test_the_summary_of_a_sweep_names_default_and_the_papers_choice():
+    text = Page(render_sweep(a_sweep())).texts("p", "summary")[0]
+    assert text.startswith("3 values of σ were tried, from 2 to 8. Most modes differ at σ = 4: the generated set has")
+    assert "more of 2 kinds of samples than the reference set, and less of 1 (adjusted p ≤ 0.05)" in text
+    assert text.endswith("compare takes σ = 4. The rule of the KEN and FINC papers picks σ = 2.")
+    none = Page(render_sweep(a_sweep(papers_rule=None))).texts("p", "summary")[0]
+    assert none.endswith("The rule of the KEN and FINC papers accepts none of these.")
+    nothing = replace(a_sweep(), points=a_sweep().points[:1])
+    assert "No kind of samples differs significantly" in Page(render_sweep(nothing)).texts("p", "summary")[0]
+
+
+def test_a_sweep_of_rho_speaks_of_no_bandwidth_rule():
+    page = Page(render_sweep(a_sweep(parameter="rho", default=1.0, papers_rule=None)))
+    assert "values of ρ were tried" in page.visible and "compare takes ρ = 1." in page.visible
+    assert "papers" not in page.visible
+    assert "8.25" in page.texts("dl", "settings")[1]  # the bandwidth is a setting here
+
+
+def test_the_figure_has_a_mark_for_every_mode_in_both_panels():
+    page = Page(render_sweep(a_sweep()))
+    for colour, modes, unknown in (("var(--gen)", 3, 1), ("var(--ref)", 1, 0)):
+        marks = [n for n in page.find("use") if colour in page.attributes(n).get("style", "")]
+        assert len(marks) == 2 * modes - unknown + 1  # one in the legend; where no spreadness is known, only one above
+    texts = page.texts("text")
+    assert {"compare's default", "the papers' rule", "2", "4", "8", "σ"} <= set(texts)
+    assert not re.search(r"#0[1-4]0[1-4]0[1-4]|<style|<\?xml|DOCTYPE", sweep_svg("σ", [1.0], ([], []), {"x": 1.0}))
+
+
+def test_the_figure_stands_marks_where_their_values_are():
+    def places(values):
+        marks = [Mark(value, 0.1, 0.5) for value in values]
+        page = Page(sweep_svg("σ", [1.0, 2.0, 4.0], (marks, []), {"here": 2.0}))
+        found = [page.attributes(n) for n in page.find("use")]
+        return [float(a["x"]) for a in found if "var(--gen)" in a.get("style", "")][: len(values)]
+
+    first, second, third = places([1.0, 2.0, 4.0])
+    assert third - second == pytest.approx(second - first, abs=0.01)  # a logarithmic axis
+    assert places([4.0, 1.0]) == pytest.approx([third, first], abs=0.01)
+
+
+def test_default_and_papers_choice_at_one_value_share_a_line():
+    texts = Page(render_sweep(a_sweep(papers_rule=4.0))).texts("text")
+    assert "compare's default and the papers' rule" in texts and "the papers' rule" not in texts
+
+
+def test_a_sweep_writes_its_page_and_says_what_it_is(tmp_path):
+    sweep = a_sweep()
+    path = sweep.to_html(tmp_path / "deep" / "sweep.html")
+    assert path.read_text(encoding="utf-8") == render_sweep(sweep)
+    assert repr(sweep) == "Sweep(sigma; modes with p ≤ 0.05 by value: 2: 0, 4: 3, 8: 1)"
+
+
+# --- models ---------------------------------------------------------------------------------------------------
+
+
+def test_the_table_of_models_shows_the_numbers_of_the_object():
+    page = Page(render_models(a_table()))
+    assert [row[2:] for row in rows(page)] == [
+        ["alpha", "0.0550", "[0.0400, 0.0700]", "1e-09", "91 %"],
+        ["beta", "0.0040", "[−0.0100, 0.0200]", "0.3", "40 %"],
+        ["ref", "0.0110", "[0.0010, 0.0200]", "0.02", "66 %"],
+    ]
+    assert page.texts("th", "id") == ["alpha-1", "beta-2 not significant", "ref-3"]
+    assert page.texts("tr", "group") == [
+        "In models more in one model than in the mean of all other sets",
+        "In the reference what the models lack",
+    ]
+
+
+def test_every_mode_shows_the_mass_and_share_of_each_set():
+    page = Page(render_models(a_table()))
+    first = page.find("table", "holdings")[0]
+    assert [page.texts("th", inside=row) + page.texts("td", inside=row) for row in page.find("tr", inside=first)] == [
+        ["Set", "Mass", "Share of the models"],
+        ["alpha", "0.0800 [0.0700, 0.1000]", "75 % [65 %, 85 %]"],
+        ["beta", "0.0300 [0.0200, 0.0500]", "25 % [15 %, 35 %]"],
+        ["ref", "0.0200 [0.0100, 0.0400]", ""],
+    ]
+    bars = [
+        page.attributes(n)["style"] for bar in page.find("span", "bar", first) for n in page.find("span", None, bar)
+    ]
+    assert bars == ["width: 75.0%", "width: 25.0%"]
+    owners = [page.texts("th", inside=n) for n in page.find("tr", "owner")]
+    assert owners == [["alpha"], ["beta"], ["ref"]]
+
+
+def test_the_pictures_of_a_mode_are_its_owners():
+    images = {"alpha": noise(1), "ref": noise(2)}
+    page = Page(render_models(a_table(), images))
+    for section, label in zip(page.find("section", "detail"), ("alpha", None, "ref"), strict=True):
+        shown = [page.attributes(n) for n in page.find("img", inside=section)]
+        assert [picture["alt"] for picture in shown] == ([] if label is None else ["7", "3"])
+        for picture in shown:
+            np.testing.assert_array_equal(pixels(picture["src"]), images[label][int(picture["alt"])])
+    assert page.texts("p", "note") == [
+        "The samples of beta are not shown, because the comparison was made from embeddings alone: "
+        "pass samples={'beta': …}, the folder, zip, npz or array that holds them."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("modes", "start"),
+    [
+        (
+            slice(0, 3),
+            "Against the mean of all other sets, alpha has more of 1 kind of samples (adjusted p ≤ 0.05). The ",
+        ),
+        (
+            slice(2, 3),
+            "The models make too little of 1 kind of samples that the reference has (adjusted p ≤ 0.05). 3 sets",
+        ),
+        (slice(1, 2), "No kind of samples is significantly more frequent in one set than in the others"),
+        (slice(0, 0), "No kind of samples is significantly more frequent in one set than in the others"),
+    ],
+)
+def test_the_summary_of_models_says_what_is_significant(modes, start):
+    page = Page(render_models(a_table(modes=a_table().modes[modes])))
+    assert page.texts("p", "summary")[0].startswith(start)
+    assert len(page.find("tr", "mode")) == len(a_table().modes[modes])
+
+
+def test_without_a_reference_there_is_one_group():
+    table = a_table()
+    mode = table.modes[0]
+    holdings = {label: mode.holdings[label] for label in ("alpha", "beta")}
+    sets = {label: table.sets[label] for label in ("alpha", "beta")}
+    lone = replace(table, modes=(replace(mode, holdings=holdings),), sets=sets, feature_map=CosineFeatures(8))
+    page = Page(render_models(lone))
+    assert len(page.find("tr", "group")) == 1 and "reference" not in page.visible
+    assert "two refits" in page.texts("caption")[0] and "frequencies" not in page.visible
+    assert page.texts("title") == ["alpha, beta – finc-eval"]
+
+
+def test_a_table_writes_its_page_and_refuses_samples_it_cannot_open(tmp_path):
+    table = a_table()
+    path = table.to_html(tmp_path / "models.html", samples={"alpha": noise(1)})
+    assert path.read_text(encoding="utf-8") == render_models(table, {"alpha": noise(1)})
+    with pytest.raises(FincEvalError, match="no set 'gamma': it has alpha, beta, ref"):
+        table.to_html(tmp_path / "no.html", samples={"gamma": noise(1)})
+    with pytest.raises(FincEvalError, match="does not exist"):
+        table.to_html(tmp_path / "no.html", samples={"alpha": tmp_path / "gone"})
+    assert not (tmp_path / "no.html").exists()

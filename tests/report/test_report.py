@@ -1,0 +1,633 @@
+"""The report: what it says, that it says nothing else, and that it loads nothing."""
+
+import base64
+import hashlib
+import io
+import os
+import re
+import sys
+import weakref
+from dataclasses import replace
+from math import inf
+
+import matplotlib
+import numpy as np
+import pytest
+from _pages import BREAKOUT, HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, noise, pixels
+from PIL import Image, ImageDraw
+
+from finc_eval.comparison.result import Copies, SetInfo, Settings
+from finc_eval.core.signature import Signature
+from finc_eval.extractors.card import Clip
+from finc_eval.feature_maps.fourier import CosineFeatures
+from finc_eval.report.comparison import render_fragment, render_report, summary, titles
+from finc_eval.report.formats import frequency, p_value, percent, ratio
+from finc_eval.report.plots import spectrum_svg
+from finc_eval.report.thumbnails import preview, read_thumbnails, thumbnail
+from finc_eval.samples import Sample
+
+# --- untrusted text -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A comparison in which every string that can come from outside is an attack; half of the samples exist."""
+    for name in ("gen", "ref"):
+        (tmp_path / name).mkdir()
+        Image.fromarray(noise(1, 1)[0]).save(tmp_path / name / HOSTILE, "PNG")
+    tail = a_tail((HOSTILE, BREAKOUT), (HOSTILE, BREAKOUT), 0.6)
+    mode = a_mode(BREAKOUT, tails=(tail, replace(tail, share=0.4)))
+    gen, ref = (
+        SetInfo(BREAKOUT + name, str(tmp_path / name), 100, BREAKOUT, False, 1, ((HOSTILE, BREAKOUT),))
+        for name in ("gen", "ref")
+    )
+    return a_comparison(
+        [mode],
+        [a_mode(HOSTILE, "under", (tail, tail))],
+        gen=gen,
+        ref=replace(ref, source=str(tmp_path / f"no{HOSTILE}")),
+        warnings=(HOSTILE, BREAKOUT),
+        copies=Copies(2, ((HOSTILE, BREAKOUT), (BREAKOUT, HOSTILE))),
+        space=BREAKOUT,
+        signature=Signature(HOSTILE, (("n", BREAKOUT),)),
+        version=BREAKOUT,
+        settings=Settings(1.0, "gaussian", 1.0, HOSTILE, 500, 10, 0, BREAKOUT),
+    )
+
+
+@pytest.mark.parametrize("render", [render_report, render_fragment])
+def test_hostile_names_stay_text(hostile, render):
+    page = Page(render(hostile))
+    for tag, attributes, _ in page.elements:
+        assert tag not in {"script", "iframe", "object", "embed", "link", "base", "form", "foreignobject"}
+        assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
+        assert attributes.get("src", "data:").startswith("data:")
+        assert attributes.get("href", "#").startswith("#")
+    labels = [page.attributes(n)["alt"] for n in page.find("img")]
+    assert labels and all(label.startswith(HOSTILE) for label in labels)
+    placeholders = [page.attributes(n)["aria-label"] for n in page.find("span", "missing")]
+    assert any(label.startswith(HOSTILE) for label in placeholders)
+    assert any(label.startswith(BREAKOUT) for label in placeholders)
+    assert BREAKOUT in page.text(0) if render is render_fragment else BREAKOUT in page.visible
+
+
+def test_every_outside_text_of_the_report_is_shown_as_it_is(hostile):
+    page = Page(render_report(hostile))
+    assert page.texts("li", inside=page.find("section", "warnings")[0]) == [HOSTILE, BREAKOUT]
+    assert page.texts("code", inside=page.find("p", "signature")[0]) == [f"{HOSTILE}|n:{BREAKOUT}"]
+    assert page.texts("ul", "unreadable") == [f"{HOSTILE} {BREAKOUT}"] * 2
+    assert page.texts("li", inside=page.find("ul", "copies")[0])[0] == f"{HOSTILE} = {BREAKOUT}"
+    assert page.text(page.find("footer")[0]).startswith(f"Made by finc-eval {BREAKOUT}.")
+    assert f"no{HOSTILE}" in page.texts("p", "note")[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
+def test_undecodable_control_and_bidirectional_characters_are_spelled_out(tmp_path):
+    broken = os.fsdecode(b"caf\xe9.png")
+    Image.fromarray(noise(1, 1)[0]).save(tmp_path / broken, "PNG")
+    ids = (broken, "a\u202egnp.exe", "line\nbreak\x00")
+    mode = a_mode("over-1", tails=(a_tail(ids, ids), a_tail((), (), 0.0)))
+    text = render_report(a_comparison([mode]), gen_samples=tmp_path)
+    text.encode("utf-8")
+    labels = {Page(text).attributes(n)["alt"] for n in Page(text).find("img")}
+    assert labels == {"caf\\udce9.png", "caf\\udce9.png, score 0.900"}
+    assert "a\\u202egnp.exe" in text and "line\\nbreak\\x00" in text and "\u202e" not in text
+
+
+# --- one file, no network -----------------------------------------------------------------------------------
+
+
+def test_the_report_refers_to_nothing_outside_itself():
+    text = render_report(a_comparison([OVER], [UNDER]), gen_samples=noise(1), ref_samples=noise(2))
+    page = Page(text)
+    policy = next(
+        page.attributes(n)["content"]
+        for n in page.find("meta")
+        if page.attributes(n).get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline'")
+    assert not re.search(r"https?://|@import|url\((?!#)", text)
+    ids = [page.attributes(n)["id"] for n, _ in enumerate(page.elements) if "id" in page.attributes(n)]
+    assert len(ids) == len(set(ids))
+    for n in page.find("a") + page.find("use"):
+        target = page.attributes(n).get("href") or page.attributes(n)["xlink:href"]
+        assert target[0] == "#" and target[1:] in ids
+
+
+def test_the_same_comparison_gives_the_same_bytes():
+    comparison = a_comparison([OVER], [UNDER])
+    first, second = (render_report(comparison, gen_samples=noise(1), ref_samples=noise(2)) for _ in range(2))
+    assert first == second
+    assert "metadata" not in first and "<dc:" not in first
+
+
+def test_twenty_modes_of_digits_stay_small():
+    images = []
+    for i in range(100):
+        image = Image.new("RGB", (14, 14))
+        ImageDraw.Draw(image).text((4, 1), str(i % 10), fill=tuple(noise(i, 1, 1)[0, 0, 0]))
+        images.append(np.asarray(image.resize((28, 28), Image.Resampling.BICUBIC)))
+    modes = []
+    for k in range(20):
+        ids = tuple(str((k * 7 + i) % 100) for i in range(50))
+        role = "over" if k < 10 else "under"
+        modes.append(a_mode(f"{role}-{k}", role, (a_tail(ids, ids, 0.7), a_tail(ids, ids, 0.3))))
+    text = render_report(
+        a_comparison(modes[:10], modes[10:]), gen_samples=np.stack(images), ref_samples=np.stack(images)
+    )
+    assert len(Page(text).find("img")) == 20 * (3 + 2 * 16 + 2 * 8)
+    assert len(text.encode()) < 1_200_000
+
+
+# --- the samples --------------------------------------------------------------------------------------------
+
+
+def test_every_picture_is_the_sample_it_is_labelled_with():
+    # The same row numbers mean other samples in the other set, and the two sets' best are other rows.
+    gen, ref = noise(1, 60), noise(2, 60)
+    gen_ids, ref_ids = (tuple(str(i) for i in range(start, start + 20)) for start in (0, 30))
+    tails = a_tail(gen_ids, ref_ids), a_tail((), (), 0.0)
+    over, under = replace(OVER, tails=tails), replace(UNDER, tails=tails)
+    page = Page(render_report(a_comparison([over], [under]), gen_samples=gen, ref_samples=ref))
+    for mode in (over, under):
+        section = page.section(mode)
+        for cls, images, start in (("gen", gen, 0), ("ref", ref, 30)):
+            (figure,) = page.find("figure", cls, section)
+            shown = [page.attributes(n) for n in page.find("img", inside=figure)]
+            assert [int(image["alt"].split(",")[0]) for image in shown] == list(range(start, start + 16))
+            for number, image in enumerate(shown, start):
+                assert image["src"].startswith("data:image/png;base64,")
+                np.testing.assert_array_equal(pixels(image["src"]), images[number])
+                assert image["class"] == "small"
+            assert shown[0]["alt"] == shown[0]["title"] == f"{start}, score 0.900"
+    leads = [
+        [pixels(page.attributes(n)["src"]) for n in page.find("img", inside=cell)] for cell in page.find("td", "lead")
+    ]
+    np.testing.assert_array_equal(leads, [gen[:3], ref[30:33]])
+
+
+def test_the_set_that_has_more_of_the_mode_comes_first():
+    page = Page(render_report(a_comparison([OVER], [UNDER])))
+    for mode, order in ((OVER, ["Generated", "Reference"]), (UNDER, ["Reference", "Generated"])):
+        assert [text.split()[0] for text in page.texts("figcaption", inside=page.section(mode))] == order
+
+
+def test_large_samples_are_brought_down_small_ones_are_never_enlarged():
+    ramp = np.linspace(0, 255, 400).astype(np.uint8)
+    photo = np.stack(np.broadcast_arrays(ramp[:200, None], ramp[None, :], 128), axis=-1).astype(np.uint8)
+    large = thumbnail(photo)
+    assert (large.width, large.height) == (96, 48) and not large.is_small
+    reduced = np.asarray(Image.fromarray(photo).resize((96, 48), Image.Resampling.LANCZOS), int)
+    assert np.abs(pixels(large.uri) - reduced).mean() < 4
+    middle = thumbnail(photo[:40, :50])
+    assert (middle.width, middle.height) == (50, 40)
+    tiny = thumbnail(photo[:5, :9])
+    assert (tiny.width, tiny.height) == (9, 5) and tiny.is_small
+
+
+def test_the_smaller_encoding_is_taken():
+    flat = thumbnail(np.full((80, 80, 3), 200, np.uint8))
+    assert flat.uri.startswith("data:image/png") or len(flat.uri) < 200
+    assert thumbnail(noise(3, 1, 80)[0]).uri.startswith("data:image/webp")
+
+
+def test_only_the_samples_shown_are_read_and_none_is_kept(monkeypatch):
+    asked, read = [], []
+
+    class Recorder:
+        ids = tuple(str(i) for i in range(10_000))
+        name = "recorder"
+
+        def take(self, numbers):
+            for number in numbers:
+                asked.append(number)
+                image = noise(1, 1)[0].copy()
+                read.append(weakref.ref(image))
+                assert sum(reference() is not None for reference in read) <= 2
+                yield Sample(str(number), image)
+
+    monkeypatch.setattr("finc_eval.report.thumbnails.open_source", lambda source, clip: Recorder())
+    found, note = read_thumbnails("the set", "x", [str(i) for i in range(0, 2000, 10)], "samples")
+    assert note is None and len(found) == 200
+    assert asked == list(range(0, 2000, 10))
+
+
+def moving(frames, height, width):
+    """A bright square that crosses a dim gradient."""
+    clip = np.empty((frames, height, width, 3), np.uint8)
+    clip[:] = np.linspace(0, 90, width)[:, None]
+    for number, frame in enumerate(clip):
+        left = number * (width - 8) // max(1, frames - 1)
+        frame[height // 3 : height // 3 + 8, left : left + 8] = 250
+    return clip
+
+
+def played(uri):
+    """Frames of an animated WebP, their durations in ms, and how often it plays (0: for ever)."""
+    assert uri.startswith("data:image/webp;base64,")
+    with Image.open(io.BytesIO(base64.b64decode(uri.split(",", 1)[1], validate=True))) as image:
+        frames, durations = [], []
+        for number in range(image.n_frames):
+            image.seek(number)
+            frames.append(np.asarray(image.convert("RGB"), int))
+            durations.append(image.info["duration"])
+        return np.stack(frames), durations, image.info["loop"]
+
+
+def test_a_clip_becomes_a_preview_that_plays_for_ever():
+    clip = moving(40, 120, 160)
+    picture = preview(clip, fps=8.0)
+    frames, durations, loop = played(picture.uri)
+    assert (picture.width, picture.height) == (80, 60) and frames.shape == (8, 60, 80, 3) and loop == 0
+    # Forty frames at 8 a second last five seconds.
+    assert abs(sum(durations) - 5000) <= 8
+    shown = clip[np.linspace(0, 39, 8).round().astype(int)]
+    expected = [np.asarray(Image.fromarray(f).resize((80, 60), Image.Resampling.LANCZOS), int) for f in shown]
+    assert np.abs(frames - expected).mean() < 4
+
+
+def test_a_small_clip_stays_as_it_is_and_a_fast_one_is_slowed_down():
+    clip = noise(5, 4, 28)
+    frames, durations, _ = played(preview(clip, fps=60.0).uri)
+    np.testing.assert_array_equal(frames, clip)
+    assert durations == [250] * 4
+
+
+def test_previews_of_real_clips_are_small(assets):
+    found, note = read_thumbnails(
+        "the set", assets / "clips", [p.name for p in (assets / "clips").iterdir()], "samples", Clip(16, 4, 1, "loop")
+    )
+    sizes = [len(picture.uri) for picture in found.values()]
+    assert note is None and len(sizes) == 12
+    assert np.mean(sizes) < 10_000 and max(sizes) < 16_000
+
+
+def test_a_report_shows_clips_by_the_policy_they_were_embedded_with(tmp_path):
+    clips = np.stack([moving(20, 28, width) for width in [28] * 20])
+    clips[:, :, 0, 0, 0] = np.arange(20)[:, None]
+    np.savez(tmp_path / "gen.npz", clips)
+    found, note = read_thumbnails("the set", tmp_path / "gen.npz", ["3#1", "19#0"], "samples", Clip(8, 2, 2, "refuse"))
+    assert note is None and list(found) == ["3#1", "19#0"]
+    frames, durations, _ = played(found["3#1"].uri)
+    np.testing.assert_array_equal(frames, clips[3, 5::2])
+    # Eight frames, every second of 25 a second, would last 0.64 s.
+    assert durations == [125] * 8
+    image = found["19#0"]
+    assert (image.width, image.height, image.is_small) == (28, 28, True)
+
+
+def test_without_samples_tiles_bear_ids_and_a_sentence_says_why(tmp_path):
+    page = Page(render_report(a_comparison([OVER], [UNDER])))
+    assert page.find("img") == []
+    (figure,) = page.find("figure", "gen", page.section(OVER))
+    assert page.texts("span", "missing", figure) == [str(i) for i in range(16)]
+    gen_note, ref_note = page.texts("p", "note")
+    assert "generated set are not shown" in gen_note and "pass gen_samples" in gen_note
+    assert "reference set are not shown" in ref_note and "pass ref_samples" in ref_note
+
+    gone = SetInfo("gen", str(tmp_path / "gone"), 100, "aa", False)
+    (note, _) = Page(render_report(a_comparison([OVER], gen=gone))).texts("p", "note")
+    assert f"{tmp_path / 'gone'} does not exist" in note and "pass gen_samples" in note
+
+
+def test_samples_that_vanished_are_counted():
+    page = Page(render_report(a_comparison([OVER]), gen_samples=noise(1, 10), ref_samples=noise(2)))
+    (note,) = page.texts("p", "note")
+    assert note.startswith("6 of the 16 samples of the generated set")
+    (figure,) = page.find("figure", "gen", page.section(OVER))
+    assert len(page.find("img", inside=figure)) == 10
+    assert page.texts("span", "missing", figure) == [str(i) for i in range(10, 16)]
+
+
+def test_samples_passed_take_the_place_of_the_source(tmp_path):
+    for name, seed in (("old", 1), ("new", 2)):
+        (tmp_path / name).mkdir()
+        Image.fromarray(noise(seed, 1)[0]).save(tmp_path / name / "a.png")
+    mode = a_mode("over-1", tails=(a_tail(("a.png",), ()), a_tail((), (), 0.0)))
+    comparison = a_comparison([mode], gen=SetInfo("gen", str(tmp_path / "old"), 100, "aa", False))
+    for given, seed in ((None, 1), (tmp_path / "new", 2)):
+        page = Page(render_report(comparison, gen_samples=given))
+        np.testing.assert_array_equal(pixels(page.attributes(page.find("img")[0])["src"]), noise(seed, 1)[0])
+
+
+def test_the_opposite_side_is_folded_away_and_shown_only_when_it_matters():
+    here, there = tuple("abc"), tuple(f"opposite{i}" for i in range(20))
+
+    def details(share):
+        mode = a_mode("over-1", tails=(a_tail(here, here, 1 - share), a_tail(there, there, share)))
+        page = Page(render_report(a_comparison([mode])))
+        return page, page.find("details")
+
+    page, (folded,) = details(0.31)
+    assert "open" not in page.attributes(folded)
+    assert "carries 31 % of the excess" in page.texts("summary")[0]
+    assert len(page.find("span", "missing", folded)) == 16
+    page, folded = details(0.1)
+    assert folded == [] and "opposite0" not in page.visible
+
+
+# --- the numbers --------------------------------------------------------------------------------------------
+
+
+def cells(page):
+    return [page.texts("td", inside=row)[2:] for row in page.find("tr", "mode", page.find("table", "modes")[0])]
+
+
+def test_the_table_shows_the_numbers_of_the_comparison():
+    page = Page(render_report(a_comparison([OVER], [UNDER])))
+    assert cells(page) == [
+        ["0.0912", "0.0037", "× 24.6", "0.0875", "[0.0721, 0.1029]", "12.0 %", "3.2e-09", "97 %"],
+        ["0.0200", "0.0700", "× 0.29", "0.0500", "[0.0310, 0.0690]", "12.0 %", "0.004", "97 %"],
+    ]
+    assert page.texts("th", "id") == ["over-aaaaaa", "under-bbbbbb"]
+    for mode, row in zip((OVER, UNDER), cells(page), strict=True):
+        facts = page.texts("dd", inside=page.section(mode))
+        assert facts == [row[0], row[1], row[2], f"{row[3]} {row[4]}", row[5], row[6], row[7]]
+
+
+def test_settings_and_counts_are_those_of_the_comparison():
+    page = Page(render_report(a_comparison(copies=Copies(0, ()))))
+    (sets,) = page.find("table", "sets")
+    rows = page.find("tr", inside=sets)[1:]
+    assert {page.texts("th", inside=row)[0]: tuple(page.texts("td", inside=row)) for row in rows} == {
+        "Name": ("gen", "ref"),
+        "Samples": ("1,200", "3,400"),
+        "Unreadable": ("0", "0"),
+        "Source": ("embeddings alone", "embeddings alone"),
+        "Compared as": ("embeddings", "embeddings"),
+        "Digest": ("aa11", "bb22"),
+    }
+    assert page.texts("dd", inside=page.find("dl", "settings")[0]) == [
+        "pixels@1234",
+        "1",
+        "gaussian",
+        "8.25 (0.5 x median distance)",
+        "500, seed 7",
+        "0.031 rms, 0.16 at most, over 499,500 pairs",
+        "FINC",
+        "varimax",
+        "10 at most; 26 directions tested over both roles",
+        "from the embeddings of both sets",
+    ]
+    assert page.texts("p", "signature") == ["finc|n:1200/3400|r:500"]
+    assert "finc-eval 9.8.7" in page.texts("footer")[0]
+
+
+def test_an_infinite_ratio_is_a_sign_not_a_number():
+    page = Page(render_report(a_comparison([a_mode("over-1", mass_ref=0.0)])))
+    assert cells(page)[0][:3] == ["0.0912", "0.0000", "× ∞"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (inf, "∞"),
+        (123456, "> 10,000"),
+        (250.4, "250"),
+        (24.64, "24.6"),
+        (3.146, "3.15"),
+        (0.126, "0.13"),
+        (0.0123, "0.012"),
+        (0.0001, "< 0.001"),
+        (0, "0"),
+    ],
+)
+def test_ratios_have_sensible_digits(value, text):
+    assert ratio(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "< 1e-16"), (9e-17, "< 1e-16"), (2e-16, "2e-16"), (0.049, "0.049"), (1, "1")]
+)
+def test_p_values_have_two_digits_and_an_end(value, text):
+    assert p_value(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1, "100 %"), (0.974, "97 %"), (0.006, "1 %"), (0.004, "< 1 %"), (0, "0 %")]
+)
+def test_shares_are_whole_percents_and_never_round_to_nothing(value, text):
+    assert percent(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0492, "4.9 %"), (0.0004, "< 0.1 %"), (0.0, "0.0 %"), (None, "?")])
+def test_excess_frequencies_have_one_decimal_and_may_be_unknown(value, text):
+    assert frequency(value) == text
+
+
+def test_the_excess_frequency_is_said_in_words_of_either_role():
+    modes = (
+        a_mode("over-1", excess_frequency=0.0492),
+        a_mode("over-2", excess_frequency=None),
+        a_mode("over-3", excess_frequency=0.03, p_value=0.2),
+    )
+    page = Page(render_report(a_comparison(modes, [UNDER])))
+    words = [page.texts("p", "legend", page.section(mode)) for mode in (*modes, UNDER)]
+    assert words == [
+        ["About 4.9 % more of the generated than of the reference samples are of this kind."],
+        [],
+        [],
+        ["About 12.0 % more of the reference than of the generated samples are of this kind."],
+    ]
+    doubled = replace(a_comparison(modes[:1]), settings=replace(a_comparison().settings, rho=2.0))
+    page = Page(render_report(doubled))
+    assert page.texts("p", "legend", page.section(modes[0])) == [
+        "The share of the generated samples that are of this kind exceeds 2 times that of the reference samples by "
+        "about 4.9 %."
+    ]
+
+
+def test_the_legend_explains_share_and_found_again():
+    (caption,) = Page(render_report(a_comparison([OVER]))).texts("caption")[:1]
+    assert "≈ share is an estimate, without interval" in caption
+    assert "about 5.0 % more of the generated than of the reference samples are of this kind" in caption
+    assert "four refits, to each half of the samples and with each half of the random frequencies" in caption
+    assert "below 50 % do not give the mode a name" in caption
+    cosine = a_comparison(
+        [OVER],
+        settings=Settings(1.0, "cosine", None, "the cosine kernel has none", 8, 10, 0, "varimax"),
+        feature_map=CosineFeatures(8),
+    )
+    (caption,) = Page(render_report(cosine)).texts("caption")[:1]
+    assert "two refits, to each half of the samples;" in caption and "frequencies" not in caption
+
+
+def test_rows_that_are_not_significant_are_muted_and_say_so():
+    modes = [a_mode("over-1", p_value=0.05), a_mode("over-2", p_value=0.0501)]
+    page = Page(render_report(a_comparison(modes)))
+    assert page.texts("th", "id") == ["over-1", "over-2 not significant"]
+    assert [page.texts("th", "id", n) for n in page.find("tr", "muted")] == [["over-2 not significant"]]
+    assert [page.attributes(n)["id"] for n in page.find("section", "muted")] == ["mode-over-2"]
+
+
+def test_intervals_are_drawn_on_one_scale():
+    modes = [
+        a_mode("over-1", excess=0.04, interval=(0.0, 0.08)),
+        a_mode("over-2", excess=0.01, interval=(-0.02, 0.04)),
+    ]
+    page = Page(render_report(a_comparison(modes)))
+    drawn = []
+    for row in page.find("tr", "mode"):
+        _, _, line = (page.attributes(n)["d"] for n in page.find("path", inside=row))
+        (dot,) = page.find("circle", inside=row)
+        low, high = re.match(r"M([\d.]+) 8H([\d.]+)", line).groups()
+        drawn.append([float(low), float(page.attributes(dot)["cx"]), float(high)])
+    values = np.array([(0.0, 0.04, 0.08), (-0.02, 0.01, 0.04)])
+    np.testing.assert_allclose(drawn, 6 + 148 * (values + 0.02) / 0.1, atol=0.06)
+
+
+# --- unusual comparisons ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("render", [render_report, render_fragment])
+@pytest.mark.parametrize(("over", "under"), [((), ()), ((OVER,), ()), ((), (UNDER,))])
+def test_a_comparison_may_lack_modes(render, over, under):
+    page = Page(render(a_comparison(over, under)))
+    assert len(page.find("tr", "mode")) == len(over) + len(under)
+    assert ("No direction with" in page.text(0)) or "no direction with" in page.text(0)
+
+
+def test_a_side_without_samples_says_so():
+    mode = a_mode("over-1", tails=(a_tail(("a",), ()), a_tail((), (), 0.0)))
+    page = Page(render_report(a_comparison([mode], spectrum=((), ()))))
+    (figure,) = page.find("figure", "ref", page.section(mode))
+    assert page.texts("p", inside=figure) == ["No sample lies on this side."]
+
+
+def test_a_damaged_source_does_not_stop_the_report(tmp_path):
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
+    page = Page(render_report(a_comparison([OVER]), gen_samples=tmp_path / "cut.zip", ref_samples=object()))
+    gen_note, ref_note = page.texts("p", "note")
+    assert "cut.zip cannot be read" in gen_note and "must be a path" in ref_note
+
+
+# --- words --------------------------------------------------------------------------------------------------
+
+MANY = tuple(a_mode(f"over-{i}", p_value=p) for i, p in enumerate((1e-9, 0.04, 0.06)))
+
+
+@pytest.mark.parametrize(
+    ("over", "under", "start"),
+    [
+        (MANY, (UNDER,), "The generated set has more of 2 kinds of samples than the reference set, and less of 1 "),
+        (MANY[:1], (), "The generated set has more of 1 kind of samples than the reference set, and significantly"),
+        ((), (UNDER,), "The generated set has less of 1 kind of samples than the reference set, and significantly"),
+        (MANY[2:], (), "No kind of samples is significantly more or less frequent in the generated set than in"),
+    ],
+)
+def test_the_summary_says_what_is_significant(over, under, start):
+    text = summary(a_comparison(over, under))
+    assert text.startswith(start) and "(adjusted p ≤ 0.05)" in text
+    assert text.endswith("1,200 generated and 3,400 reference samples were compared, and 26 directions were tested.")
+    assert ("under-bbbbbb, with mass 0.0200 in the generated and 0.0700 in the reference" in text) == bool(under)
+
+
+def test_the_summary_names_the_largest_significant_excess():
+    modes = [
+        a_mode("over-1", excess=0.02, mass_gen=0.03, p_value=1e-9),
+        a_mode("over-2", excess=0.05, mass_gen=0.06, p_value=0.01),
+        a_mode("over-3", excess=0.09, mass_gen=0.1, p_value=0.2),
+    ]
+    text = summary(a_comparison(modes))
+    assert "The largest excess of the generated set is over-2, with mass 0.0600 in the generated and 0.0037" in text
+
+
+def test_how_to_read_is_two_sentences_and_names_the_ratio_that_counts():
+    comparison = a_comparison([OVER])
+    doubled = replace(comparison, settings=replace(comparison.settings, rho=2.0))
+    for given, phrase in ((comparison, "than the other"), (doubled, "than 2 times the other")):
+        page = Page(render_report(given))
+        (text,) = page.texts("p", inside=page.find("section", "how")[0])
+        assert phrase in text and len(re.findall(r"\.(?=\s|$)", text)) == 2
+    assert "more than 2 times the mass of the other" in summary(doubled)
+
+
+def test_copies_and_unreadable_samples_are_named():
+    comparison = a_comparison(
+        gen=SetInfo("gen", None, 100, "aa", False, 3, (("bad.png", "truncated"),)),
+        copies=Copies(12, tuple((f"g{i}", f"r{i}") for i in range(20))),
+    )
+    page = Page(render_report(comparison))
+    assert "12 of the generated samples have exactly the pixels of a reference sample, for example:" in page.visible
+    # A tile without a picture bears the id as well.
+    assert [text.split(" = ") for text in page.texts("li", inside=page.find("ul", "copies")[0])] == [
+        [f"g{i}g{i}", f"r{i}"] for i in range(6)
+    ]
+    assert "3 of the generated set, the first of them:" in page.visible
+    assert page.texts("ul", "unreadable") == ["bad.png truncated"]
+    assert "Not checked" in Page(render_report(a_comparison())).visible
+
+
+def test_titles_are_as_long_as_needed_to_tell_the_sets_apart():
+    def named(gen, ref, source=None):
+        sets = {k: SetInfo(v, source, 100, "", False) for k, v in (("gen", gen), ("ref", ref))}
+        return titles(a_comparison(**sets))
+
+    assert named("gen", "ref") == ("gen", "ref")
+    assert named("/data/a/fakes.h5", "/data/a/reals.h5") == ("fakes.h5", "reals.h5")
+    assert named("/data/v1/samples", "/data/v2/samples") == ("v1/samples", "v2/samples")
+    assert named("/data/a", "/data/a") == ("/data/a", "/data/a")
+    assert named("x.h5", "y.h5", "/data/faces") == ("x.h5", "y.h5")
+
+
+# --- figures and the notebook -------------------------------------------------------------------------------
+
+
+def test_the_spectrum_shows_both_roles_in_the_colours_of_the_page():
+    before = dict(matplotlib.rcParams)
+    svg = spectrum_svg((0.5, 0.2, 0.1), (0.4, 0.3))
+    assert dict(matplotlib.rcParams) == before
+    page = Page(svg)
+    assert "more in the generated set" in page.texts("text") and "more in the reference set" in page.texts("text")
+    for colour, points in (("var(--gen)", 3), ("var(--ref)", 2)):
+        marks = [n for n in page.find("use") if colour in page.attributes(n).get("style", "")]
+        assert len(marks) == points + 1  # and one in the legend
+    assert not re.search(r"#0[1-4]0[1-4]0[1-4]|<style|<\?xml|DOCTYPE|DejaVu", svg)
+    assert spectrum_svg((0.5,), ()) != spectrum_svg((0.6,), ())
+    assert spectrum_svg((), ()).startswith("<svg")
+
+
+def test_the_users_matplotlib_settings_do_not_reach_the_figure():
+    plain = spectrum_svg((0.5, 0.2), (0.4,))
+    with matplotlib.rc_context({"font.size": 25, "axes.prop_cycle": "cycler('color', ['r'])", "lines.linestyle": ":"}):
+        assert spectrum_svg((0.5, 0.2), (0.4,)) == plain
+
+
+def test_the_fragment_is_compact_and_styles_only_itself():
+    comparison = a_comparison([OVER], [UNDER])
+    text = render_fragment(comparison)
+    page = Page(text)
+    assert page.elements[0][:2] == ("div", {"class": "finc-eval"}) and not page.find("script")
+    for rule in re.findall(r"([^{}]+)\{", text[text.index("<style>") + 7 : text.index("</style>")]):
+        assert all(part.strip().startswith(".finc-eval ") for part in rule.split(","))
+    rows = page.find("tr", "mode")
+    assert [page.texts("th", inside=row) for row in rows] == [["over-aaaaaa"], ["under-bbbbbb"]]
+    assert [len(page.find("span", "missing", row)) for row in rows] == [12, 12]
+    assert "0.0875 [0.0721, 0.1029]" in page.text(rows[0])
+    assert comparison._repr_html_() == text
+
+
+def test_the_fragment_shows_the_samples_of_both_sources(tmp_path):
+    sets = {}
+    for name, seed in (("gen", 1), ("ref", 2)):
+        np.savez(tmp_path / f"{name}.npz", images=noise(seed))
+        sets[name] = SetInfo(name, str(tmp_path / f"{name}.npz"), 20, "", False)
+    page = Page(render_fragment(a_comparison([OVER], **sets)))
+    shown = [pixels(page.attributes(n)["src"]) for n in page.find("img")]
+    np.testing.assert_array_equal(shown, [*noise(1)[:6], *noise(2)[:6]])
+
+
+def test_a_comparison_writes_its_report(tmp_path):
+    path = a_comparison([OVER]).to_html(tmp_path / "report.html", gen_samples=noise(1))
+    written = path.read_text(encoding="utf-8")
+    expected = render_report(a_comparison([OVER]), gen_samples=noise(1))
+    assert hashlib.sha256(written.encode()).digest() == hashlib.sha256(expected.encode()).digest()
+
+
+def test_a_page_does_not_say_where_on_the_machine_a_set_lies(tmp_path):
+    outside = SetInfo("gen", str(tmp_path / "private" / "gen.zip"), 100, "aa", False)
+    below = SetInfo("ref", "data/ref.zip", 100, "bb", False)
+    page = render_report(a_comparison([OVER], gen=outside, ref=below))
+    assert (outside.place, below.place) == ("gen.zip", "data/ref.zip")
+    row = page.split("Source</th>")[1].split("</tr>")[0]
+    assert "gen.zip" in row and str(tmp_path) not in row

@@ -1,0 +1,212 @@
+import h5py
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.embeddings.base import sample_keys
+from finc_eval.sketches.sketch import LARGEST_EMBEDDING, FoldChunks, fold_of, sketch_all
+
+
+@pytest.fixture(scope="module")
+def phi():
+    return fe.RandomFourierFeatures(dim=784, features=450, sigma=6.0, seed=0)
+
+
+def algorithm_1(x, y, phi, rho):
+    """The paper's Algorithm 1 in float64: one outer product a sample."""
+    omega = phi.frequencies.numpy().astype(np.float64)
+
+    def covariance(rows):
+        total = np.zeros((2 * omega.shape[1],) * 2)
+        for row in rows.astype(np.float64):
+            phases = row @ omega
+            feature = np.concatenate([np.cos(phases), np.sin(phases)]) / np.sqrt(omega.shape[1])
+            total += np.outer(feature, feature)
+        return total / len(rows)
+
+    c_x, c_y = covariance(x), covariance(y)
+    return c_x, c_y, np.linalg.eigvalsh(c_x - rho * c_y)[::-1]
+
+
+def test_covariances_and_eigenvalues_equal_the_papers_algorithm(digits):
+    x, y = digits[0][:600], digits[0][600:1100] * 0.7
+    phi = fe.RandomFourierFeatures(dim=784, features=150, sigma=6.0, seed=1)
+    c_x, c_y, eigenvalues = algorithm_1(x, y, phi, rho=1.5)
+    a, b = fe.Sketch.of(x, phi), fe.Sketch.of(y, phi)
+    assert np.abs(a.covariance.numpy() - c_x).max() < 1e-6
+    assert np.abs(b.covariance.numpy() - c_y).max() < 1e-6
+    comparison = fe.compare(gen=a, ref=b, rho=1.5, rotation=None)
+    np.testing.assert_allclose(comparison.spectrum[0][:10], eigenvalues[:10], atol=1e-5)
+    np.testing.assert_allclose([m.fitted_excess for m in comparison.modes], eigenvalues[:10], atol=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 1000])
+def test_the_batch_size_does_not_change_a_sketch(digits, phi, batch_size):
+    x = digits[0][:1500]
+    whole = fe.Sketch.of(x, phi, batch_size=1500)
+    batched = fe.Sketch.of(x, phi, batch_size=batch_size)
+    assert torch.allclose(batched.covariance, whole.covariance, atol=1e-6, rtol=0)
+    for mine, other in zip(batched.folds, whole.folds, strict=True):
+        assert mine.n == other.n
+        assert torch.allclose(mine.mean(), other.mean(), atol=1e-6, rtol=0)
+    assert batched.sample.ids == whole.sample.ids
+    assert torch.equal(batched.sample.rows, whole.sample.rows)
+
+
+def test_parts_add_up_to_the_whole_in_any_order(digits, phi):
+    x = digits[0][:900]
+    ids = [f"image-{i}" for i in range(900)]
+    whole = fe.Sketch(phi, sample=100)
+    whole.update(x, ids)
+    parts = []
+    for part in (slice(0, 200), slice(200, 650), slice(650, 900)):
+        sketch = fe.Sketch(phi, sample=100)
+        sketch.update(x[part], ids[part])
+        parts.append(sketch)
+    for merged in (parts[0] + parts[1] + parts[2], parts[2] + (parts[0] + parts[1])):
+        assert merged.n == 900
+        assert torch.allclose(merged.covariance, whole.covariance, atol=1e-6, rtol=0)
+        assert [fold.n for fold in merged.folds] == [fold.n for fold in whole.folds]
+        assert torch.allclose(merged.embedding.mean_square(), whole.embedding.mean_square(), rtol=1e-6, atol=1e-9)
+        assert merged.sample.ids == whole.sample.ids
+
+
+def test_the_covariance_is_the_mean_of_the_features_outer_products(digits, phi):
+    x = digits[0][:300]
+    features = phi(x).double()
+    expected = features.T @ features / 300
+    assert torch.allclose(fe.Sketch.of(x, phi).covariance.double(), expected, atol=1e-7)
+
+
+def test_embedding_moments_are_those_of_the_embeddings(digits):
+    x = digits[0][:500]
+    center = x.mean(0) + 0.1
+    phi = fe.RandomFourierFeatures(dim=784, features=20, sigma=6.0, center=center)
+    moments = fe.Sketch.of(x, phi).embedding
+    mean = moments.mean().numpy()
+    np.testing.assert_allclose(mean + center, x.mean(0), atol=1e-6)
+    covariance = moments.mean_square().numpy() - np.outer(mean, mean)
+    np.testing.assert_allclose(covariance, np.cov(x.T.astype(np.float64), bias=True), atol=1e-6)
+
+
+def test_folds_follow_the_ids_and_are_of_like_size():
+    keys = sample_keys([f"{i}.png" for i in range(10_000)])
+    folds = fold_of(keys)
+    assert abs(folds.mean() - 0.5) < 0.02
+    shuffled = np.random.default_rng(0).permutation(10_000)
+    assert (fold_of(sample_keys([f"{i}.png" for i in shuffled])) == folds[shuffled]).all()
+
+
+def test_a_sketch_comes_back_from_its_file_as_it_was(digits, phi, tmp_path):
+    sketch = fe.Sketch.of(digits[0][:400], phi, sample=50)
+    sketch.save(tmp_path / "a.h5")
+    loaded = fe.load(tmp_path / "a.h5")
+    assert torch.equal(loaded.covariance, sketch.covariance)
+    assert torch.equal(loaded.embedding.mean_square(), sketch.embedding.mean_square())
+    assert loaded.sample.ids == sketch.sample.ids
+    assert loaded.sources == sketch.sources
+    assert (loaded + sketch).n == 800
+
+
+def test_a_sketch_file_says_that_it_is_not_private(digits, phi, tmp_path):
+    fe.Sketch.of(digits[0][:40], phi).save(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert "without privacy noise" in file.attrs["privacy"]
+
+
+def test_sketches_of_other_feature_maps_do_not_add(digits, phi):
+    other = fe.RandomFourierFeatures(dim=784, features=450, sigma=6.0, seed=1)
+    with pytest.raises(fe.FincEvalError, match="different feature maps"):
+        fe.Sketch.of(digits[0][:10], phi) + fe.Sketch.of(digits[0][:10], other)
+
+
+def test_embeddings_that_are_not_finite_are_refused_by_row(digits, phi):
+    x = digits[0][:50].copy()
+    x[17, 3] = np.nan
+    with pytest.raises(fe.FincEvalError, match="row 17 is not finite"):
+        fe.Sketch.of(x, phi)
+
+
+def test_a_damaged_sketch_file_is_one_clear_sentence(digits, phi, tmp_path):
+    path = tmp_path / "a.h5"
+    fe.Sketch.of(digits[0][:40], phi).save(path)
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(fe.FincEvalError, match=r"a\.h5"):
+        fe.Sketch.load(path)
+
+
+@pytest.mark.parametrize("sizes", [(700,), (100, 1, 0, 99, 500), (50,) * 14])
+def test_chunks_hold_every_row_once_in_its_fold_and_are_of_one_size(sizes):
+    keys = sample_keys([str(number) for number in range(700)])
+    rows = torch.arange(700.0)[:, None]
+    chunks, found, last = FoldChunks(64), ([], []), []
+    start = 0
+    for size in sizes:
+        part = slice(start, start + size)
+        for fold, chunk in chunks.add(keys[part], rows[part]):
+            assert len(chunk) == 64
+            found[fold].append(chunk)
+        start += size
+    for fold, chunk in chunks.rest():
+        assert 0 < len(chunk) < 64
+        found[fold].append(chunk)
+        last.append(fold)
+    assert len(last) == len(set(last))
+    assert list(chunks.rest()) == []
+    for fold in (0, 1):
+        np.testing.assert_array_equal(torch.cat(found[fold])[:, 0].numpy(), np.flatnonzero(fold_of(keys) == fold))
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float64"])
+def test_a_sketch_keeps_its_precision_on_file_and_says_it(digits, precision, tmp_path):
+    x, phi = digits[0][:300], fe.RandomFourierFeatures(dim=784, features=60, sigma=6.0)
+    sketch = fe.Sketch.of(x, phi, precision=precision)
+    exact = phi(x).double().T @ phi(x).double() / 300
+    error = float((sketch.covariance.double() - exact).abs().max())
+    assert error < {"float32": 1e-8, "tf32": 2e-6, "bfloat16": 2e-5, "float64": 1e-16}[precision]
+    sketch.save(tmp_path / "a.h5")
+    loaded = fe.load(tmp_path / "a.h5")
+    assert loaded.precision == precision
+    assert loaded.covariance.dtype == (torch.float64 if precision == "float64" else torch.float32)
+    assert torch.equal(loaded.covariance, sketch.covariance)
+    assert f"prec:{precision}" in str(fe.compare(gen=loaded, ref=sketch, modes=2).signature).split("|")
+
+
+def test_precisions_do_not_add_but_compare(digits):
+    x, phi = digits[0], fe.RandomFourierFeatures(dim=784, features=60, sigma=6.0)
+    exact, coarse = fe.Sketch.of(x[:300], phi), fe.Sketch.of(x[300:700], phi, precision="bfloat16")
+    with pytest.raises(fe.FincEvalError, match="in float32, the other in bfloat16: make one again"):
+        exact + coarse
+    mixed = fe.compare(gen=exact, ref=coarse, modes=3)
+    plain = fe.compare(gen=exact, ref=fe.Sketch.of(x[300:700], phi), modes=3)
+    assert "prec:float32/bfloat16" in str(mixed.signature)
+    assert mixed.modes[0].excess == pytest.approx(plain.modes[0].excess, abs=1e-3)
+    with pytest.raises(fe.FincEvalError, match="precision must be one of"):
+        fe.Sketch(phi, precision="half")
+
+
+def test_several_sketches_come_from_one_pass_each_as_if_alone(digits):
+    x = digits[0][:500]
+    maps = [fe.RandomFourierFeatures(784, 40, sigma=sigma) for sigma in (3.0, 6.0)] + [fe.CosineFeatures(784)]
+    for sketch, phi in zip(sketch_all(x, maps, batch_size=128), maps, strict=True):
+        alone = fe.Sketch.of(x, phi, batch_size=128)
+        assert sketch.feature_map is phi
+        assert torch.equal(sketch.covariance, alone.covariance)
+        assert torch.equal(sketch.embedding.mean_square(), alone.embedding.mean_square())
+        assert (sketch.sample.ids, sketch.sources) == (alone.sample.ids, alone.sources)
+
+
+def test_a_file_holds_each_covariance_once_above_its_diagonal(digits, tmp_path):
+    phi = fe.RandomFourierFeatures(dim=30, features=1000, sigma=6.0)
+    fe.Sketch.of(digits[0][:50, 300:330], phi, sample=0).save(tmp_path / "a.h5")
+    # Two folds of 2000² float32, of which blocks of 400 rows keep six tenths.
+    assert (tmp_path / "a.h5").stat().st_size == pytest.approx(2 * 0.6 * 2000**2 * 4, rel=0.03)
+
+
+def test_the_moments_of_very_long_embeddings_are_left_out():
+    rows = np.random.default_rng(0).standard_normal((20, LARGEST_EMBEDDING + 1)).astype(np.float32)
+    long = fe.Sketch.of(rows, fe.RandomFourierFeatures(LARGEST_EMBEDDING + 1, 5, sigma=50.0))
+    assert long.embedding is None
+    assert (long + long).embedding is None
+    assert fe.Sketch.of(rows[:, 1:], fe.RandomFourierFeatures(LARGEST_EMBEDDING, 5, sigma=50.0)).embedding is not None
