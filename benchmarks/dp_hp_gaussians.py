@@ -12,7 +12,8 @@ import torch
 from _record import record
 
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateProduct, best_rho
+from finc_eval.feature_maps.hermite import CoordinateProduct
+from finc_eval.feature_maps.hermite_series import best_rho
 from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import Statistic, drawn_labels, fit, release
 from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network

@@ -27,7 +27,7 @@ from finc_eval.comparison import search
 from finc_eval.embeddings import base as embeddings
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
-from finc_eval.extractors.card import load_card
+from finc_eval.extractors.catalog import load_card
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import arithmetic

@@ -24,7 +24,7 @@ from _record import record
 import finc_eval as fe
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
-from finc_eval.extractors.card import load_card
+from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import Manifest, Traits
 
 DIM, CHUNK = 2048, 5000

@@ -18,8 +18,7 @@ import torch
 from _real import asset
 from _record import record
 
-from finc_eval.extractors.card import Clip
-from finc_eval.samples.clips import window_indices
+from finc_eval.samples.clips import Clip, window_indices
 from finc_eval.samples.video import read_windows
 
 REPEATS = 5

@@ -16,11 +16,11 @@ from .core.errors import FincEvalError as FincEvalError
 from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
 from .embeddings.extract import extract as extract
-from .extractors.card import available_cards as available_cards
-from .extractors.card import load_card as load_card
+from .extractors.catalog import available_cards as available_cards
+from .extractors.catalog import load_card as load_card
 from .feature_maps.approximation import approximation_error as approximation_error
 from .feature_maps.approximation import theorem_1_bound as theorem_1_bound
-from .feature_maps.fourier import CosineFeatures as CosineFeatures
+from .feature_maps.cosine import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .loading import load as load
 from .memorization.audit import audit as audit

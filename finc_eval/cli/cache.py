@@ -54,7 +54,7 @@ def explain(
     from finc_eval.embeddings.folder import explain as run
     from finc_eval.embeddings.folder import find
     from finc_eval.embeddings.recipe import recipe_of
-    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.catalog import load_card
 
     with EmbeddingCache(find(cache)) as found, terminal() as progress:
         card = load_card(extractor or card_again(found.extractor))

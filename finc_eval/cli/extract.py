@@ -10,11 +10,11 @@ import typer
 
 from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed
 from finc_eval.core.progress import terminal
-from finc_eval.extractors.card import DEFAULT_EXTRACTOR
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
 if TYPE_CHECKING:
     from finc_eval.embeddings.cache import EmbeddingCache
-    from finc_eval.embeddings.recipe import NetworkPrecision
+    from finc_eval.extractors.card import NetworkPrecision
 
 
 def extract(

@@ -23,7 +23,7 @@ Named = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or 
 @app.command(name="list")
 def list_(as_json: Json = False) -> None:
     """List the extractors, what they take, and whether their weights are here."""
-    from finc_eval.extractors.card import available_cards, load_card
+    from finc_eval.extractors.catalog import available_cards, load_card
     from finc_eval.extractors.weights import weights_of
     from finc_eval.report.tables import print_extractors
 
@@ -47,7 +47,7 @@ def list_(as_json: Json = False) -> None:
 @app.command()
 def show(extractor: Named, as_json: Json = False) -> None:
     """Show a card: network, weights, preprocessing, output, and what people get wrong with it."""
-    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.catalog import load_card
     from finc_eval.report.tables import print_card
 
     card = load_card(extractor)
@@ -63,7 +63,7 @@ def check(
     device: Device = None,
 ) -> None:
     """Run an extractor on a sample of noise, and compare with the golden values of its card, if it has any."""
-    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.catalog import load_card
     from finc_eval.extractors.check import check as run
 
     reports = [run(load_card(name), device) for name in extractors]

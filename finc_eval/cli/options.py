@@ -10,7 +10,7 @@ import typer
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress
-from finc_eval.extractors.card import DEFAULT_EXTRACTOR
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
 if TYPE_CHECKING:
     from finc_eval.comparison.inputs import Kernel, Sketching
@@ -150,7 +150,7 @@ def card_again(made_by: str) -> str:
     Raises:
         FincEvalError: it was a card of the user's own, whose path nobody knows.
     """
-    from finc_eval.extractors.card import available_cards
+    from finc_eval.extractors.catalog import available_cards
 
     if made_by.startswith("timm:") or made_by in available_cards():
         return made_by

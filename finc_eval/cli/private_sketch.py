@@ -250,7 +250,7 @@ def _check_room(out: Path) -> None:
 
 def _made_by(sketch: PrivateSketch) -> str | None:
     """The extractor that a sketch needs, to be loaded by its name; None where it does not say."""
-    from finc_eval.extractors.card import available_cards
+    from finc_eval.extractors.catalog import available_cards
 
     name = sketch.space.split("@")[0]
     return name if name.startswith("timm:") or name in available_cards() else None

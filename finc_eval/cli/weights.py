@@ -28,7 +28,7 @@ Named = Annotated[list[str], typer.Argument(help="Names of extractors, or paths 
 @app.command(name="list")
 def list_(extractors: Extractors = None, as_json: Json = False) -> None:
     """List the weights of the extractors, and whether they are here."""
-    from finc_eval.extractors.card import available_cards, load_card
+    from finc_eval.extractors.catalog import available_cards, load_card
     from finc_eval.extractors.weights import weights_of
     from finc_eval.report.tables import print_weights
 
@@ -42,7 +42,7 @@ def list_(extractors: Extractors = None, as_json: Json = False) -> None:
 @app.command()
 def fetch(extractors: Named) -> None:
     """Download weights, resuming what was cut off, and check them."""
-    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.catalog import load_card
     from finc_eval.extractors.weights import fetch as run
 
     with terminal() as progress:
@@ -53,7 +53,7 @@ def fetch(extractors: Named) -> None:
 @app.command()
 def verify(extractors: Extractors = None) -> None:
     """Hash the weights that are here again, and hold them against their cards."""
-    from finc_eval.extractors.card import available_cards, load_card
+    from finc_eval.extractors.catalog import available_cards, load_card
     from finc_eval.extractors.weights import verify as run
     from finc_eval.report.tables import print_weights
 
@@ -70,7 +70,7 @@ def verify(extractors: Extractors = None) -> None:
 @app.command()
 def where(extractors: Named) -> None:
     """Print where the weights are, or belong."""
-    from finc_eval.extractors.card import load_card
+    from finc_eval.extractors.catalog import load_card
     from finc_eval.extractors.weights import weights_of
 
     for state in weights_of(map(load_card, extractors)):

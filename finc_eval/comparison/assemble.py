@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import torch
 
-from finc_eval.comparison.directions import CrossFit, Estimates, holm
+from finc_eval.comparison.cross_fit import CrossFit
+from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import Scored
 from finc_eval.comparison.modes import Mode, Role, Tail, mode_id
 from finc_eval.comparison.result import Settings
 from finc_eval.comparison.score_pass import excess_frequency
 from finc_eval.comparison.search import NUMERICAL_ZERO
+from finc_eval.numerics.inference import holm
 
 
 def assembled(

@@ -19,14 +19,15 @@ from finc_eval.baselines.ken import ken
 from finc_eval.baselines.novelty import LARGEST
 from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import spectral_clustering
-from finc_eval.comparison.directions import CrossFit, Directions, cross_fit
+from finc_eval.comparison.cross_fit import CrossFit, cross_fit
+from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.inputs import Side
 from finc_eval.comparison.search import directions_sought
 from finc_eval.comparison.settings import Method
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, Subset
-from finc_eval.feature_maps.fourier import FeatureMap
-from finc_eval.sketches.sketch import fold_of
+from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.sketches.folds import fold_of
 
 KEN_BYTES = 20
 """Memory at the peak per pair of samples, in float64: 7.9 GB were measured at 20 000 samples."""

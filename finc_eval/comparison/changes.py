@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import torch
 
-from finc_eval.comparison.directions import critical_value, match, squared_overlap
+from finc_eval.comparison.cross_fit import match, squared_overlap
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import FincEvalError
+from finc_eval.numerics.inference import critical_value
 
 Status = Literal["new", "grown", "unchanged", "shrunk", "gone"]
 

@@ -12,7 +12,7 @@ import torch
 from finc_eval.comparison.assemble import assembled
 from finc_eval.comparison.baseline_directions import baseline_fits, constant_features
 from finc_eval.comparison.caveats import caveats
-from finc_eval.comparison.directions import CrossFit
+from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.inputs import ERROR_SAMPLE, EXAMPLES, Kernel, Side, Sketching, open_sides
 from finc_eval.comparison.result import Comparison, Copies, Settings
 from finc_eval.comparison.search import Rotation, Search, check_search

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import torch
 
-from finc_eval.comparison.directions import CrossFit, Masses, Population
+from finc_eval.comparison.cross_fit import CrossFit
+from finc_eval.comparison.directions import Population
+from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.result import SetInfo
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.core.device import default_device
@@ -22,10 +24,13 @@ from finc_eval.core.storage import kind_of
 from finc_eval.embeddings.base import BATCH_SIZE, CachedEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.feature_maps.approximation import enough_features
-from finc_eval.feature_maps.fourier import CosineFeatures, FeatureMap, RandomFourierFeatures
+from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.numerics.precision import Precision, check_precision
-from finc_eval.sketches.sketch import SAMPLE_SIZE, Sketch, fold_of
+from finc_eval.sketches.folds import fold_of
+from finc_eval.sketches.sketch import SAMPLE_SIZE, Sketch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 
-from finc_eval.comparison.directions import CrossFit, Estimates, critical_value, holm, squared_overlap, standard_error
+from finc_eval.comparison.cross_fit import CrossFit, squared_overlap
+from finc_eval.comparison.estimates import Estimates, standard_error
 from finc_eval.comparison.inputs import Kernel, Scored, Sketching, open_sides
 from finc_eval.comparison.modes import mode_id
 from finc_eval.comparison.result import SetInfo
@@ -20,7 +21,8 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text
 from finc_eval.embeddings.base import BATCH_SIZE
-from finc_eval.feature_maps.fourier import FeatureMap
+from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.precision import Precision, arithmetic
 from finc_eval.samples import Samples
 

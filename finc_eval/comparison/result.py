@@ -18,11 +18,11 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import check_target, existing_hdf5, new_hdf5, write_text
 from finc_eval.embeddings.base import Batch, as_embeddings, check_same_space
-from finc_eval.extractors.card import Clip
 from finc_eval.feature_maps.approximation import KernelError
-from finc_eval.feature_maps.fourier import FeatureMap
+from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.samples import Samples, open_source
-from finc_eval.sketches.sketch import read_feature_map, write_feature_map
+from finc_eval.samples.clips import Clip
+from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from finc_eval.comparison.directions import Masses
+from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.modes import TOP
 from finc_eval.numerics.precision import arithmetic
 

@@ -9,7 +9,8 @@ from typing import Literal
 
 import torch
 
-from finc_eval.comparison.directions import OVERSAMPLING, CrossFit, Eigenvectors, RotationSample, cross_fit
+from finc_eval.comparison.cross_fit import CrossFit, cross_fit
+from finc_eval.comparison.directions import OVERSAMPLING, Eigenvectors, RotationSample
 from finc_eval.comparison.inputs import Side
 from finc_eval.core.errors import FincEvalError
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.recipe import DTYPE, SCHEMA, Recipe
-from finc_eval.extractors.card import Clip
+from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
 
 if TYPE_CHECKING:

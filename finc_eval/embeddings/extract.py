@@ -18,9 +18,10 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.decode import DecodedBatch, decoded, decoded_batches
 from finc_eval.embeddings.folder import cache_folder
-from finc_eval.embeddings.recipe import Identity, NetworkPrecision, Recipe, recipe_of
+from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
 from finc_eval.embeddings.writer import CacheWriter, lock_of, only_writer, part_of, whole_cache
-from finc_eval.extractors.card import DEFAULT_EXTRACTOR, Card, load_card
+from finc_eval.extractors.card import Card, NetworkPrecision
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.samples import Samples, Source, open_source
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
-from finc_eval.extractors.card import Card
+from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import checked
 from finc_eval.samples import Manifest
 
@@ -17,9 +17,6 @@ SCHEMA = 2
 DTYPE = "float32"
 
 Recipe = dict[str, Any]
-
-NetworkPrecision = Literal["float32", "bfloat16", "float16"]
-"""The arithmetic of a network: float32 is exact on every device, the others run under autocast."""
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 import sys
-import tomllib
 import types
 import typing
-from collections.abc import Iterator
-from importlib import resources
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
-
-DEFAULT_EXTRACTOR = "efficientnet-lite0"
-"""Trained weights that come with the installation: a first comparison needs no download."""
+from finc_eval.samples.clips import Clip
 
 Table = TypeVar("Table")
 WORDS = {str: "a string", int: "an integer", float: "a finite number", bool: "true or false"}
@@ -98,27 +91,6 @@ class Preprocessing:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     crop_fraction: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Clip:
-    """Which frames of a video are a sample.
-
-    Attributes:
-        frames: frames in a window.
-        stride: a window takes every `stride`-th frame.
-        windows: windows in a video, spread evenly from its first frame to its last.
-        fps: frames a second to which the video is brought first, by taking for each instant the frame shown then; None
-            takes the frames as they are stored.
-        short: what becomes of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats
-            its last frame, "refuse" makes it a failure.
-    """
-
-    frames: int
-    stride: int
-    windows: int
-    short: Literal["loop", "hold", "refuse"]
-    fps: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,59 +183,6 @@ class Card:
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-def available_cards() -> list[str]:
-    """Return the names of the extractors that come with finc-eval, sorted."""
-    cards = resources.files("finc_eval.extractors.cards").iterdir()
-    return sorted(card.name.removesuffix(".toml") for card in cards if card.name.endswith(".toml"))
-
-
-def load_card(name_or_path: str | Path) -> Card:
-    """Read and check a card.
-
-    Args:
-        name_or_path: the name of an extractor that comes with finc-eval; the path of a .toml file; or "timm:NAME", for
-            a network of timm as timm's own configuration says it is used.
-
-    Raises:
-        FincEvalError: there is no such card, or it is not as the dataclasses of this module say.
-    """
-    name = str(name_or_path)
-    if name.startswith("timm:"):
-        # timm takes seconds to import.
-        from finc_eval.extractors.networks.timm_cards import timm_card
-
-        return timm_card(name.removeprefix("timm:"))
-    if name.endswith(".toml"):
-        try:
-            text = Path(name).expanduser().read_text(encoding="utf-8")
-        except (OSError, ValueError, RuntimeError) as error:  # no such file, no UTF-8, no such home
-            raise FincEvalError(f"the card {name} cannot be read ({error}): check the path") from error
-    elif name in available_cards():
-        text = (resources.files("finc_eval.extractors.cards") / f"{name}.toml").read_text(encoding="utf-8")
-    else:
-        known = available_cards()
-        raise FincEvalError(
-            f'there is no extractor "{name}"{did_you_mean(name, known)}: choose one of {", ".join(known)}, '
-            "pass the path of a card ending in .toml, or timm:NAME"
-        )
-    try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FincEvalError(f"the card {name} is no valid TOML: {error}") from error
-    card = _read_table(Card, table, f"card {name}", "")
-    for wrong in _faults(card):
-        raise FincEvalError(f"card {name}: {wrong}")
-    return _with_own_files(card, Path(name).expanduser()) if name.endswith(".toml") else card
-
-
-def _with_own_files(card: Card, path: Path) -> Card:
-    """Make a path of weights absolute that the user's card says relative to itself."""
-    if card.weights is None or Path(card.weights.file).name == card.weights.file:
-        return card
-    file = str(path.absolute().parent / Path(card.weights.file).expanduser())
-    return dataclasses.replace(card, weights=dataclasses.replace(card.weights, file=file))
-
-
 def _read_table(cls: type[Table], table: dict[str, Any], card: str, section: str) -> Table:
     """Build the dataclass `cls` from a TOML table that has just its fields."""
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -330,63 +249,5 @@ def _wanted(hint: Any) -> str:
     return WORDS[hint]
 
 
-METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
-    "pil": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("uint8",)},
-    "clean": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("none",)},
-    "tensorflow1": {"interpolation": ("bilinear",), "antialias": (False,), "rounding": ("none",)},
-    "torch": {"interpolation": ("bicubic", "bilinear"), "antialias": (True, False), "rounding": ("none", "uint8")},
-}
-"""What each method of resizing can do."""
-
-
-def _faults(card: Card) -> Iterator[str]:
-    """Say which values have the right type and still make no sense."""
-    how = card.preprocessing
-    if min(how.size) < 1:
-        yield f'"preprocessing.size" must be positive, got {list(how.size)}'
-    if not min(how.std) > 0:
-        yield f'"preprocessing.std" must be positive, got {list(how.std)}'
-    if not how.range[0] < how.range[1]:
-        yield f'"preprocessing.range" must be a lower and a higher value, got {list(how.range)}'
-    if not 0 < how.crop_fraction <= 1:
-        yield f'"preprocessing.crop_fraction" must be above 0 and at most 1, got {how.crop_fraction}'
-    for field, possible in METHODS[how.method].items():
-        if getattr(how, field) not in possible:
-            choices = " or ".join(json.dumps(choice) for choice in possible)
-            got = json.dumps(getattr(how, field))
-            yield f'"preprocessing.{field}" must be {choices} with method = "{how.method}", got {got}'
-    for name, output in {"output": card.output, **{f"extra.{name}": item for name, item in card.extra.items()}}.items():
-        if output.dimension < 1:
-            yield f'"{name}.dimension" must be positive, got {output.dimension}'
-    for name in card.extra:
-        if not re.fullmatch("[a-z][a-z0-9_]*", name):
-            yield f'"extra.{name}" must have a name of lower-case letters, digits and underscores'
-    if card.weights:
-        yield from _faults_of_weights(card.weights)
-    if card.clip:
-        for field in ("frames", "stride", "windows"):
-            if getattr(card.clip, field) < 1:
-                yield f'"clip.{field}" must be at least 1, got {getattr(card.clip, field)}'
-        if card.clip.fps is not None and not card.clip.fps > 0:
-            yield f'"clip.fps" must be positive, got {card.clip.fps}'
-    if card.golden:
-        wanted = 4 if card.clip else 3
-        if len(card.golden.shape) != wanted or min(card.golden.shape) < 1 or card.golden.shape[-1] != 3:
-            words = "[frames, height, width, 3]" if card.clip else "[height, width, 3]"
-            yield f'"golden.shape" must be {words}, got {list(card.golden.shape)}'
-        if card.golden.seed < 0 or not card.golden.norm > 0:
-            yield '"golden.seed" must not be negative, and "golden.norm" be positive'
-        if not card.golden.first or not card.golden.tolerance > 0:
-            yield '"golden.first" must hold a value or more, and "golden.tolerance" be positive'
-
-
-def _faults_of_weights(weights: Weights) -> Iterator[str]:
-    if Path(weights.file).name in ("", "..") or "\0" in weights.file:
-        yield f'"weights.file" must name a file, got {weights.file!r}'
-    if not re.fullmatch("[0-9a-f]{8,64}", weights.sha256 or "0" * 64):
-        yield f'"weights.sha256" must be 8 to 64 lower-case hex digits, got {weights.sha256!r}'
-    for url in weights.urls:
-        if not url.startswith(("https://", "http://", "file://")):
-            yield f'"weights.urls" must begin with https://, http:// or file://, got {url!r}'
-    if weights.package is not None and not re.fullmatch(r"\w+(/[\w.-]+)*", weights.package):
-        yield f'"weights.package" must be an import name and folders, as "package/models", got {weights.package!r}'
+NetworkPrecision = Literal["float32", "bfloat16", "float16"]
+"""The arithmetic of a network: float32 is exact on every device, the others run under autocast."""

@@ -9,8 +9,7 @@ import torch
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError, did_you_mean
-from finc_eval.embeddings.recipe import NetworkPrecision
-from finc_eval.extractors.card import Card, Output
+from finc_eval.extractors.card import Card, NetworkPrecision, Output
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalised
 from finc_eval.extractors.weights import checked

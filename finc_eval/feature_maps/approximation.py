@@ -9,7 +9,7 @@ from math import log
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.fourier import FeatureMap
+from finc_eval.feature_maps.base import FeatureMap
 
 AUTO_FEATURES = (1000, 2000, 4000)
 """The numbers of frequencies that the paper tries, and "auto" chooses from."""

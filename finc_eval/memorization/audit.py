@@ -15,7 +15,6 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.baseline_directions import constant_features
-from finc_eval.comparison.directions import holm
 from finc_eval.comparison.inputs import set_info
 from finc_eval.comparison.result import SetInfo
 from finc_eval.core.errors import FincEvalError
@@ -42,6 +41,7 @@ from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import ALPHA, LEVEL, Audit, Copying, Pair
 from finc_eval.memorization.stated import check_stated, stated
 from finc_eval.memorization.strata import assigned, copying_by_kind, kinds_of
+from finc_eval.numerics.inference import holm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ import numpy as np
 
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.neighbors import Neighbors, Smallest, blocks, nearest, squared_radii
-from finc_eval.sketches.sketch import fold_of
+from finc_eval.sketches.folds import fold_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

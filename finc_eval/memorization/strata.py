@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.directions import holm
 from finc_eval.embeddings.base import Subset
 from finc_eval.memorization.copying import FEWEST, CellTest
 from finc_eval.memorization.tails import tail_p_value
+from finc_eval.numerics.inference import holm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

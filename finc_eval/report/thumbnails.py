@@ -12,8 +12,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import Clip
 from finc_eval.samples import Traits, open_source
+from finc_eval.samples.clips import Clip
 
 LONGEST = 96
 """Pixels of the longer edge of a thumbnail at most; none is enlarged."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.extractors.card import Clip
 from finc_eval.samples.source import Pixels
 
 Indices = npt.NDArray[np.int64]
@@ -98,3 +99,24 @@ def _stacked(frames: list[Pixels]) -> Pixels:
 
 def _rate(fps: Fraction | float) -> Fraction:
     return Fraction(fps).limit_denominator(FINEST_RATE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clip:
+    """Which frames of a video are a sample.
+
+    Attributes:
+        frames: frames in a window.
+        stride: a window takes every `stride`-th frame.
+        windows: windows in a video, spread evenly from its first frame to its last.
+        fps: frames a second to which the video is brought first, by taking for each instant the frame shown then; None
+            takes the frames as they are stored.
+        short: what becomes of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats
+            its last frame, "refuse" makes it a failure.
+    """
+
+    frames: int
+    stride: int
+    windows: int
+    short: Literal["loop", "hold", "refuse"]
+    fps: float | None = None

@@ -23,7 +23,7 @@ from finc_eval.samples.subset import Subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
 
 if TYPE_CHECKING:
-    from finc_eval.extractors.card import Clip
+    from finc_eval.samples.clips import Clip
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """What `open_source` takes: a path, an array or tensor, a dataset, an iterable, or a function that makes a batch."""

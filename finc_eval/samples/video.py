@@ -21,8 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from finc_eval.extractors.card import Clip
-from finc_eval.samples.clips import Indices, gathered, window_indices
+from finc_eval.samples.clips import Clip, Indices, gathered, window_indices
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits, is_grey
 

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import Clip
-from finc_eval.samples.clips import gathered, window_indices
+from finc_eval.samples.clips import Clip, gathered, window_indices
 from finc_eval.samples.files import (
     HASH_CHUNK,
     VIDEO_SUFFIXES,

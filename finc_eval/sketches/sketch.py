@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import h5py
-import numpy as np
 import torch
 
 from finc_eval.core.errors import FincEvalError
@@ -21,44 +20,21 @@ from finc_eval.embeddings.base import (
     check_same_space,
     sample_keys,
 )
-from finc_eval.feature_maps.fourier import FeatureMap, feature_map_state, restored_feature_map
+from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.precision import Precision, check_precision
+from finc_eval.sketches.bottom_sample import BottomSample
+from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
+from finc_eval.sketches.folds import FoldChunks
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 SCHEMA = 1
 SAMPLE_SIZE = 2000
 
 LARGEST_EMBEDDING = 4096
 """Entries of an embedding up to which its moments are kept."""
-
-
-class BottomSample:
-    """The `capacity` samples with the smallest id hashes: a uniform sample that merges and never depends on order."""
-
-    def __init__(self, dim: int, capacity: int) -> None:
-        self.capacity = capacity
-        self.keys: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self.ids: list[str] = []
-        self.rows = torch.empty(0, dim)
-
-    def update(self, keys: NDArray[np.uint64], ids: Sequence[str], rows: torch.Tensor) -> None:
-        """Offer samples; those with the smallest hashes stay, in order of hash."""
-        # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
-        if len(self.keys) == self.capacity:
-            offered = np.flatnonzero(keys >> 1 < (self.keys[-1] >> 1)) if self.capacity else np.empty(0, np.int64)
-            if not len(offered):
-                return
-            ids = [ids[int(i)] for i in offered]
-            keys, rows = keys[offered], rows[torch.from_numpy(offered).to(rows.device)]
-        all_keys = np.concatenate([self.keys, keys])
-        all_ids = [*self.ids, *ids]
-        kept = np.lexsort((np.array(all_ids), all_keys >> 1))[: self.capacity]
-        self.rows = torch.cat([self.rows, rows.detach().float().cpu()])[torch.from_numpy(kept)]
-        self.keys = all_keys[kept]
-        self.ids = [all_ids[i] for i in kept]
 
 
 class Sketch:
@@ -269,55 +245,3 @@ def sketch_all(
     for sketch in sketches:
         sketch.sources = (embeddings.digest,)
     return sketches
-
-
-class FoldChunks:
-    """Regroups embeddings into chunks of one fold and one size, so that every matrix product has the same shape.
-
-    Libraries keep compiled code for every shape they meet: with the uneven folds of every batch that is megabytes a
-    batch, and a memory that grows with the number of samples.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._waiting: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
-
-    def add(self, keys: NDArray[np.uint64], rows: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Take embeddings in, shape (b, d), with their id hashes; yield (fold, chunk) for each that is full."""
-        folds = torch.from_numpy(fold_of(keys)).to(rows.device)
-        for fold, waiting in enumerate(self._waiting):
-            waiting.append(rows[folds == fold])
-            if sum(map(len, waiting)) >= self._size:
-                *full, left = torch.split(torch.cat(waiting), self._size)
-                if len(left) == self._size:
-                    full, left = [*full, left], left[:0]
-                waiting[:] = [left]
-                yield from ((fold, chunk) for chunk in full)
-
-    def rest(self) -> Iterator[tuple[int, torch.Tensor]]:
-        """What is left, in chunks that are not full."""
-        for fold, waiting in enumerate(self._waiting):
-            if sum(map(len, waiting)):
-                yield fold, torch.cat(waiting)
-                waiting.clear()
-
-
-def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The fold, 0 or 1, of samples with these id hashes."""
-    return (keys & np.uint64(1)).astype(np.int64)
-
-
-def write_feature_map(file: h5py.Group, feature_map: FeatureMap) -> None:
-    """Store φ with its frequencies, so that it never depends on a generator's version."""
-    group = file.create_group("feature_map")
-    numbers, tensors = feature_map_state(feature_map)
-    group.attrs.update(numbers)
-    for name, tensor in tensors.items():
-        group[name] = tensor.cpu().numpy()
-
-
-def read_feature_map(file: h5py.Group, device: str | torch.device = "cpu") -> FeatureMap:
-    """The φ that `write_feature_map` stored."""
-    group = file["feature_map"]
-    tensors = {name: torch.from_numpy(tensor[:]) for name, tensor in group.items()}
-    return restored_feature_map(dict(group.attrs), tensors, device)

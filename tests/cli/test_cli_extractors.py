@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from finc_eval.cli import app
-from finc_eval.extractors.card import DEFAULT_EXTRACTOR, available_cards
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards
 
 
 @pytest.fixture(autouse=True)

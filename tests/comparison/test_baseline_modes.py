@@ -18,7 +18,8 @@ from finc_eval.comparison.result import Settings
 from finc_eval.comparison.settings import Method, methods_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import Subset, as_embeddings
-from finc_eval.feature_maps.fourier import CosineFeatures, RandomFourierFeatures
+from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
 
 BASELINES = ("ken", "rarity", "fld")
 

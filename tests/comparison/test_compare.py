@@ -8,7 +8,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.comparison import search as search_module
-from finc_eval.comparison.directions import CrossFit, cross_fit
+from finc_eval.comparison.cross_fit import CrossFit, cross_fit
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
 

@@ -5,25 +5,13 @@ from scipy.stats import norm
 
 import finc_eval as fe
 from finc_eval.comparison import directions as differential
-from finc_eval.comparison.directions import (
-    DUAL,
-    Difference,
-    Eigenvectors,
-    Estimates,
-    Masses,
-    Population,
-    RotationSample,
-    critical_value,
-    cross_fit,
-    directions,
-    holm,
-    match,
-    r_squared,
-    squared_overlap,
-)
+from finc_eval.comparison.cross_fit import cross_fit, match, r_squared, squared_overlap
+from finc_eval.comparison.directions import DUAL, Difference, Eigenvectors, Population, RotationSample, directions
+from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.numerics.eigen import LowRank, top_eigenpairs
+from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.varimax import varimax
 

@@ -9,8 +9,9 @@ from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.recipe import Identity, changes, recipe_of
 from finc_eval.embeddings.writer import CacheWriter, only_writer, part_of, whole_cache
-from finc_eval.extractors.card import Clip, load_card
+from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import Manifest, Traits
+from finc_eval.samples.clips import Clip
 
 MANIFEST = Manifest("folder", 10, "m" * 64, {".txt": 2})
 RECIPE = recipe_of(load_card("pixels"), "float32")

@@ -17,7 +17,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.writer import part_of
-from finc_eval.extractors.card import load_card
+from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.preprocess import resized
 from finc_eval.samples import Sample, fingerprint, open_source

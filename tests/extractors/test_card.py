@@ -8,7 +8,7 @@ import timm
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import available_cards, load_card
+from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.networks import load_backbone, timm_cards
 
 PIXELS = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text()

@@ -7,7 +7,7 @@ import timm
 from safetensors.torch import save_file
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import available_cards, load_card
+from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.check import check
 from finc_eval.extractors.weights import locate
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import avg_pool3d, conv3d, max_pool3d, pad
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import load_card
+from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import i3d, load_backbone
 
 CPU = torch.device("cpu")

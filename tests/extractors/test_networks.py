@@ -16,7 +16,8 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import Loader, Output, Weights, available_cards, load_card
+from finc_eval.extractors.card import Loader, Output, Weights
+from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.networks import load_backbone, loader, with_outputs
 from finc_eval.extractors.networks.tensors import load_tensors

@@ -14,7 +14,8 @@ from torchvision import transforms
 from torchvision.models.video import MViT_V2_S_Weights, S3D_Weights
 from torchvision.transforms.functional import normalize, to_tensor
 
-from finc_eval.extractors.card import Preprocessing, load_card
+from finc_eval.extractors.card import Preprocessing
+from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.preprocess import normalised, resized
 
 # Upwards, downwards, both at once, square and not, odd and even, and one already at the target.

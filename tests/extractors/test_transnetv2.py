@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import load_card
+from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalised, resized
 from finc_eval.extractors.weights import checked, locate

@@ -9,7 +9,7 @@ import torch
 from torchvision import models
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import available_cards, load_card
+from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_video
 from finc_eval.extractors.preprocess import normalised, resized
 

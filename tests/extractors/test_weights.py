@@ -13,7 +13,8 @@ import pytest
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors import download as downloads
 from finc_eval.extractors import weights
-from finc_eval.extractors.card import Weights, load_card
+from finc_eval.extractors.card import Weights
+from finc_eval.extractors.catalog import load_card
 
 CONTENT = bytes(range(256)) * 4096
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -5,7 +5,8 @@ import torch
 import finc_eval as fe
 from finc_eval import CosineFeatures, FincEvalError, RandomFourierFeatures
 from finc_eval.feature_maps.approximation import approximation_error
-from finc_eval.feature_maps.fourier import FREQUENCY_BITS, LARGEST_COSINE
+from finc_eval.feature_maps.cosine import LARGEST_COSINE
+from finc_eval.feature_maps.fourier import FREQUENCY_BITS
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.precision import rounded

@@ -10,17 +10,13 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.feature_maps.class_features import labelled_sums
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import (
-    MAPS,
-    CoordinateProduct,
-    CoordinateSum,
-    SumAndProduct,
-    TotalDegree,
+from finc_eval.feature_maps.hermite import MAPS, CoordinateProduct, CoordinateSum, SumAndProduct, TotalDegree
+from finc_eval.feature_maps.hermite_series import (
     best_rho,
     degree_probabilities,
     hermite,
-    labelled_sums,
     length_scale_of,
     order_for,
     rho_of,

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateSum, hermite, length_scale_of
+from finc_eval.feature_maps.hermite import CoordinateSum
+from finc_eval.feature_maps.hermite_series import hermite, length_scale_of
 from finc_eval.numerics.kernels import gaussian_kernel
 
 RHO = 1 / 3  # of proposition B.1, where a standard normal distribution makes the features orthogonal

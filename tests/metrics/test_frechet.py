@@ -4,7 +4,8 @@ import torch
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.feature_maps.fourier import CosineFeatures, RandomFourierFeatures
+from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.metrics.frechet import fd_infinity, frechet_distance, frechet_interval, fvd, same_set_floor
 from finc_eval.metrics.gaussian import GaussianStatistics, blocks_of_embeddings, gaussian_statistics
 from finc_eval.sketches.sketch import Sketch

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.fourier import CosineFeatures, RandomFourierFeatures
+from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.metrics import vendi as module
 from finc_eval.metrics.vendi import gaussian_vendi, rke_interval, sketch_vendi, vendi, vendi_interval, vendi_of_kernel
 from finc_eval.numerics.kernels import gaussian_kernel

@@ -15,7 +15,7 @@ import torch
 import finc_eval as fe
 from finc_eval.core.device import default_device
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.extractors.card import load_card
+from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.weights import FOLDER, checked, locate
 from finc_eval.metrics.evaluate import evaluate

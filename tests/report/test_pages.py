@@ -13,7 +13,8 @@ from finc_eval.comparison.result import SetInfo, Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
-from finc_eval.feature_maps.fourier import CosineFeatures, RandomFourierFeatures
+from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.report.models import render_models
 from finc_eval.report.plots import Mark, sweep_svg
 from finc_eval.report.sweep import render_sweep

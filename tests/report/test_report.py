@@ -18,13 +18,13 @@ from PIL import Image, ImageDraw
 
 from finc_eval.comparison.result import Copies, SetInfo, Settings
 from finc_eval.core.signature import Signature
-from finc_eval.extractors.card import Clip
-from finc_eval.feature_maps.fourier import CosineFeatures
+from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.report.comparison import render_fragment, render_report, summary, titles
 from finc_eval.report.formats import frequency, p_value, percent, ratio
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.thumbnails import preview, read_thumbnails, thumbnail
 from finc_eval.samples import Sample
+from finc_eval.samples.clips import Clip
 
 # --- untrusted text -----------------------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from finc_eval.extractors.card import Clip
-from finc_eval.samples.clips import gathered, window_indices
+from finc_eval.samples.clips import Clip, gathered, window_indices
 
 NTSC = Fraction(30000, 1001)
 

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import Clip
 from finc_eval.samples import open_source
+from finc_eval.samples.clips import Clip
 from finc_eval.samples.tar import expand
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 9, 7, 3), dtype=np.uint8)

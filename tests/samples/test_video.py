@@ -11,9 +11,8 @@ from av.stream import Disposition
 from av.video.reformatter import ColorRange, Colorspace
 from PIL import Image
 
-from finc_eval.extractors.card import Clip
 from finc_eval.samples import video
-from finc_eval.samples.clips import window_indices
+from finc_eval.samples.clips import Clip, window_indices
 from finc_eval.samples.video import read_windows
 
 FRAMES = scene()

@@ -11,9 +11,8 @@ from _videos import encode, every_frame, gif, scene
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors.card import Clip
 from finc_eval.samples import video_files
-from finc_eval.samples.clips import window_indices
+from finc_eval.samples.clips import Clip, window_indices
 from finc_eval.samples.video_files import open_clips
 
 CLIP = Clip(4, 2, 3, "refuse")

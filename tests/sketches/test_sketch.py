@@ -5,7 +5,8 @@ import torch
 
 import finc_eval as fe
 from finc_eval.embeddings.base import sample_keys
-from finc_eval.sketches.sketch import LARGEST_EMBEDDING, FoldChunks, fold_of, sketch_all
+from finc_eval.sketches.folds import FoldChunks, fold_of
+from finc_eval.sketches.sketch import LARGEST_EMBEDDING, sketch_all
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,12 @@ import torch
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree, degree_probabilities
+from finc_eval.feature_maps.class_features import class_indices, features_of
+from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
+from finc_eval.feature_maps.hermite_series import degree_probabilities
 from finc_eval.privacy.dp.gaussian_mechanism import Adjacency, Guarantee, released
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.records import Records, opened_records
-from finc_eval.privacy.reference.class_features import class_indices, features_of
 from finc_eval.privacy.reference.mean_distance import sampling_variance
 from finc_eval.privacy.reference.note import Release, digest_of
 from finc_eval.privacy.reference.sketch import LARGEST, PrivateSketch

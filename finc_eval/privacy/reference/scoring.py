@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from finc_eval.comparison.directions import holm
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.feature_maps.class_features import class_indices, features_of
+from finc_eval.numerics.inference import holm
 from finc_eval.privacy.reference import mean_distance
-from finc_eval.privacy.reference.class_features import class_indices, features_of
 from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 

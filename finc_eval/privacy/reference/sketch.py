@@ -30,7 +30,7 @@ from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
 from finc_eval.privacy.reference.note import Release, digest_of
 from finc_eval.privacy.reference.result import Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.transform import PublicTransform
-from finc_eval.sketches.sketch import read_feature_map, write_feature_map
+from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
 KIND = "private sketch"
 SCHEMA = 1

@@ -18,14 +18,15 @@ import torch
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.hermite import HermiteFeatures, labelled_sums
+from finc_eval.feature_maps.class_features import labelled_sums
+from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.gaussian_mechanism import Guarantee, released
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.records import opened_records
 from finc_eval.privacy.reference.release import Bound
 
 if TYPE_CHECKING:
-    from finc_eval.feature_maps.fourier import FeatureMap
+    from finc_eval.feature_maps.base import FeatureMap
 
 BATCH = 1024
 """Records whose features are in memory at once."""

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import LARGEST_MAP, CoordinateProduct, CoordinateSum, TotalDegree, best_rho, rho_of
+from finc_eval.feature_maps.hermite import LARGEST_MAP, CoordinateProduct, CoordinateSum, TotalDegree
+from finc_eval.feature_maps.hermite_series import best_rho, rho_of
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.dp_hp import Statistic
 from finc_eval.privacy.synthesis.tabular import POSITIONS, Table

@@ -13,9 +13,9 @@ import torch
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.progress import Progress, silent
+from finc_eval.feature_maps.class_features import class_indices
 from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
-from finc_eval.privacy.reference.class_features import class_indices
 from finc_eval.privacy.reference.release import Bound
 from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, Statistic, drawn_labels, fit, release
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth

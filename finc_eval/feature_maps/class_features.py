@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    pass
+
+from collections.abc import Sequence
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.hermite import HermiteFeatures
@@ -33,3 +38,14 @@ def features_of(phi: HermiteFeatures, images: torch.Tensor, places: torch.Tensor
     onehot = torch.zeros(len(places), classes + 1, dtype=features.dtype)
     onehot[torch.arange(len(places)), places] = 1  # −1 is the last column, which is left out
     return (onehot[:, :classes, None] * features[:, None, :]).flatten(1)
+
+
+def labelled_sums(features: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
+    """Σ φ(x_i) of the samples of each class: (n, q), (n,) → (classes, q) (eq. 14 of the paper, before the division).
+
+    Divided by the number of all samples, not of each class, it is a mean of φ(x) ⊗ onehot(y), which holds the classes'
+    shares and still has a diameter of √2: two samples of different classes are √(‖φ‖² + ‖φ'‖²) apart.
+    """
+    onehot = torch.nn.functional.one_hot(labels, classes).to(features.dtype)
+    sums: torch.Tensor = onehot.T @ features
+    return sums

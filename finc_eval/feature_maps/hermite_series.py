@@ -1,0 +1,110 @@
+"""Hermite functions of Mehler's formula, and how many of them a domain needs (Vinaroz et al., arXiv 2106.05042)."""
+
+from __future__ import annotations
+
+from math import ceil, lgamma, log, log1p, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    pass
+
+
+WIDTH = 3.5
+"""Deviations of the degree beyond its mean by which hopeless values of ρ are left out."""
+
+
+TRIED = 100
+"""Values of ρ among which the best is looked for."""
+
+
+def rho_of(length_scale: float) -> float:
+    """ρ in (0, 1) with ρ/(1−ρ²) = 1/(2l²); it does not cancel for large l."""
+    a = 1 / (2 * length_scale**2)
+    return 2 * a / (1 + sqrt(1 + 4 * a * a))
+
+
+def length_scale_of(rho: float) -> float:
+    """l, of which `rho_of` gives ρ."""
+    return sqrt((1 - rho * rho) / (2 * rho))
+
+
+def hermite(x: torch.Tensor, order: int, rho: float) -> torch.Tensor:
+    """φ_0(x), …, φ_C(x) of every number: any shape (…) → (…, C+1).
+
+    φ_c(x) = (1−ρ²)^¼ √(ρ^c / (2^c c!)) H_c(x) exp(−ρx²/(1+ρ)), H_c the physicists' polynomials (eq. 6 of the paper),
+    by the recursion of its appendix E: φ_{c+1} = √(2ρ/(c+1)) x φ_c − ρ √(c/(c+1)) φ_{c−1}. The exponential is kept
+    apart as a logarithm: alone it is 0 in float32 for |x| > 14, where the features of high order are not.
+
+    Args:
+        x: numbers, in units in which the kernel has the length scale of `length_scale_of(rho)`.
+        order: C ≥ 0.
+        rho: ρ in (0, 1).
+    """
+    large = torch.finfo(x.dtype).max ** 0.25
+    logarithm = 0.25 * log1p(-rho * rho) - rho / (1 + rho) * x.square()
+    before, current = torch.zeros_like(x), torch.ones_like(x)
+    features = [logarithm.exp()]
+    for c in range(order):
+        following = sqrt(2 * rho / (c + 1)) * x * current - rho * sqrt(c / (c + 1)) * before
+        before, current = current, following
+        size = torch.maximum(before.detach().abs(), current.detach().abs())
+        if bool((size > large).any()):
+            factor = torch.where(size > large, size, 1.0)
+            before, current, logarithm = before / factor, current / factor, logarithm + factor.log()
+        features.append(current * logarithm.exp())
+    return torch.stack(features, -1)
+
+
+def degree_probabilities(radius: float, length_scale: float, rho: float, order: int, dims: int = 1) -> torch.Tensor:
+    """How ‖φ(x)‖² = 1 is spread over total degrees 0, …, C at a point of this norm: shape (C+1,), float64.
+
+    Degrees and kernel do not change under rotations, so the point may lie on one axis; the other coordinates, at 0,
+    have a negative binomial distribution together. What the order leaves out is exact: 1 − the sum.
+
+    Args:
+        radius: ‖x − μ‖, in the units of the length scale.
+        length_scale: l > 0.
+        rho: ρ in (0, 1), free as in `HermiteFeatures`.
+        order: C.
+        dims: the number of coordinates.
+    """
+    scaled = torch.tensor(radius * length_scale_of(rho) / length_scale, dtype=torch.double)
+    on_axis = hermite(scaled, order, rho).square()
+    if dims == 1:
+        return on_axis
+    shape, half = (dims - 1) / 2, torch.arange(order // 2 + 1, dtype=torch.double)
+    others = torch.zeros_like(on_axis)
+    others[::2] = (
+        shape * log1p(-rho * rho)
+        + 2 * half * log(rho)
+        + torch.lgamma(half + shape)
+        - lgamma(shape)
+        - torch.lgamma(half + 1)
+    ).exp()
+    return torch.from_numpy(np.convolve(on_axis.numpy(), others.numpy())[: order + 1])
+
+
+def order_for(radius: float, length_scale: float, rho: float, dims: int = 1, tail: float = 1e-3) -> int:
+    """The smallest order that leaves out at most `tail` of ‖φ(x)‖² wherever ‖x − μ‖ is at most `radius`."""
+    most = ceil(_reach(radius, length_scale, rho, dims, 2 / sqrt(tail)))
+    kept = degree_probabilities(radius, length_scale, rho, most, dims).cumsum(0)
+    return int((kept < 1 - tail).sum())
+
+
+def best_rho(radius: float, length_scale: float, dims: int = 1, tail: float = 1e-3) -> float:
+    """The ρ with which `order_for` is smallest, among a hundred; near 0 the features are Taylor's."""
+    candidates = [float(rho) for rho in np.geomspace(1e-3, 0.999, TRIED)]
+    reach = [_reach(radius, length_scale, rho, dims, WIDTH) for rho in candidates]
+    likely = [rho for rho, far in zip(candidates, reach, strict=True) if far <= 1.5 * min(reach)]
+    return min(likely, key=lambda rho: order_for(radius, length_scale, rho, dims, tail))
+
+
+def _reach(radius: float, length_scale: float, rho: float, dims: int, deviations: float) -> float:
+    """Mean plus some standard deviations of the total degree, in closed form."""
+    square, tilt = (radius / length_scale) ** 2, (1 - rho) / (1 + rho)
+    mean = dims * rho**2 / (1 - rho**2) + square * tilt
+    variance = dims * 2 * rho**2 / (1 - rho**2) ** 2 + square * tilt**2
+    return mean + deviations * sqrt(variance)

@@ -1,0 +1,48 @@
+"""Two folds of a set, by the hash of the sample's id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class FoldChunks:
+    """Regroups embeddings into chunks of one fold and one size, so that every matrix product has the same shape.
+
+    Libraries keep compiled code for every shape they meet: with the uneven folds of every batch that is megabytes a
+    batch, and a memory that grows with the number of samples.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._waiting: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
+
+    def add(self, keys: NDArray[np.uint64], rows: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+        """Take embeddings in, shape (b, d), with their id hashes; yield (fold, chunk) for each that is full."""
+        folds = torch.from_numpy(fold_of(keys)).to(rows.device)
+        for fold, waiting in enumerate(self._waiting):
+            waiting.append(rows[folds == fold])
+            if sum(map(len, waiting)) >= self._size:
+                *full, left = torch.split(torch.cat(waiting), self._size)
+                if len(left) == self._size:
+                    full, left = [*full, left], left[:0]
+                waiting[:] = [left]
+                yield from ((fold, chunk) for chunk in full)
+
+    def rest(self) -> Iterator[tuple[int, torch.Tensor]]:
+        """What is left, in chunks that are not full."""
+        for fold, waiting in enumerate(self._waiting):
+            if sum(map(len, waiting)):
+                yield fold, torch.cat(waiting)
+                waiting.clear()
+
+
+def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The fold, 0 or 1, of samples with these id hashes."""
+    return (keys & np.uint64(1)).astype(np.int64)
