@@ -101,7 +101,7 @@ def embed(archive, model):
 
 
 def prepared(file):
-    """The centre of a photograph, shape (224, 224, 3) uint8: 0.875 of its short side, bicubic."""
+    """The center of a photograph, shape (224, 224, 3) uint8: 0.875 of its short side, bicubic."""
     image = Image.open(io.BytesIO(file)).convert("RGB")
     side = round(0.875 * min(image.size))
     left, top = (image.width - side) // 2, (image.height - side) // 2

@@ -25,7 +25,7 @@ from sklearn.mixture import GaussianMixture
 import finc_eval as fe
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.embeddings.neighbors import nearest
-from finc_eval.memorization.audit import NEIGHBOURS
+from finc_eval.memorization.audit import NEIGHBORS
 from finc_eval.memorization.copying import Closeness
 from finc_eval.memorization.distances import spacings
 from finc_eval.memorization.power import calibrated, planted_copies, power_table
@@ -167,7 +167,7 @@ def null(repeats=60):
             low, high = attack.statistics.auc_interval
             intervals.setdefault(attack.name, []).append(low <= 0.5 <= high)
         anything += bool(found.copying.found_by)
-        kinds += bool(found.copying.memorised_kinds)
+        kinds += bool(found.copying.memorized_kinds)
     rows = [
         {"what": f"{name}: p ≤ .05, of {repeats}", "seen": sum(passed), "expected": f"{0.05 * repeats:g}"}
         for name, passed in levels.items()
@@ -204,14 +204,14 @@ def power(repeats=200):
         spaced = spacings(train)
         fresh, other = (
             Closeness.of(found.distances, spaced[found.indices[:, 0]]).calibrated
-            for found in (nearest(sets[name], train, NEIGHBOURS) for name in ("holdout", "gen"))
+            for found in (nearest(sets[name], train, NEIGHBORS) for name in ("holdout", "gen"))
         )
         n = len(other)
-        for line in power_table(train, spaced, fresh, n, neighbours=NEIGHBOURS, level=level, seed=0):
+        for line in power_table(train, spaced, fresh, n, neighbors=NEIGHBORS, level=level, seed=0):
             key = line.noise, line.share
             printed.setdefault(key, []).append(line.probability)
             copies = planted_copies(train, spaced, line.noise, rng)
-            scores = calibrated(nearest(copies, train, NEIGHBOURS).distances)[: line.copies]
+            scores = calibrated(nearest(copies, train, NEIGHBORS).distances)[: line.copies]
             if len(scores) == line.copies:
                 made = np.concatenate([scores, other[line.copies :]])
                 seen.setdefault(key, []).append(tail_p_value(made, fresh) <= level)

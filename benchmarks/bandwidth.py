@@ -1,6 +1,6 @@
 """Which share of the reference's median distance is a good bandwidth? Planted kinds recovered, per factor.
 
-Coloured digits (in the package): half of 2 000 digits coloured by class, ten planted kinds, pixels. UCF101 and
+Colored digits (in the package): half of 2 000 digits colored by class, ten planted kinds, pixels. UCF101 and
 Tiny-ImageNet (test assets): 15 action classes, 5 held out of the reference, VGG-16 features of clips; 24 classes of
 photographs, 6 held out, EfficientNet-Lite0 features. A kind is found when more than 80 % of some mode's best samples,
 50 or as many as there are, are of it; purity is averaged over as many modes as there are planted kinds. Stability is
@@ -18,7 +18,7 @@ from _record import record
 import finc_eval as fe
 from finc_eval.comparison.modes import TOP
 from finc_eval.demo.found import FOUND_PURITY
-from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
+from finc_eval.demo.planted import colored_digits, gray, shipped_digits
 from finc_eval.numerics.bandwidth import median_distance
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
@@ -30,9 +30,9 @@ def digits(seed):
     images, labels = shipped_digits()
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
-    gen = coloured_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
+    gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
     flat = lambda a: a.reshape(len(a), -1).astype(np.float32) / 255  # noqa: E731
-    return flat(gen.images), gen.kinds, flat(grey(images[order[2000:]])), {f"coloured-{d}" for d in range(10)}
+    return flat(gen.images), gen.kinds, flat(gray(images[order[2000:]])), {f"coloured-{d}" for d in range(10)}
 
 
 def held_out(embeddings, labels, count, seed):
@@ -66,7 +66,7 @@ def papers_choice(gen, ref):
 
 
 def main():
-    sets = {"coloured digits": digits}
+    sets = {"colored digits": digits}
     for name, data, count in (("UCF101, VGG-16", ucf101(), 5), ("photographs, EfficientNet", tiny_imagenet(), 6)):
         if data is not None:
             sets[name] = lambda seed, data=data, count=count: held_out(*data, count, seed)

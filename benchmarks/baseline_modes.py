@@ -2,7 +2,7 @@
 
 Every method proposes directions in one feature space, and everything after that is the same (docs/method.md). Sets and
 measures are those of `planted_modes.py`, where its docstring defines them; beside its Gaussian clusters and real sets
-there are the demo's digits, half of the generated ones coloured: ten novel kinds, and ten under-represented grey ones.
+there are the demo's digits, half of the generated ones colored: ten novel kinds, and ten under-represented gray ones.
 
 - *seconds*: of the whole comparison, both roles, sketches included, one thread, on a machine with other work.
 - *shares*: how many planted kinds Rarity and FLD find with other shares of novel samples, and with the directions of
@@ -19,7 +19,7 @@ import torch
 from _real import tiny_imagenet, ucf101
 from _record import record
 from planted_modes import (
-    CENTRE,
+    CENTER,
     RHO,
     SHARE,
     SMALL_CLASSES_SHARE,
@@ -46,11 +46,11 @@ METHODS = {
     "Rarity + clustering": {"method": "rarity"},
     "FLD + clustering": {"method": "fld"},
 }
-DIGITS = "coloured digits"
+DIGITS = "colored digits"
 
 
 def digit_sets(seed):
-    """The demo's digits as pixels: kinds 0 to 9 are coloured, 10 to 19 grey."""
+    """The demo's digits as pixels: kinds 0 to 9 are colored, 10 to 19 gray."""
     made = planted_sets(seed)
     pixels = (one.images.reshape(len(one.images), -1).astype(np.float32) / 255 for one in made)
     kinds = (np.array([int(kind[-1]) + 10 * kind.startswith("grey") for kind in one.kinds]) for one in made)
@@ -60,7 +60,7 @@ def digit_sets(seed):
 def sources():
     """What to compare on: (name, seed → sets)."""
     yield DIGITS, digit_sets
-    yield "Gaussian clusters, centre", partial(gaussian_sets, CENTRE)
+    yield "Gaussian clusters, center", partial(gaussian_sets, CENTER)
     for name, load, share in (("UCF101", ucf101, SMALL_CLASSES_SHARE), ("Tiny-ImageNet", tiny_imagenet, SHARE)):
         if (real := load()) is not None:
             yield name, partial(real_sets, *real, share)

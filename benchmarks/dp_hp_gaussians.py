@@ -1,8 +1,8 @@
 """The mixture of 25 Gaussians of the DP-HP paper's Fig. 2: do generated points lie where the density is high?
 
-A 5 × 5 grid, σ = 0.2, five classes so that a class has five centres, no two in one row or column; 90 000 records.
-NLL: −log p(x, y) of the true joint density, mean over generated points. Points nearer the centres than real ones are
-would make it lower than that of real data, so real data, and the centres found, are beside it.
+A 5 × 5 grid, σ = 0.2, five classes so that a class has five centers, no two in one row or column; 90 000 records.
+NLL: −log p(x, y) of the true joint density, mean over generated points. Points nearer the centers than real ones are
+would make it lower than that of real data, so real data, and the centers found, are beside it.
 """
 
 import time
@@ -24,24 +24,24 @@ SIGMA, RECORDS, DRAWN, SEEDS = 0.2, 90_000, 20_000, range(5)
 LOW, HIGH, LEVELS = -0.8, 4.8, 112  # public: four deviations beyond the grid, in steps of a quarter of one
 ORDER = 20  # 441 features; as many of Fourier's, rounded to an even number
 ROW, COLUMN = np.divmod(np.arange(25), 5)
-CENTRES, CLASSES = np.stack([ROW, COLUMN], 1), (COLUMN + 2 * ROW) % 5
+CENTERS, CLASSES = np.stack([ROW, COLUMN], 1), (COLUMN + 2 * ROW) % 5
 
 
 def drawn(seed):
     rng = np.random.default_rng(seed)
     place = np.repeat(np.arange(25), RECORDS // 25)
-    return CENTRES[place] + SIGMA * rng.standard_normal((RECORDS, 2)), CLASSES[place]
+    return CENTERS[place] + SIGMA * rng.standard_normal((RECORDS, 2)), CLASSES[place]
 
 
 def negative_log_likelihood(points, labels):
-    squares = np.square(points[:, None] - CENTRES).sum(2)
+    squares = np.square(points[:, None] - CENTERS).sum(2)
     exponents = np.where(labels[:, None] == CLASSES, -squares / (2 * SIGMA**2), -np.inf)
     return float(-(np.logaddexp.reduce(exponents, 1) - np.log(25 * 2 * np.pi * SIGMA**2)).mean())
 
 
-def centres_found(points, labels):
-    """Centres with at least a quarter of their share of points within three deviations, of the right class."""
-    near = np.square(points[:, None] - CENTRES).sum(2) < (3 * SIGMA) ** 2
+def centers_found(points, labels):
+    """Centers with at least a quarter of their share of points within three deviations, of the right class."""
+    near = np.square(points[:, None] - CENTERS).sum(2) < (3 * SIGMA) ** 2
     return int(((near & (labels[:, None] == CLASSES)).sum(0) > 0.25 * len(points) / 25).sum())
 
 
@@ -93,11 +93,11 @@ def main():
                     [
                         negative_log_likelihood(made, classes.numpy()),
                         negative_log_likelihood(points, labels),
-                        centres_found(made, classes.numpy()),
+                        centers_found(made, classes.numpy()),
                         course[-1],
                     ]
                 )
-            nll, real, centres, discrepancy = np.mean(found, 0)
+            nll, real, centers, discrepancy = np.mean(found, 0)
             rows.append(
                 {
                     "generator": generator_kind,
@@ -106,7 +106,7 @@ def main():
                     "features": statistic.phi.size,
                     "NLL": f"{nll:.3f} ± {np.std([one[0] for one in found], ddof=1):.3f}",
                     "NLL of the real data": f"{real:.3f}",
-                    "centres found": f"{centres:.1f}",
+                    "centers found": f"{centers:.1f}",
                     "discrepancy": f"{discrepancy:.2f}",
                     "runs": len(found),
                     "s": f"{np.mean(seconds):.1f}",

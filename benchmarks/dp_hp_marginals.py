@@ -1,4 +1,4 @@
-"""Marginals of three and four columns of discretised Adult: DP-HP, DP-MERF and independent columns (Table 1).
+"""Marginals of three and four columns of discretized Adult: DP-HP, DP-MERF and independent columns (Table 1).
 
 Settings were tuned on one run of "simple"; like the paper's tuning, that was not private. Seeds decide the generator's
 start and sampling; noise is from the system and differs from run to run.

@@ -15,7 +15,7 @@ from _real import asset
 from _record import record
 
 from finc_eval.privacy.classifiers import NAMES, downstream, mean_downstream
-from finc_eval.privacy.synthesis.synthesize import synthesise_images
+from finc_eval.privacy.synthesis.synthesize import synthesize_images
 
 DRAWN = 2000
 CLASSIFIERS = tuple(name for name in NAMES if name != "gradient boosting")
@@ -55,7 +55,7 @@ def main():
                 chosen = np.random.default_rng(seed).choice(len(labels), DRAWN, replace=False)
                 made, known = images[chosen], labels[chosen]
             else:
-                drawn = synthesise_images(
+                drawn = synthesize_images(
                     images,
                     labels,
                     classes=names,

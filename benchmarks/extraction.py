@@ -24,7 +24,7 @@ from finc_eval.embeddings.decode import decoded_batches
 from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
-from finc_eval.extractors.preprocess import normalised
+from finc_eval.extractors.preprocess import normalized
 from finc_eval.extractors.weights import checked
 from finc_eval.samples import open_source
 
@@ -72,7 +72,7 @@ def stages(folder, extractor):
     batches = list(decoded_batches(source, 0, BATCH, card.preprocessing, WORKERS))
     decoded = time.perf_counter()
     for batch in batches:
-        normalised(batch.pixels, card.preprocessing)
+        normalized(batch.pixels, card.preprocessing)
     moved = time.perf_counter()
     embed = Embedder(card)
     made = time.perf_counter()
@@ -82,7 +82,7 @@ def stages(folder, extractor):
     spent = {
         "check samples": hashed - started,
         "decode and resize": decoded - hashed,
-        "normalise": moved - decoded,
+        "normalize": moved - decoded,
         "network": embedded - made - (moved - decoded),
     }
     return [
@@ -153,7 +153,7 @@ def main():
         notes = f"batches of {BATCH}; the best of {ROUNDS} rounds, from files to embeddings, start included"
         record("extraction", table, f"{n} and {FEW} photographs, {notes}")
         record(
-            "extraction_decoding", decoding(folder), f"{n} photographs, centre crop 224, the best of {ROUNDS} rounds"
+            "extraction_decoding", decoding(folder), f"{n} photographs, center crop 224, the best of {ROUNDS} rounds"
         )
         record("extraction_stages", stages(folder, "efficientnet-lite0"), "each stage alone, EfficientNet-Lite0")
 
@@ -196,13 +196,13 @@ def random_inception(temporary):
     weights = temporary / "random.pth"
     network = FidInception()
     for module in network.modules():
-        # torch's own initialisation fades to nothing in so many layers, and anything would agree.
+        # torch's own initialization fades to nothing in so many layers, and anything would agree.
         if isinstance(module, torch.nn.Conv2d):
             torch.nn.init.kaiming_normal_(module.weight)
     torch.save(network.state_dict(), weights)
     text = (resources.files("finc_eval.extractors.cards") / "inception-fid.toml").read_text()
     card = temporary / "random-inception.toml"
-    table = f'[weights]\nfile = "{weights}"\nlicence = "none"\n\n'
+    table = f'[weights]\nfile = "{weights}"\nlicense = "none"\n\n'
     card.write_text(re.sub(r"\[weights\].*?\n\n", table, text, flags=re.DOTALL))
     return card, weights
 

@@ -44,12 +44,12 @@ TABLE_1 = dict(zip(SIZES, (13.1, 31.6, 62.8, 125.5, 311.2, 617.6, 1248, 3090), s
 
 
 def mixture(n, dim, clusters, seed):
-    """Chunks of embeddings: clusters of spread 0.5 around centres of norm about √dim."""
-    centres = np.random.default_rng(0).standard_normal((20, dim), np.float32)
+    """Chunks of embeddings: clusters of spread 0.5 around centers of norm about √dim."""
+    centers = np.random.default_rng(0).standard_normal((20, dim), np.float32)
     rng = np.random.default_rng(seed)
     for start in range(0, n, CHUNK):
         size = min(CHUNK, n - start)
-        yield centres[rng.integers(0, clusters, size)] + rng.standard_normal((size, dim), np.float32) / 2
+        yield centers[rng.integers(0, clusters, size)] + rng.standard_normal((size, dim), np.float32) / 2
 
 
 def write_cache(path, n, dim, clusters, seed):

@@ -85,7 +85,7 @@ def row(form, setting, accuracy, score, reference=("", ""), paper=("", "")):
         "score": round(found.value, 4),
         "score, r": reference[1],
         "score, paper": paper[1],
-        "standardised": round(found.standardised, 4),
+        "standardized": round(found.standardized, 4),
         "p": round(found.p_value, 3),
         "AUC": round(attack.auc, 3),
         "TPR at 1 %": round(attack.at_1_percent.tpr, 3),
@@ -165,7 +165,7 @@ def null():
             density_difference(rng.normal(size=m), rng.normal(size=n), permutations=permutations, seed=trial)
             for trial in range(trials)
         ]
-        values = [one.standardised for one in found]
+        values = [one.standardized for one in found]
         rows.append(
             {
                 "members / others": f"{m} / {n}",
@@ -182,7 +182,7 @@ def null():
             }
         )
         print(rows[-1], flush=True)
-    record("kahm_null", rows, notes=f"standardised score of equal densities; {PERMUTATIONS} permutations")
+    record("kahm_null", rows, notes=f"standardized score of equal densities; {PERMUTATIONS} permutations")
 
 
 def speed():

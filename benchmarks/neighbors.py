@@ -4,7 +4,7 @@ Generated embeddings of 2 048 entries: 20 Gaussian clusters, 5 of them in the ge
 of its own, so that its peak memory is its own; all read HDF5 caches. `prdc` is the package, which holds its distance
 matrices whole. `Rarity, n × n` is the published way of the Rarity score, written plainly: the reference's distances
 sorted in full, both matrices in float64, a loop over the samples. faiss (IndexFlatL2, one search of the reference in
-itself) is the alternative to the blocked product: it finds neighbours, but no balls that contain a point, so PRDC would
+itself) is the alternative to the blocked product: it finds neighbors, but no balls that contain a point, so PRDC would
 need two such searches and the product between the sets besides. All take turns, several times, and the best time of
 each counts; at sizes that only ours bear, once.
 
@@ -38,14 +38,14 @@ README = "published for N(0, I), 10 000 × 1 000, k = 5: P .477, R .471, D 1.056
 
 
 def write_cache(path, n, dim, clusters, seed):
-    """Clusters of spread 0.5 around centres of norm about √dim."""
-    centres, rng = np.random.default_rng(0).standard_normal((20, dim), np.float32), np.random.default_rng(seed)
+    """Clusters of spread 0.5 around centers of norm about √dim."""
+    centers, rng = np.random.default_rng(0).standard_normal((20, dim), np.float32), np.random.default_rng(seed)
     identity = Identity("array", Manifest("folder", n, f"{seed:064}", {".png": n}), "pixels", RECIPE)
     ids = [f"{seed}/{i:06d}.png" for i in range(n)]
     with CacheWriter(path, identity.key, ids, {"embeddings": dim}, CHUNK) as writer:
         for start in range(0, n, CHUNK):
             size = min(CHUNK, n - start)
-            rows = centres[rng.integers(0, clusters, size)] + rng.standard_normal((size, dim), np.float32) / 2
+            rows = centers[rng.integers(0, clusters, size)] + rng.standard_normal((size, dim), np.float32) / 2
             writer.write(rows, np.arange(start, start + size, dtype=np.uint64), [None] * size, [ENCODED] * size)
         writer.finish(identity)
 

@@ -36,7 +36,7 @@ def main():
                 "precision": precision,
                 "relative error, median": f"{np.median(error):.1e}",
                 "largest": f"{error.max():.1e}",
-                "same nearest neighbour": f"{(neighbours(found) == neighbours(exact)).mean():.3f}",
+                "same nearest neighbor": f"{(neighbors(found) == neighbors(exact)).mean():.3f}",
                 "top-1": f"{(logits.argmax(1) == truth).mean():.3f}",
             }
         )
@@ -44,7 +44,7 @@ def main():
     record("network_precision", rows, f"{EXTRACTOR} on 500 photographs")
 
 
-def neighbours(rows):
+def neighbors(rows):
     distances = torch.cdist(torch.from_numpy(rows), torch.from_numpy(rows)).fill_diagonal_(float("inf"))
     return distances.argmin(1).numpy()
 

@@ -5,9 +5,9 @@ times their reference share there, *under*-represented ones a third. What the fi
 lose, so that all other kinds keep their shares and nothing but what was planted differs. Numbers of samples are fixed,
 not drawn.
 
-Generated sets: Gaussian clusters, d = 128. *Separation* is the root mean square distance between two centres, in units
-of that between a sample and its centre. Sizes and spreads vary from kind to kind. One factor at a time leaves the
-centre. Real sets: UCF101 and Tiny-ImageNet (`_real.py`), random classes in each part. All methods see the same sets
+Generated sets: Gaussian clusters, d = 128. *Separation* is the root mean square distance between two centers, in units
+of that between a sample and its center. Sizes and spreads vary from kind to kind. One factor at a time leaves the
+center. Real sets: UCF101 and Tiny-ImageNet (`_real.py`), random classes in each part. All methods see the same sets
 and use the same σ, seed by seed.
 
 With P kinds planted in a role (over: novel and over-represented; under), the first P modes of that role count. The
@@ -60,15 +60,15 @@ class Setting:
     planted: int = 2
 
 
-CENTRE = Setting()
+CENTER = Setting()
 GENERATED = {
-    "centre: separation 1, n = m = 2000, 2 of each sort": CENTRE,
-    "separation 0.6": replace(CENTRE, separation=0.6),
-    "separation 2": replace(CENTRE, separation=2.0),
-    "n = m = 1000": replace(CENTRE, n=1000),
-    "n = m = 4000": replace(CENTRE, n=4000),
-    "1 of each sort": replace(CENTRE, planted=1),
-    "4 of each sort": replace(CENTRE, planted=4),
+    "center: separation 1, n = m = 2000, 2 of each sort": CENTER,
+    "separation 0.6": replace(CENTER, separation=0.6),
+    "separation 2": replace(CENTER, separation=2.0),
+    "n = m = 1000": replace(CENTER, n=1000),
+    "n = m = 4000": replace(CENTER, n=4000),
+    "1 of each sort": replace(CENTER, planted=1),
+    "4 of each sort": replace(CENTER, planted=4),
 }
 
 
@@ -119,26 +119,26 @@ def gaussian_sets(setting, seed):
     rng = np.random.default_rng(seed)
     parts = shares(setting.planted, SHARED, SHARE, SIZES, rng)
     count = len(parts[0])
-    centres = rng.standard_normal((count, DIM)) * setting.separation / 2**0.5
+    centers = rng.standard_normal((count, DIM)) * setting.separation / 2**0.5
     spreads = SPREADS ** rng.uniform(-1, 1, (count, 1))
     kinds = [np.repeat(np.arange(count), np.rint(setting.n * part).astype(int)) for part in parts]
-    rows = [centres[own] + spreads[own] * rng.standard_normal((len(own), DIM)) for own in kinds]
+    rows = [centers[own] + spreads[own] * rng.standard_normal((len(own), DIM)) for own in kinds]
     return Sets(*(part.astype(np.float32) for part in rows), *kinds, sorts(setting.planted))
 
 
 def real_sets(embeddings, labels, share, seed):
-    """Random classes in the planted parts, with as many samples as they allow, at most those of the centre."""
+    """Random classes in the planted parts, with as many samples as they allow, at most those of the center."""
     rng = np.random.default_rng(seed)
     classes = rng.permutation(np.unique(labels))
     rows = [rng.permutation(np.flatnonzero(labels == name)) for name in classes]
-    parts = shares(CENTRE.planted, len(classes) - 3 * CENTRE.planted, share, 1.0, rng)
+    parts = shares(CENTER.planted, len(classes) - 3 * CENTER.planted, share, 1.0, rng)
     # One sample fewer than there are, as both counts are rounded.
-    n = min(CENTRE.n, *((len(own) - 1) / both for own, both in zip(rows, sum(parts), strict=True)))
+    n = min(CENTER.n, *((len(own) - 1) / both for own, both in zip(rows, sum(parts), strict=True)))
     counts = [np.rint(n * part).astype(int) for part in parts]
     gen = np.concatenate([own[:count] for own, count in zip(rows, counts[0], strict=True)])
     ref = np.concatenate([own[len(own) - count :] for own, count in zip(rows, counts[1], strict=True)])
     kinds = (np.repeat(np.arange(len(classes)), count) for count in counts)
-    return Sets(embeddings[gen], embeddings[ref], *kinds, sorts(CENTRE.planted))
+    return Sets(embeddings[gen], embeddings[ref], *kinds, sorts(CENTER.planted))
 
 
 def by_finc(sets, seed, rotation):

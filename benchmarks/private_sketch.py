@@ -2,7 +2,7 @@
 
 Needs the test assets (FINC_EVAL_ASSETS). The private records are 7 000 images of the MNIST test set; the other 3 000
 are public and decide the axes (20 of the pixels' principal axes, whitened), the length scale and the radius: an
-idealised public set, as it is from the same source. Nine generators are real digits of the training set, as they are
+idealized public set, as it is from the same source. Nine generators are real digits of the training set, as they are
 and with planted faults, and Gaussians fitted to them; nine others are two sets of real digits and what seven trained
 models made. Kendall's tau is averaged over releases with fresh noise from the operating system, so no two runs give the
 very same table. It is to the ranking by the same features without noise, and to that by the Gaussian kernel itself:

@@ -49,7 +49,7 @@ FITTED = 3
 """Sizes that an exponent is fitted to."""
 
 FIGURE = HERE / "results" / "table1.svg"
-COLOURS = dict(zip(PAPER, ("#c2410c", "#1d4ed8", "#6d28d9", "#047857", "#a16207"), strict=True))
+COLORS = dict(zip(PAPER, ("#c2410c", "#1d4ed8", "#6d28d9", "#047857", "#a16207"), strict=True))
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "finc-eval",
@@ -67,11 +67,11 @@ WIDE, HIGH = 10, 1.6
 def sets(n):
     """A generated set with five kinds that the reference lacks."""
     rng = np.random.default_rng(0)
-    centres = rng.standard_normal((KINDS + NOVEL, DIM), np.float32)
+    centers = rng.standard_normal((KINDS + NOVEL, DIM), np.float32)
     gen, ref = (rng.standard_normal((n, DIM), np.float32) for _ in range(2))
     for rows, kinds in ((gen, KINDS + NOVEL), (ref, KINDS)):
         for row, kind in zip(rows, rng.integers(0, kinds, n), strict=True):
-            row += centres[kind]
+            row += centers[kind]
     return gen, ref
 
 
@@ -146,15 +146,15 @@ def plot():
         figure = Figure(figsize=(9, 5.6), layout="constrained")
         axes = figure.add_subplot()
         labels = []
-        for name, colour in COLOURS.items():
+        for name, color in COLORS.items():
             for column, line, who in ((name, "o-", "here"), (f"paper: {name}", "--", "paper")):
                 n, times = curve(rows, column)
-                axes.plot(n, times, line, color=colour, markersize=3.5, linewidth=1.4)
+                axes.plot(n, times, line, color=color, markersize=3.5, linewidth=1.4)
                 text = f"{name}, {who} $n^{{{exponent(rows, column):.1f}}}$"
-                labels.append((n[-1], times[-1], text, colour))
-        for n, height, text, colour in apart(labels):
+                labels.append((n[-1], times[-1], text, color))
+        for n, height, text, color in apart(labels):
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
-            axes.text(1.08 * n, height, text, color=colour, va="center", fontsize=9, bbox=box)
+            axes.text(1.08 * n, height, text, color=color, va="center", fontsize=9, bbox=box)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(SIZES[0] / 1.1, 6 * SIZES[-1])

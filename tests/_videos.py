@@ -19,14 +19,14 @@ FORMATS = {"mkv": "matroska", "m4v": "mp4"}
 
 
 def scene(n=24, height=48, width=64, seed=0):
-    """Blocks of random colours that move to the right, each frame unlike the others: (n, height, width, 3)."""
-    colours = np.random.default_rng(seed).integers(0, 256, (height // 8, width // 8, 3), dtype=np.uint8)
-    picture = colours.repeat(8, axis=0).repeat(8, axis=1)
+    """Blocks of random colors that move to the right, each frame unlike the others: (n, height, width, 3)."""
+    colors = np.random.default_rng(seed).integers(0, 256, (height // 8, width // 8, 3), dtype=np.uint8)
+    picture = colors.repeat(8, axis=0).repeat(8, axis=1)
     return np.stack([np.roll(picture, 2 * number, axis=1) for number in range(n)])
 
 
 def encode(suffix, frames, rate=25, options=None, times=None, mark=None):
-    """Encode frames as a file of this suffix; `times` in milliseconds, `mark` sets colour properties of a frame."""
+    """Encode frames as a file of this suffix; `times` in milliseconds, `mark` sets color properties of a frame."""
     codec, pixel_format = CODECS[suffix]
     file = io.BytesIO()
     with av.open(file, "w", format=FORMATS.get(suffix, suffix)) as container:
@@ -48,7 +48,7 @@ def encode(suffix, frames, rate=25, options=None, times=None, mark=None):
 
 
 def gif(frames):
-    """Encode frames as an animated GIF of at most 256 colours, exactly."""
+    """Encode frames as an animated GIF of at most 256 colors, exactly."""
     pictures = [Image.fromarray(frame).quantize(256) for frame in frames]
     file = io.BytesIO()
     pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], duration=40, loop=0)

@@ -36,7 +36,7 @@ def wheel(tmp_path_factory):
 
 def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert "finc_eval/extractors/pixels.toml" in names
+    assert "finc_eval/extractors/cards/pixels.toml" in names
     assert "finc_eval/demo/digits.npz" in names
     assert "finc_eval/py.typed" in names
     assert any(name.startswith("finc_eval/report/templates/") for name in names)

@@ -88,7 +88,7 @@ class Divergence:
         baseline: that under a mixture around training samples, fitted to the other training samples.
         standard_error: of `fld` over test samples: those of the difference of their two likelihoods; the generated and
             training samples are taken as they are.
-        gap: 100 · (−log-likelihood of the training samples − nll): far below 0 where training samples were memorised.
+        gap: 100 · (−log-likelihood of the training samples − nll): far below 0 where training samples were memorized.
         warning: what to know before trusting it; None if nothing.
         signature: pins everything that changes the number save the generated set.
     """
@@ -115,7 +115,7 @@ class Gap(NamedTuple):
 
 
 def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergence:
-    """FLD = 100 · (NLL of test / d − baseline), embeddings standardised by the mean and deviation of the test set.
+    """FLD = 100 · (NLL of test / d − baseline), embeddings standardized by the mean and deviation of the test set.
 
     The baseline's mixture has min(n, train/2) training samples, drawn by the seed; n, the number of generated samples,
     is as the caller chooses (the authors take 10 000).
@@ -130,13 +130,13 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergenc
         FincEvalError: too few samples, unlike dimensions or extractors, a feature that is constant in the test set, or
             a row that is not finite.
     """
-    x, y, z = _standardised(gen, train, test)
+    x, y, z = _standardized(gen, train, test)
     if y.n < 4:
         raise FincEvalError(f"train has {y.n} samples and its baseline needs at least 4: pass more")
     fitted = fit(x, y)
     order = np.random.default_rng(seed).permutation(y.n)
-    centres = min(x.n, y.n // 2)
-    base = fit(y.part(order[:centres]), y.part(order[centres:]))
+    centers = min(x.n, y.n // 2)
+    base = fit(y.part(order[:centers]), y.part(order[centers:]))
     own, others = -fitted.log_likelihood(z) / z.dim, -base.log_likelihood(z) / z.dim
     seen = -fitted.log_likelihood(y) / y.dim
     nll, baseline = float(own.mean()), float(others.mean())
@@ -158,7 +158,7 @@ def likelihood_gap(gen: object, train: object, test: object) -> Gap:
 
     Arguments and errors as of `fld`.
     """
-    x, y, z = _standardised(gen, train, test)
+    x, y, z = _standardized(gen, train, test)
     fitted = fit(x, y)
     return _gap(-fitted.log_likelihood(y) / y.dim, -fitted.log_likelihood(z) / z.dim)
 
@@ -168,7 +168,7 @@ def sample_likelihoods(gen: object, train: object, test: object) -> Likelihoods:
 
     Arguments and errors as of `fld`.
     """
-    x, y, z = _standardised(gen, train, test)
+    x, y, z = _standardized(gen, train, test)
     scores = fit(z, y).log_likelihood(x) / x.dim
     fields = (("n", f"{x.n}/{y.n}/{z.n}"), ("fx", z.space), *_version())
     return Likelihoods(scores, Signature("fld-sample", fields))
@@ -179,36 +179,36 @@ class Mixture:
     """Isotropic Gaussians of equal weight.
 
     Attributes:
-        centres: their means, shape (m, d).
+        centers: their means, shape (m, d).
         log_variances: log σ² of each, shape (m,).
         objective: log-likelihood per entry of the samples it was fitted to, with the background, after every step.
     """
 
-    centres: Embeddings
+    centers: Embeddings
     log_variances: NDArray[np.float64]
     objective: tuple[float, ...]
 
     def log_likelihood(self, samples: Embeddings) -> NDArray[np.float64]:
         """Of every sample, in nats, without the background that the fit had: shape (n,)."""
         result = np.full(samples.n, -np.inf)
-        for rows, columns, squared in _squared(samples, self.centres):
+        for rows, columns, squared in _squared(samples, self.centers):
             terms = _log_densities(squared, self.log_variances[columns], samples.dim)
-            likelihood = terms.logsumexp(1).cpu().numpy() - log(self.centres.n)
+            likelihood = terms.logsumexp(1).cpu().numpy() - log(self.centers.n)
             result[rows] = np.logaddexp(result[rows], likelihood)
         return result
 
 
-def fit(centres: Embeddings, samples: Embeddings) -> Mixture:
-    """The variances that make samples most likely, by expectation maximisation.
+def fit(centers: Embeddings, samples: Embeddings) -> Mixture:
+    """The variances that make samples most likely, by expectation maximization.
 
     Each step is exact and none lowers the likelihood; the authors take 50 of Adam's. As theirs, the fit begins with
     each Gaussian at its best for its nearest sample, and has a background, a Gaussian of weight one around the mean of
     the samples, so that no Gaussian must widen for the sake of an outlier.
     """
     dim = samples.dim
-    kept = list(_squared(samples, centres)) if samples.n * centres.n <= KEPT else None
-    nearest = np.full(centres.n, np.inf)
-    for _, columns, squared in kept or _squared(samples, centres):
+    kept = list(_squared(samples, centers)) if samples.n * centers.n <= KEPT else None
+    nearest = np.full(centers.n, np.inf)
+    for _, columns, squared in kept or _squared(samples, centers):
         nearest[columns] = np.minimum(nearest[columns], squared.amin(0).cpu().numpy())
     log_variances = np.log((nearest + OFFSET) / dim).clip(LEAST, MOST)
     to_mean = OUTLIERS * _squared_to_mean(samples)
@@ -216,15 +216,15 @@ def fit(centres: Embeddings, samples: Embeddings) -> Mixture:
     for _ in range(STEPS):
         outlying = -0.5 * (to_mean / exp(background) + dim * (background + log(2 * pi)))
         total = outlying.copy()
-        for rows, columns, squared in kept or _squared(samples, centres):
+        for rows, columns, squared in kept or _squared(samples, centers):
             likelihood = _log_densities(squared, log_variances[columns], dim).logsumexp(1).cpu().numpy()
-            total[rows] = np.logaddexp(total[rows], likelihood - log(centres.n))
+            total[rows] = np.logaddexp(total[rows], likelihood - log(centers.n))
         objective.append(float(total.mean()) / dim)
         if objective[-1] - objective[-2] < ENOUGH:
             break
-        share, moment = np.zeros(centres.n), np.zeros(centres.n)
-        for rows, columns, squared in kept or _squared(samples, centres):
-            given = torch.from_numpy(total[rows, None] + log(centres.n)).to(squared.device)
+        share, moment = np.zeros(centers.n), np.zeros(centers.n)
+        for rows, columns, squared in kept or _squared(samples, centers):
+            given = torch.from_numpy(total[rows, None] + log(centers.n)).to(squared.device)
             weights = _log_densities(squared, log_variances[columns], dim).sub_(given).exp_()
             share[columns] += weights.sum(0).cpu().numpy()
             moment[columns] += weights.mul_(squared).sum(0).cpu().numpy()
@@ -232,7 +232,7 @@ def fit(centres: Embeddings, samples: Embeddings) -> Mixture:
         of_outliers = np.exp(outlying - total)
         sums = np.array([of_outliers @ to_mean]), np.array([of_outliers.sum()])
         background = float(_log_variances(*sums, dim, np.array([background]))[0])
-    return Mixture(centres, log_variances, tuple(objective[1:]))
+    return Mixture(centers, log_variances, tuple(objective[1:]))
 
 
 def _gap(seen: NDArray[np.float64], unseen: NDArray[np.float64]) -> Gap:
@@ -251,9 +251,9 @@ def _log_variances(
     return np.where(needed, best, before)
 
 
-def _squared(samples: Embeddings, centres: Embeddings) -> Iterator[tuple[slice, slice, torch.Tensor]]:
-    """Squared distances of some samples to some centres, a part at a time: which samples, which centres, (b, c)."""
-    for block in blocks(samples, centres):
+def _squared(samples: Embeddings, centers: Embeddings) -> Iterator[tuple[slice, slice, torch.Tensor]]:
+    """Squared distances of some samples to some centers, a part at a time: which samples, which centers, (b, c)."""
+    for block in blocks(samples, centers):
         for start in range(0, len(block.lower), TOGETHER):
             part = slice(start, min(start + TOGETHER, len(block.lower)))
             rows = slice(block.x.start + part.start, block.x.start + part.stop)
@@ -289,7 +289,7 @@ class _View(Subset):
         return _View(self.source, np.sort(self.rows[rows]), self.mean, self.deviation)
 
 
-def _standardised(gen: object, train: object, test: object) -> tuple[_View, _View, _View]:
+def _standardized(gen: object, train: object, test: object) -> tuple[_View, _View, _View]:
     """The three sets, shifted and scaled so that every feature of the test set has mean 0 and deviation 1."""
     x, z = pair(gen, test, ("gen", "test"))
     y, _ = pair(train, z, ("train", "test"))
@@ -307,7 +307,7 @@ def _standardised(gen: object, train: object, test: object) -> tuple[_View, _Vie
         first = int(constant.nonzero()[0])
         raise FincEvalError(
             f"{int(constant.sum())} of the {z.dim} features, the first of them number {first}, are constant in the "
-            "test set, so that FLD cannot standardise them: leave them out of all three sets"
+            "test set, so that FLD cannot standardize them: leave them out of all three sets"
         )
     deviation = (square / (z.n - 1)).sqrt().float()
     views = [_View(source, np.arange(source.n), mean.float(), deviation) for source in (x, y, z)]

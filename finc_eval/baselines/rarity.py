@@ -77,7 +77,7 @@ def rarity(gen: object, ref: object, *, k: int = 3) -> Rarity:
     Args:
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
         ref: the reference set, likewise; it needs more than k samples.
-        k: how many neighbours a ball reaches to.
+        k: how many neighbors a ball reaches to.
 
     Raises:
         FincEvalError: too few reference samples, unlike dimensions or extractors, or a row that is not finite.
@@ -92,7 +92,7 @@ def rarity(gen: object, ref: object, *, k: int = 3) -> Rarity:
         np.minimum.at(smallest[block.rows], rows, radii[block.columns][columns])
         nearest.update(block)
     inside = np.isfinite(smallest)
-    fields = (("n", f"{x.n}/{y.n}"), ("fx", y.space), ("neighbours", str(k)), ("v", version("finc-eval")))
+    fields = (("n", f"{x.n}/{y.n}"), ("fx", y.space), ("neighbors", str(k)), ("v", version("finc-eval")))
     return Rarity(
         inside=inside,
         scores=np.where(inside, np.sqrt(smallest), np.nan),

@@ -44,32 +44,32 @@ class Clustering:
         clusters: largest first.
         samples: the rows that were clustered, shape (m,).
         labels: the place in `clusters` of each of them, shape (m,).
-        neighbours: k of the affinity.
+        neighbors: k of the affinity.
     """
 
     clusters: tuple[Cluster, ...]
     samples: NDArray[np.int64]
     labels: NDArray[np.int64]
-    neighbours: int
+    neighbors: int
 
 
 def spectral_clustering(
-    embeddings: object, samples: NDArray[np.int64], clusters: int, *, neighbours: int | None = None, seed: int = 0
+    embeddings: object, samples: NDArray[np.int64], clusters: int, *, neighbors: int | None = None, seed: int = 0
 ) -> Clustering:
-    """Cluster some samples of a set by their neighbours among each other.
+    """Cluster some samples of a set by their neighbors among each other.
 
-    The affinity of neighbours is exp(−‖x − y‖² / (s_x s_y)), s the distance to the k-th neighbour (Zelnik-Manor, Perona
+    The affinity of neighbors is exp(−‖x − y‖² / (s_x s_y)), s the distance to the k-th neighbor (Zelnik-Manor, Perona
     2004), that of others 0: sparse, with at most 2k entries a sample on average.
 
     Args:
         embeddings: the set: array or tensor (n, d), `EmbeddingCache` or the path of one.
         samples: the rows to cluster, such as `Rarity.novel` and `Likelihoods.novel` give.
         clusters: how many.
-        neighbours: k; log₂ m + 1 of m samples when left out, rounded up.
+        neighbors: k; log₂ m + 1 of m samples when left out, rounded up.
         seed: of the k-means that ends a spectral clustering.
 
     Raises:
-        FincEvalError: fewer samples than clusters or neighbours, or fewer than two clusters.
+        FincEvalError: fewer samples than clusters or neighbors, or fewer than two clusters.
     """
     from sklearn.cluster import SpectralClustering
 
@@ -82,10 +82,10 @@ def spectral_clustering(
         )
     samples = np.array(samples, np.int64)
     chosen = as_embeddings(as_embeddings(embeddings).rows_at(samples), "the novel samples")
-    if neighbours is None:
-        neighbours = min(ceil(log2(len(samples))) + 1, len(samples) - 1)
-    check_enough(chosen, neighbours)
-    matrix = affinity(chosen, neighbours)
+    if neighbors is None:
+        neighbors = min(ceil(log2(len(samples))) + 1, len(samples) - 1)
+    check_enough(chosen, neighbors)
+    matrix = affinity(chosen, neighbors)
     found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=seed)
     with warnings.catch_warnings():
         # Kinds without a link between them are what is looked for.
@@ -99,18 +99,18 @@ def spectral_clustering(
         typicality = np.asarray(matrix[members][:, members].sum(1)).ravel() / max(len(members), 1)
         order = np.argsort(-typicality, kind="stable")
         kinds.append(Cluster(samples[members[order]], typicality[order]))
-    return Clustering(tuple(kinds), samples, labels, neighbours)
+    return Clustering(tuple(kinds), samples, labels, neighbors)
 
 
-def affinity(embeddings: object, neighbours: int) -> csr_array:
+def affinity(embeddings: object, neighbors: int) -> csr_array:
     """The symmetric sparse affinity of `spectral_clustering`, shape (m, m)."""
     from scipy.sparse import csr_array
 
-    found = nearest(embeddings, embeddings, neighbours, exclude_self=True)
+    found = nearest(embeddings, embeddings, neighbors, exclude_self=True)
     count = len(found.distances)
     widths = found.distances[:, -1]
     # scikit-learn takes no indices of 64 bits.
-    rows = np.repeat(np.arange(count, dtype=np.int32), neighbours)
+    rows = np.repeat(np.arange(count, dtype=np.int32), neighbors)
     columns = found.indices.ravel().astype(np.int32)
     # Copies of one sample beyond k have width 0 and distance 0: they are alike.
     products = np.maximum(widths[rows] * widths[columns], np.finfo(np.float64).tiny)

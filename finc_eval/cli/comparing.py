@@ -17,7 +17,7 @@ from finc_eval.cli.options import (
     Json,
     KernelName,
     Modes,
-    Neighbours,
+    Neighbors,
     Novel,
     PrecisionName,
     Raw,
@@ -106,7 +106,7 @@ def compare(
     seed: Seed = 0,
     raw: Raw = False,
     novel: Novel = None,
-    neighbours: Neighbours = None,
+    neighbors: Neighbors = None,
     precision: PrecisionName = "float32",
     extractor: Extractor = None,
     strict: Strict = False,
@@ -115,11 +115,11 @@ def compare(
 ) -> None:
     """Find the kinds of samples that --gen has more of than --ref, and fewer; write a report."""
     from finc_eval.comparison.compare import compare as run
+    from finc_eval.comparison.method import Method
     from finc_eval.comparison.result import Comparison
-    from finc_eval.comparison.settings import Method
     from finc_eval.report.tables import print_comparison
 
-    chosen = Method.of(method, novel, neighbours)
+    chosen = Method.of(method, novel, neighbors)
     if raw and chosen.name != "finc":
         raise FincEvalError(f"--raw is about FINC's eigenvectors, and {chosen.name} rotates none: leave it out")
     twin = Comparison.twin(out)
@@ -138,7 +138,7 @@ def compare(
             seed=seed,
             rotation=None if raw else "varimax",
             novel=novel,
-            neighbours=neighbours,
+            neighbors=neighbors,
             precision=how.precision,
             device=device,
             progress=progress,
@@ -169,7 +169,7 @@ def methods(
     seed: Seed = 0,
     raw: Raw = False,
     novel: Novel = None,
-    neighbours: Neighbours = None,
+    neighbors: Neighbors = None,
     precision: PrecisionName = "float32",
     extractor: Extractor = None,
     strict: Strict = False,
@@ -197,7 +197,7 @@ def methods(
             seed=seed,
             rotation=None if raw else "varimax",
             novel=novel,
-            neighbours=neighbours,
+            neighbors=neighbors,
             precision=how.precision,
             device=device,
             progress=progress,

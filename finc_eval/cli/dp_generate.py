@@ -64,7 +64,7 @@ def dp_generate(
         read_images,
         write_arrays,
     )
-    from finc_eval.privacy.synthesis.synthesize import NetworkKind, synthesise_images, synthesise_table
+    from finc_eval.privacy.synthesis.synthesize import NetworkKind, synthesize_images, synthesize_table
     from finc_eval.privacy.synthesis.tabular import Table
 
     if table is None and data.suffix != ".npz":
@@ -79,7 +79,7 @@ def dp_generate(
     with terminal() as progress:
         if table is not None:
             described, columns = Table.load(table), read_columns(data)
-            made = synthesise_table(
+            made = synthesize_table(
                 columns,
                 described,
                 epsilon=epsilon,
@@ -95,7 +95,7 @@ def dp_generate(
             arrays, synthesis = made.values, made.synthesis
         else:
             images, labels = read_images(data)
-            drawn = synthesise_images(
+            drawn = synthesize_images(
                 images,
                 None if classes is None or labels is None else labels.tolist(),
                 classes=[] if classes is None else [one.strip() for one in classes.split(",")],

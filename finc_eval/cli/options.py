@@ -14,7 +14,7 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
 if TYPE_CHECKING:
     from finc_eval.comparison.inputs import Kernel, Sketching
-    from finc_eval.comparison.settings import MethodName
+    from finc_eval.comparison.method import MethodName
     from finc_eval.embeddings.cache import EmbeddingCache
     from finc_eval.numerics.precision import Precision
 
@@ -76,8 +76,8 @@ Novel = Annotated[
     float | None,
     typer.Option(help="Share of a set's samples that rarity and fld find novel and cluster; 0.3 when left out."),
 ]
-Neighbours = Annotated[
-    int | None, typer.Option(help="To which neighbour the balls of rarity's manifold reach; 3 when left out.")
+Neighbors = Annotated[
+    int | None, typer.Option(help="To which neighbor the balls of rarity's manifold reach; 3 when left out.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the random frequencies.")]
 
@@ -114,7 +114,7 @@ def listed_numbers(text: str) -> list[float]:
 
 def listed_methods(text: str) -> list[MethodName]:
     """The methods in "finc,ken"."""
-    from finc_eval.comparison.settings import methods_of
+    from finc_eval.comparison.method import methods_of
 
     return [method.name for method in methods_of(text.split(","))]
 
@@ -179,10 +179,10 @@ def embedded(
     if _is_embedded(source):
         return source
 
-    def labelled(stage: str, done: int, total: int) -> None:
+    def labeled(stage: str, done: int, total: int) -> None:
         progress(f"{stage} {label}", done, total)
 
-    return extract(source, extractor, strict=strict, device=device, progress=labelled)
+    return extract(source, extractor, strict=strict, device=device, progress=labeled)
 
 
 def _is_embedded(source: str) -> bool:

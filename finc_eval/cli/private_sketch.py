@@ -57,9 +57,7 @@ def release(
     ] = None,
     adjacency: Annotated[
         str,
-        typer.Option(
-            metavar="replace|zero-out", help="Data sets are neighbours if a record is another, or is nothing."
-        ),
+        typer.Option(metavar="replace|zero-out", help="Data sets are neighbors if a record is another, or is nothing."),
     ] = "replace",
     bound: Annotated[
         str, typer.Option(metavar="tight|paper", help="Sensitivity √2/m, which is proved, or 2/m as in the paper.")

@@ -22,8 +22,8 @@ from finc_eval.baselines.spectral_clustering import spectral_clustering
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.inputs import Side
+from finc_eval.comparison.method import Method
 from finc_eval.comparison.search import directions_sought
-from finc_eval.comparison.settings import Method
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
@@ -176,29 +176,29 @@ def ken_expansion(x: Embeddings, y: Embeddings, *, phi: FeatureMap, rho: float, 
 
 def rarity_expansion(x: Embeddings, y: Embeddings, *, method: Method, clusters: int) -> Expansion:
     """Clusters of the samples of x that have the highest Rarity scores beside y, those outside every ball first."""
-    assert method.neighbours is not None
-    return _clusters(x, rarity(x, y, k=method.neighbours).novel(share=method.novel), clusters)
+    assert method.neighbors is not None
+    return _clusters(x, rarity(x, y, k=method.neighbors).novel(share=method.novel), clusters)
 
 
 def fld_expansion(x: Embeddings, y: Embeddings, *, method: Method, clusters: int) -> Expansion:
     """Clusters of the samples of x that are least likely under FLD's mixture around y.
 
-    One half of y are the centres, the other decides their widths. Features that are constant among the centres are left
-    out, because nothing standardises them.
+    One half of y are the centers, the other decides their widths. Features that are constant among the centers are left
+    out, because nothing standardizes them.
 
     Raises:
         FincEvalError: when too few samples, or features, are left.
     """
     part = (_keys(y) >> np.uint64(1)) & np.uint64(1) == 1  # the last bit is the fold
-    centres, others = (Subset(y, np.flatnonzero(chosen)) for chosen in (part, ~part))
-    if min(centres.n, others.n) < 2:
+    centers, others = (Subset(y, np.flatnonzero(chosen)) for chosen in (part, ~part))
+    if min(centers.n, others.n) < 2:
         raise FincEvalError(f"{y.name} has {y.n} samples, too few for FLD to split in two: pass more")
-    entries = np.flatnonzero(~constant_features(centres))
+    entries = np.flatnonzero(~constant_features(centers))
     if not len(entries):
-        raise FincEvalError(f"all samples of {y.name} are the same, which FLD cannot standardise: pass others")
+        raise FincEvalError(f"all samples of {y.name} are the same, which FLD cannot standardize: pass others")
     generated, train, test = (
         Subset(source, np.arange(source.n), entries, name)
-        for source, name in ((x, x.name), (others, "train"), (centres, "test"))
+        for source, name in ((x, x.name), (others, "train"), (centers, "test"))
     )
     return _clusters(x, sample_likelihoods(generated, train, test).novel(share=method.novel), clusters)
 

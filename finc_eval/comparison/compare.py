@@ -14,9 +14,9 @@ from finc_eval.comparison.baseline_directions import baseline_fits, constant_fea
 from finc_eval.comparison.caveats import caveats
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.inputs import ERROR_SAMPLE, EXAMPLES, Kernel, Side, Sketching, open_sides
+from finc_eval.comparison.method import Method, MethodName
 from finc_eval.comparison.result import Comparison, Copies, Settings
 from finc_eval.comparison.search import Rotation, Search, check_search
-from finc_eval.comparison.settings import Method, MethodName
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE, BATCH_SIZE
@@ -38,7 +38,7 @@ def compare(
     seed: int = 0,
     rotation: Rotation = "varimax",
     novel: float | None = None,
-    neighbours: int | None = None,
+    neighbors: int | None = None,
     precision: Precision = "float32",
     batch_size: int = BATCH_SIZE,
     device: str | torch.device | None = None,
@@ -71,7 +71,7 @@ def compare(
         seed: of the frequencies; a sketch brings its own.
         rotation: of FINC's eigenvectors: "varimax", or None for those of the paper. The baselines have none.
         novel: of Rarity and FLD, the share of a set's samples that are clustered; 0.3 when left out.
-        neighbours: of Rarity, to which neighbour the balls of its manifold reach; 3 when left out.
+        neighbors: of Rarity, to which neighbor the balls of its manifold reach; 3 when left out.
         precision: of the covariances: "float32", "tf32", "bfloat16" or "float64". A sketch brings its own.
         batch_size: samples per matrix product; it bounds the memory and does not change the result.
         device: where to compute; CUDA if available when left out. A sketch stays where it is.
@@ -82,7 +82,7 @@ def compare(
             finite, parameters out of range, or a baseline that has a sketch, too many samples or too few.
     """
     check_search(rho, modes, rotation)
-    chosen = Method.of(method, novel, neighbours)
+    chosen = Method.of(method, novel, neighbors)
     how = Sketching(kernel, sigma, features, seed, precision, batch_size, device)
     sides, rule = open_sides({"gen": gen, "ref": ref}, ["ref"], how, progress)
     settings = settings_for(sides["gen"], rule, chosen, rho, modes, rotation)

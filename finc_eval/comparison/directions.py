@@ -22,7 +22,7 @@ OVERSAMPLING = 1.3
 
 DUAL = 4
 """Entries of φ per sample from which on the eigenproblem of the samples is solved instead. Making it takes a QR
-factorisation: of 4000 entries, in 0.4 of the time of the larger problem with 1000 samples, in 1.4 times with 2000."""
+factorization: of 4000 entries, in 0.4 of the time of the larger problem with 1000 samples, in 1.4 times with 2000."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def open_sides(
 
     Args:
         sources: what the caller has of each set, by label.
-        reference: the labels of the sets that decide bandwidth and centre, unless a set is a sketch.
+        reference: the labels of the sets that decide bandwidth and center, unless a set is a sketch.
         how: how to sketch.
         progress: called with (stage, done, total).
 
@@ -146,7 +146,7 @@ def reference_feature_map(
 ) -> tuple[FeatureMap, str]:
     """The feature map that `compare` uses for this reference set, and where its σ came from.
 
-    Bandwidth and centre come from the 2000 reference samples with the smallest id hashes, so they do not depend
+    Bandwidth and center come from the 2000 reference samples with the smallest id hashes, so they do not depend
     on the order of the set.
     """
     how = Sketching(kernel=kernel, sigma=sigma, features=features, seed=seed, device=device)
@@ -161,17 +161,17 @@ def _feature_map(basis: Sequence[Embeddings], how: Sketching) -> tuple[FeatureMa
     sigma = median_bandwidth(sample) if how.sigma is None else how.sigma
 
     def make(features: int) -> FeatureMap:
-        return centred_features(sample, features, sigma, how.seed, device)
+        return centered_features(sample, features, sigma, how.seed, device)
 
     phi = enough_features(make, sample[:ERROR_SAMPLE]) if how.features == "auto" else make(how.features)
     rule = f"{BANDWIDTH_FACTOR} x median distance of {len(sample)} reference samples"
     return phi, rule if how.sigma is None else "given"
 
 
-def centred_features(
+def centered_features(
     sample: torch.Tensor, features: int, sigma: float, seed: int, device: str | torch.device | None
 ) -> RandomFourierFeatures:
-    """Random Fourier features centred on the mean of a sample of the reference, shape (m, d)."""
+    """Random Fourier features centered on the mean of a sample of the reference, shape (m, d)."""
     center = sample.double().mean(0).float()
     where = default_device() if device is None else device
     return RandomFourierFeatures(sample.shape[1], features, sigma=sigma, seed=seed, center=center, device=where)

@@ -14,10 +14,10 @@ import torch
 
 from finc_eval.comparison.compare import compare_sides, settings_for
 from finc_eval.comparison.inputs import Kernel, Side, Sketching, open_sides
+from finc_eval.comparison.method import METHODS, MethodName, methods_of
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.search import Rotation, check_search
-from finc_eval.comparison.settings import METHODS, MethodName, methods_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.serialize import Document
@@ -137,7 +137,7 @@ def compare_methods(
     seed: int = 0,
     rotation: Rotation = "varimax",
     novel: float | None = None,
-    neighbours: int | None = None,
+    neighbors: int | None = None,
     precision: Precision = "float32",
     batch_size: int = BATCH_SIZE,
     device: str | torch.device | None = None,
@@ -160,7 +160,7 @@ def compare_methods(
         seed: of the frequencies.
         rotation: of FINC's eigenvectors: "varimax", or None.
         novel: of Rarity and FLD, the share of a set's samples that are clustered; 0.3 when left out.
-        neighbours: of Rarity, to which neighbour the balls of its manifold reach; 3 when left out.
+        neighbors: of Rarity, to which neighbor the balls of its manifold reach; 3 when left out.
         precision: of the covariances.
         batch_size: samples per matrix product.
         device: where to compute.
@@ -170,7 +170,7 @@ def compare_methods(
         FincEvalError: when no method is named or one twice, and as `compare` does.
     """
     check_search(rho, modes, rotation)
-    chosen = methods_of(methods, novel, neighbours)
+    chosen = methods_of(methods, novel, neighbors)
     if not chosen:
         raise FincEvalError(f"no method was named: name some of {', '.join(METHODS)}")
     how = Sketching(kernel, sigma, features, seed, precision, batch_size, device)

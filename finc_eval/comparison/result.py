@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 import torch
 
+from finc_eval.comparison.method import FINC, Method
 from finc_eval.comparison.modes import Mode, Tail
-from finc_eval.comparison.settings import FINC, Method
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import Signature

@@ -1,91 +1,186 @@
-"""Which method proposes the directions of a comparison: FINC, or a baseline of its paper."""
+"""`Settings`: everything that changes a number of a comparison, once for functions, command line and signatures."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict, cast, get_args
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from pydantic import BeforeValidator, Field
+
+from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.record import Record, about, read_table
+from finc_eval.numerics.precision import Precision
+from finc_eval.sketches.settings import Kernel, SketchSettings
 
 MethodName = Literal["finc", "ken", "rarity", "fld"]
-
 METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
-CLUSTERING: tuple[MethodName, ...] = ("rarity", "fld")
-"""Those that find samples novel one by one, and cluster them."""
+Rotation = Literal["varimax"] | None
 
-NOVEL = 0.3
-"""Share of a set that counts as novel, unless another is asked for: of 0.1, 0.2, 0.3 and 0.5, that from which on little
-more of the demo's digits is found (docs/method.md)."""
+MAX_RHO = 1e9
+"""Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
 
-NEIGHBOURS = 3
-"""The Rarity paper's."""
+Novel = Annotated[float, about("share of a set's samples that count as novel and are clustered")]
 
 
 @dataclass(frozen=True)
-class Method:
-    """How directions are found.
+class Finc(Record):
+    """FINC: the leading eigenvectors of C_gen − ρ·C_ref by random features (arXiv 2405.02700)."""
 
-    Attributes:
-        name: "finc", the leading eigenvectors of C_gen − ρC_ref by random features; "ken", the same without random
-            features, from the kernel matrix; "rarity" or "fld", clusters of the samples that the score of this name
-            finds most novel.
-        novel: of "rarity" and "fld", the share of the samples that are clustered; else None.
-        neighbours: of "rarity", k, to which neighbour the balls of its manifold reach; else None.
-    """
-
-    name: MethodName = "finc"
-    novel: float | None = None
-    neighbours: int | None = None
-
-    @classmethod
-    def of(cls, name: str, novel: float | None = None, neighbours: int | None = None) -> Method:
-        """The method of this name, with what its parameters are when they are left out.
-
-        Raises:
-            FincEvalError: on an unknown name, or parameters that are out of range or not of this method.
-        """
-        (method,) = methods_of([name], novel, neighbours)
-        return method
-
-    @property
-    def fields(self) -> tuple[tuple[str, str], ...]:
-        """Its fields of a signature."""
-        novel = () if self.novel is None else (("novel", f"{self.novel:g}"),)
-        return (*novel, *(() if self.neighbours is None else (("neighbours", str(self.neighbours)),)))
+    rotation: Annotated[
+        Rotation, about("rotation of the eigenvectors: varimax, or none for the eigenvectors of the paper")
+    ] = "varimax"
+    name: Literal["finc"] = "finc"
 
 
-FINC = Method()
+@dataclass(frozen=True)
+class Ken(Record):
+    """KEN: the eigenfunctions of the kernel matrix, without random features (arXiv 2402.17287)."""
+
+    name: Literal["ken"] = "ken"
 
 
-def methods_of(names: Sequence[str], novel: float | None = None, neighbours: int | None = None) -> tuple[Method, ...]:
-    """The methods of these names; the parameters are of those among them that have them.
+@dataclass(frozen=True)
+class Rarity(Record):
+    """Rarity: clusters of the samples whose rarity score is highest (arXiv 2206.08549)."""
+
+    novel: Novel = 0.3
+    neighbors: Annotated[int, about("number of the neighbor that the balls of rarity's manifold reach")] = 3
+    name: Literal["rarity"] = "rarity"
+
+    def __post_init__(self) -> None:
+        check_fraction("novel", self.novel, closed=True)
+        check_count("neighbors", self.neighbors)
+
+
+@dataclass(frozen=True)
+class Fld(Record):
+    """FLD: clusters of the samples that a mixture at the reference finds least likely (arXiv 2302.04440)."""
+
+    novel: Novel = 0.3
+    name: Literal["fld"] = "fld"
+
+    def __post_init__(self) -> None:
+        check_fraction("novel", self.novel, closed=True)
+
+
+AnyMethod = Finc | Ken | Rarity | Fld
+METHOD_CLASSES: dict[str, type[AnyMethod]] = {"finc": Finc, "ken": Ken, "rarity": Rarity, "fld": Fld}
+Method = Annotated[
+    AnyMethod,
+    Field(discriminator="name"),
+    BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
+    about("what finds the modes: finc, or a baseline of its paper"),
+]
+
+
+def method_of(method: AnyMethod | str) -> AnyMethod:
+    """Return the method of this name with its defaults; a method is returned as it is.
 
     Raises:
-        FincEvalError: on an unknown name or one named twice, or parameters that are out of range or of none of them.
+        UsageError: the name is unknown.
     """
-    for place, name in enumerate(names):
-        if name not in METHODS:
-            raise FincEvalError(
-                f"method must be one of {', '.join(METHODS)}, got {name!r}{did_you_mean(name, METHODS)}"
-            )
-        if name in names[:place]:
-            raise FincEvalError(f"method {name!r} is named twice: name it once")
-    if novel is not None and not set(names) & set(CLUSTERING):
-        raise FincEvalError(f"novel {novel:g} was given, but only rarity and fld cluster novel samples: leave it out")
-    if neighbours is not None and "rarity" not in names:
-        raise FincEvalError(f"neighbours {neighbours} was given, but only rarity has neighbours: leave it out")
-    share, k = NOVEL if novel is None else novel, NEIGHBOURS if neighbours is None else neighbours
-    if not 0 < share <= 1:
-        raise FincEvalError(f"novel must be a share between 0 and 1, got {share:g}")
-    if k < 1:
-        raise FincEvalError(f"neighbours must be at least 1, got {k}")
-    return tuple(
-        Method(
-            cast(MethodName, name),
-            novel=share if name in CLUSTERING else None,
-            neighbours=k if name == "rarity" else None,
-        )
-        for name in names
-    )
+    if not isinstance(method, str):
+        return method
+    check_choice("method", method, METHODS)
+    return METHOD_CLASSES[method]()
+
+
+@dataclass(frozen=True)
+class Settings(SketchSettings):
+    """Everything that changes a number of a comparison.
+
+    Each field is a keyword of `compare`, `compare_models`, `compare_methods` and `sweep`, and an option of the command
+    line. Results store their settings.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> settings = fe.Settings(rho=2, features=500)
+        >>> settings.rho, settings.kernel
+        (2, 'gaussian')
+    """
+
+    method: Method = Finc()
+    rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0
+    modes: Annotated[int, about("maximum number of modes to report per role")] = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "method", method_of(self.method))
+        check_positive("rho", self.rho, most=MAX_RHO)
+        check_count("modes", self.modes)
+
+    @classmethod
+    def read(cls, path: str | Path, table: str = "compare") -> Settings:
+        """Read settings from a table of a TOML file.
+
+        Args:
+            path: the file.
+            table: name of the table.
+
+        Raises:
+            DataError: the file cannot be read, lacks the table, or has a key or value that is not valid.
+        """
+        try:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} cannot be read as TOML ({error}): check the path and its syntax") from error
+        if not isinstance(content.get(table), dict):
+            hint = did_you_mean(table, content)
+            raise DataError(f"{path} has no table [{table}]{hint}: add it, or name another table")
+        return read_table(cls, content[table], f"{path} [{table}]")
+
+    @property
+    def by_eigenvalue(self) -> bool:
+        """Whether modes are unrotated eigenvectors, ordered by eigenvalue."""
+        return isinstance(self.method, Ken) or (isinstance(self.method, Finc) and self.method.rotation is None)
+
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Return the fields of a signature that the feature map and the sketches do not already give."""
+        given = {field.name for field in fields(SketchSettings)}
+        own = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
+        method = [(field.name, getattr(self.method, field.name)) for field in fields(self.method)]
+        values = [item for item in [*own, *method] if item[0] not in ("method", "name")]
+        return tuple((name, _text(value)) for name, value in values)
+
+
+class Options(TypedDict, total=False):
+    """The fields of `Settings` as keywords of a function."""
+
+    kernel: Kernel
+    sigma: float | None
+    features: int | Literal["auto"]
+    seed: int
+    precision: Precision
+    method: AnyMethod | MethodName
+    rho: float
+    modes: int
+
+
+def settings_of(settings: Settings | None, options: Options) -> Settings:
+    """Return the settings, or the default ones, with the options in place of their fields."""
+    return replace(settings or Settings(), **cast(dict[str, Any], options))
+
+
+def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:
+    """Return the methods of these names, each named once.
+
+    Raises:
+        UsageError: a name is unknown, or a method is named twice.
+    """
+    found = tuple(map(method_of, methods))
+    for place, method in enumerate(found):
+        if method.name in [other.name for other in found[:place]]:
+            raise UsageError(f"method {method.name!r} is named twice: name it once")
+    return found
+
+
+def _text(value: object) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float | int) else str(value)

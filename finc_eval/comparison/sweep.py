@@ -15,7 +15,7 @@ import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.inputs import Kernel, Sketching, bottom_rows, centred_features, open_operand, open_sides
+from finc_eval.comparison.inputs import Kernel, Sketching, bottom_rows, centered_features, open_operand, open_sides
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.search import Rotation, check_search
@@ -149,7 +149,7 @@ def sweep_sigma(
     sample = rows["ref"].cpu()
     median = median_distance(sample)
     chosen = [factor * median for factor in FACTORS] if sigmas is None else _ascending(sigmas)
-    maps = [centred_features(sample, features, sigma, seed, device) for sigma in chosen]
+    maps = [centered_features(sample, features, sigma, seed, device) for sigma in chosen]
     sketches = {
         label: sketch_all(one, maps, batch_size=batch_size, progress=staged(progress, f"sketch {label}"))
         for label, one in embeddings.items()

@@ -1,4 +1,13 @@
-"""The one exception a user is meant to see, and the hint its message often ends in."""
+"""The errors that a user is meant to see, and the hint that their messages often end in.
+
+    FincEvalError            all of them: the command line prints the message and exits with code 3
+    ├── UsageError           an argument, an option or a name is wrong: correct the call
+    ├── DataError            samples, embeddings or a file cannot be used: mend or replace them
+    ├── IncompatibleError    sets, sketches or results do not belong together
+    └── BudgetError          a privacy budget does not allow it
+
+Code that goes on after an error catches the one class it can answer, never the root.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +16,37 @@ from collections.abc import Iterable
 
 
 class FincEvalError(Exception):
-    """A usage or data error.
+    """An error that the user can mend; anything else that is raised is a fault of the program.
 
-    Its message is one clear sentence: what was wrong, with the value, and what to do. The command line
-    prints it and exits with code 3; anything else that is raised is a fault of the program.
+    The message is one clear sentence: what was wrong, with the value, and what to do.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> try:
+        ...     fe.Settings(rho=-1)
+        ... except fe.FincEvalError as error:
+        ...     print(error)
+        rho must be a positive number, got -1
     """
 
 
+class UsageError(FincEvalError):
+    """An argument, an option or a name is wrong."""
+
+
+class DataError(FincEvalError):
+    """Samples, embeddings or a file cannot be used."""
+
+
+class IncompatibleError(FincEvalError):
+    """Sets, sketches or results do not belong together."""
+
+
+class BudgetError(FincEvalError):
+    """A privacy budget does not allow what was asked for."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean "x"?)' with the known word nearest to `word`, or nothing if none is near."""
+    """Return ' (did you mean "x"?)' with the known word nearest to `word`, or an empty string."""
     matches = difflib.get_close_matches(word, list(known), n=1)
     return f' (did you mean "{matches[0]}"?)' if matches else ""

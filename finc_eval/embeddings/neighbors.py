@@ -1,4 +1,4 @@
-"""Exact Euclidean neighbours of sets of any size, in blocks: nothing of size n × m is ever held.
+"""Exact Euclidean neighbors of sets of any size, in blocks: nothing of size n × m is ever held.
 
 A float32 product bounds every squared distance of two blocks from below and above; the few pairs whose bounds leave a
 question open are computed anew, from their differences in float64. So the answers are those of float64 (copies are at
@@ -46,7 +46,7 @@ FLOOR = 1e-30
 
 @dataclass(frozen=True)
 class Key:
-    """What to minimise over the base.
+    """What to minimize over the base.
 
     Attributes:
         of: the key of squared distances, not decreasing in them, given the squared radii of the balls of the base;
@@ -62,7 +62,7 @@ SQUARED_DISTANCE = Key(lambda squared, _: squared, 2)
 
 
 class Neighbors(NamedTuple):
-    """Nearest neighbours, nearest first; of equally near ones the first in the base.
+    """Nearest neighbors, nearest first; of equally near ones the first in the base.
 
     Attributes:
         distances: shape (n, k).
@@ -74,13 +74,13 @@ class Neighbors(NamedTuple):
 
 
 def nearest(queries: object, base: object, k: int, *, exclude_self: bool = False) -> Neighbors:
-    """The k nearest neighbours of every query among the base.
+    """The k nearest neighbors of every query among the base.
 
     Args:
         queries: embeddings of shape (n, d): an array, a tensor, a cache or the path of one.
         base: embeddings of shape (m, d).
         k: how many.
-        exclude_self: queries and base are one set, and no sample is a neighbour of itself; its copies are.
+        exclude_self: queries and base are one set, and no sample is a neighbor of itself; its copies are.
 
     Raises:
         FincEvalError: when the base has no k other samples, the dimensions differ, or a row is not finite.
@@ -96,7 +96,7 @@ def nearest(queries: object, base: object, k: int, *, exclude_self: bool = False
 
 
 def squared_radii(base: object, k: int) -> NDArray[np.float64]:
-    """The squared distance of every sample to its k-th nearest neighbour in its own set, itself excluded: (n,).
+    """The squared distance of every sample to its k-th nearest neighbor in its own set, itself excluded: (n,).
 
     Squared, because that is what distances are compared by: a root and its square need not meet again.
     """
@@ -109,7 +109,7 @@ def squared_radii(base: object, k: int) -> NDArray[np.float64]:
 
 
 def kth_distances(base: object, k: int) -> NDArray[np.float64]:
-    """The radius of every sample's ball: its distance to its k-th nearest neighbour in its own set, itself excluded."""
+    """The radius of every sample's ball: its distance to its k-th nearest neighbor in its own set, itself excluded."""
     return np.sqrt(squared_radii(base, k))
 
 
@@ -120,7 +120,7 @@ def containing(
 
     Args:
         queries: shape (n, d).
-        base: the centres, shape (m, d).
+        base: the centers, shape (m, d).
         radii_squared: of the balls, shape (m,), as of `squared_radii`.
         closed: whether a ball includes its surface (≤) or not (<).
     """
@@ -145,12 +145,12 @@ def pair(queries: object, base: object, names: tuple[str, str] = ("queries", "ba
 
 
 def check_enough(base: Embeddings, k: int, *, itself: bool = True) -> None:
-    """Raise FincEvalError unless every sample finds k neighbours in a set, of which it is one itself or not."""
+    """Raise FincEvalError unless every sample finds k neighbors in a set, of which it is one itself or not."""
     if k < 1:
         raise FincEvalError(f"k must be at least 1, got {k}")
     if base.n < k + itself:
         raise FincEvalError(
-            f"{base.name} has {base.n} samples, too few for {k} neighbours of each: pass at least {k + itself}, or a "
+            f"{base.name} has {base.n} samples, too few for {k} neighbors of each: pass at least {k + itself}, or a "
             "smaller k"
         )
 
@@ -160,11 +160,11 @@ class Frame:
     """Where the origin of products lies, and their unit: neither changes a distance, both keep float32 accurate.
 
     Attributes:
-        centre: about the mean of the base.
+        center: about the mean of the base.
         unit: a power of two, about the largest entry.
     """
 
-    centre: torch.Tensor
+    center: torch.Tensor
     unit: float
 
     @classmethod
@@ -187,8 +187,8 @@ class Rows:
         device = default_device()
         self.start = start
         self.rows = _rows_from(source, start).to(device)
-        self.centred = (self.rows - frame.centre.to(device)).div_(frame.unit)
-        self.norms: torch.Tensor = torch.linalg.vector_norm(self.centred, dim=1).square_()
+        self.centered = (self.rows - frame.center.to(device)).div_(frame.unit)
+        self.norms: torch.Tensor = torch.linalg.vector_norm(self.centered, dim=1).square_()
 
     @property
     def places(self) -> slice:
@@ -224,7 +224,7 @@ class Block:
         """The distances of rows in one frame."""
         below = 1 - _relative(x)
         with arithmetic("float32"):
-            lower = torch.addmm(y.norms * below - FLOOR, x.centred, y.centred.T, alpha=-2)
+            lower = torch.addmm(y.norms * below - FLOOR, x.centered, y.centered.T, alpha=-2)
         lower += x.norms[:, None] * below
         return cls(x, y, lower, unit)
 
@@ -393,7 +393,7 @@ def _relative(x: Rows) -> float:
     """The error of a squared distance in float32, over the squared norms.
 
     That of a product of d terms is about √d units in the last place of |a||b|, the largest seen 1.03 √d on a million
-    pairs (d = 16 to 8192); the rest is for norms, centring and radii.
+    pairs (d = 16 to 8192); the rest is for norms, centering and radii.
     """
     return float((4 * x.rows.shape[1] ** 0.5 + 16) * UNIT)
 

@@ -42,7 +42,7 @@ class Weights:
     Attributes:
         file: its name, in the folder of weights and at a mirror; in a user's card also an absolute path, or one that
             begins with a folder (./net.pt), relative to the card.
-        licence: what it comes under.
+        license: what it comes under.
         sha256: its SHA-256 (hex), or the first 8 digits or more where its publisher states no more; None where none
             is published: then the digest of the first download is written down, and holds from there on.
         urls: where it can be had.
@@ -53,7 +53,7 @@ class Weights:
     """
 
     file: str
-    licence: str
+    license: str
     sha256: str | None = None
     urls: tuple[str, ...] = ()
     package: str | None = None
@@ -67,8 +67,8 @@ class Preprocessing:
 
     Attributes:
         size: (height, width) in pixels.
-        geometry: "squash" to the size, or resize the short side and "crop" the centre.
-        crop_fraction: the share of the resized sides that is kept, from their centre: 0.875 resizes to 256 for 224;
+        geometry: "squash" to the size, or resize the short side and "crop" the center.
+        crop_fraction: the share of the resized sides that is kept, from their center: 0.875 resizes to 256 for 224;
             "squash" then squashes to 256x256, as timm's crop_mode of that name does.
         method: who resizes. "pil": Pillow on 8-bit pixels, as torchvision does; "clean": Pillow per channel in float,
             clipped and not rounded, as clean-fid does; "tensorflow1": TensorFlow 1's bilinear, as torch-fidelity does;

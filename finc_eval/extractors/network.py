@@ -11,7 +11,7 @@ from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision, Output
 from finc_eval.extractors.networks import load_backbone
-from finc_eval.extractors.preprocess import normalised
+from finc_eval.extractors.preprocess import normalized
 from finc_eval.extractors.weights import checked
 from finc_eval.numerics.precision import arithmetic
 
@@ -87,7 +87,7 @@ class Embedder:
 
     @torch.inference_mode()
     def _embed(self, pixels: torch.Tensor) -> torch.Tensor:
-        batch = normalised(pixels.to(self.device, non_blocking=True), self._card.preprocessing)
+        batch = normalized(pixels.to(self.device, non_blocking=True), self._card.preprocessing)
         if self._compiled is None:
             outputs = self._run(self._network, batch)
         else:
@@ -121,7 +121,7 @@ class Embedder:
         shape = (size, *([clip.frames] if clip else []), *how.size, 3)
         compiled = torch.compile(self._network, dynamic=False)
         try:
-            self._run(compiled, normalised(torch.zeros(shape, dtype=torch.uint8, device=self.device), how))
+            self._run(compiled, normalized(torch.zeros(shape, dtype=torch.uint8, device=self.device), how))
         except Exception:  # there is no compiler on this machine, or it cannot take this network
             return None
         return compiled

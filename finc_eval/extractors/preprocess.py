@@ -1,4 +1,4 @@
-"""From an RGB image to what a network takes, as its card says: resized by workers, normalised on the device."""
+"""From an RGB image to what a network takes, as its card says: resized by workers, normalized on the device."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def resized(pixels: Bytes, how: Preprocessing) -> Resized:
         method resamples what has the right size already.
 
     Raises:
-        ValueError: the sides are so unlike that the image would be of an unsafe size before its centre is cropped.
+        ValueError: the sides are so unlike that the image would be of an unsafe size before its center is cropped.
     """
     if pixels.ndim == 4:
         frames: list[npt.NDArray[Any]] = [resized(frame, how) for frame in pixels]
@@ -50,14 +50,14 @@ def resized(pixels: Bytes, how: Preprocessing) -> Resized:
             f"{pixels.shape[1]}x{pixels.shape[0]} pixels become {whole[1]}x{whole[0]} before they are cropped"
         )
     image = pixels if pixels.shape[:2] == whole else _METHODS[how.method](pixels, whole, how)
-    image = _centre(image, how.size)
+    image = _center(image, how.size)
     if how.rounding == "none":
         return image.astype(np.float32, copy=False)
     # Halves go to the even number, as torch.round has them.
     return image if image.dtype == np.uint8 else np.rint(image).astype(np.uint8)
 
 
-def normalised(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
+def normalized(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
     """Scale to `how.range`, subtract the mean, divide by the standard deviation.
 
     Args:
@@ -81,7 +81,7 @@ def normalised(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
 
 
 def _resized_size(size: Size, how: Preprocessing) -> Size:
-    """Return the (height, width) that an image of this size gets before the centre is cropped.
+    """Return the (height, width) that an image of this size gets before the center is cropped.
 
     The rounding is that of timm and, where the target is square, of torchvision's Resize.
     """
@@ -96,8 +96,8 @@ def _resized_size(size: Size, how: Preprocessing) -> Size:
     return round(height / shrink), round(width / shrink)
 
 
-def _centre(image: Resized, size: Size) -> Resized:
-    """Cut out the centre, at the offsets of torchvision's CenterCrop: halves go to the even pixel."""
+def _center(image: Resized, size: Size) -> Resized:
+    """Cut out the center, at the offsets of torchvision's CenterCrop: halves go to the even pixel."""
     top, left = (round((side - kept) / 2) for side, kept in zip(image.shape[:2], size, strict=True))
     return image[top : top + size[0], left : left + size[1]]
 
@@ -121,7 +121,7 @@ def _tensorflow1(image: Bytes, size: Size, how: Preprocessing) -> Resized:
 
     The operations and their order are those of torch-fidelity's port, so that the floats are the same.
     """
-    (top, bottom, down), (left, right, along) = map(_neighbours, image.shape[:2], size)
+    (top, bottom, down), (left, right, along) = map(_neighbors, image.shape[:2], size)
     above, below = image[top], image[bottom]
     across = along[:, None]
     upper = _between(above[:, left].astype(np.float32), above[:, right].astype(np.float32), across)
@@ -129,7 +129,7 @@ def _tensorflow1(image: Bytes, size: Size, how: Preprocessing) -> Resized:
     return _between(upper, lower, down[:, None, None])
 
 
-def _neighbours(old: int, new: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
+def _neighbors(old: int, new: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
     """For each new pixel, the two old ones it lies between, and how far it is towards the second."""
     place = np.arange(new, dtype=np.float32) * np.float32(old / new)
     first = place.astype(np.int64)

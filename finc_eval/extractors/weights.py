@@ -46,7 +46,7 @@ class WeightState:
         path: where it is, or belongs.
         size: bytes, of the file or as the card says; None where nobody knows.
         sha256: of the file that is there.
-        licence: what it comes under.
+        license: what it comes under.
     """
 
     name: str
@@ -56,7 +56,7 @@ class WeightState:
     path: Path
     size: int | None
     sha256: str | None
-    licence: str
+    license: str
 
 
 def folder() -> Path:
@@ -237,7 +237,7 @@ def _state(card: Card, weights: Weights, anew: bool) -> WeightState:
     trust: Trust = "card" if len(stated) == DIGITS else "prefix" if stated else "first use"
     size = path.stat().st_size if path else weights.size
     where = path or folder() / weights.file
-    return WeightState(card.name, weights.file, state, trust, where, size, digest, weights.licence)
+    return WeightState(card.name, weights.file, state, trust, where, size, digest, weights.license)
 
 
 def _objection(weights: Weights, path: Path, digest: str) -> str | None:

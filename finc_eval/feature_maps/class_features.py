@@ -40,7 +40,7 @@ def features_of(phi: HermiteFeatures, images: torch.Tensor, places: torch.Tensor
     return (onehot[:, :classes, None] * features[:, None, :]).flatten(1)
 
 
-def labelled_sums(features: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
+def labeled_sums(features: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
     """Σ φ(x_i) of the samples of each class: (n, q), (n,) → (classes, q) (eq. 14 of the paper, before the division).
 
     Divided by the number of all samples, not of each class, it is a mean of φ(x) ⊗ onehot(y), which holds the classes'

@@ -26,7 +26,7 @@ class RandomFourierFeatures(FeatureMap):
     φ(x) = (1/√r) [cos ω₁·(x−μ), …, cos ω_r·(x−μ), sin ω₁·(x−μ), …, sin ω_r·(x−μ)],  ω_i ~ N(0, σ⁻²I)
 
     (Rahimi and Recht 2007; eq. 4 of the FINC paper, arXiv 2405.02700, with the cosines before the sines.)
-    Every φ(x) has norm 1. The kernel does not change when both arguments are shifted by μ, so centring is
+    Every φ(x) has norm 1. The kernel does not change when both arguments are shifted by μ, so centering is
     exact; it keeps the phases small, and with them the rounding error of low precision.
 
     Orthogonal frequencies (Yu et al. 2016, arXiv 1610.09072) are each N(0, σ⁻²I) too, but at right angles in groups
@@ -42,7 +42,7 @@ class RandomFourierFeatures(FeatureMap):
         device: where φ is computed and returned.
 
     Raises:
-        FincEvalError: when dim, features or sigma is not positive, or the centre has another shape.
+        FincEvalError: when dim, features or sigma is not positive, or the center has another shape.
     """
 
     kernel = "gaussian"
@@ -97,7 +97,7 @@ class RandomFourierFeatures(FeatureMap):
         dim = frequencies.shape[0]
         mu = torch.zeros(dim) if center is None else torch.as_tensor(center, dtype=torch.float32).cpu()
         if mu.shape != (dim,):
-            raise FincEvalError(f"the centre must have shape ({dim},), got {tuple(mu.shape)}")
+            raise FincEvalError(f"the center must have shape ({dim},), got {tuple(mu.shape)}")
         self.sigma = float(sigma)
         self.seed = int(seed)
         self.orthogonal = bool(orthogonal)
@@ -122,7 +122,7 @@ class RandomFourierFeatures(FeatureMap):
         return torch.cat([first, first + self.features]), torch.cat([second, second + self.features])
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The Gaussian kernel; centring keeps its rounding small and changes nothing else."""
+        """The Gaussian kernel; centering keeps its rounding small and changes nothing else."""
         return gaussian_kernel(x - self.center, y - self.center, self.sigma)
 
     def to(self, device: str | torch.device) -> RandomFourierFeatures:
@@ -136,7 +136,7 @@ class RandomFourierFeatures(FeatureMap):
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The frequencies, so that a stored map never depends on a generator's version, and the centre."""
+        """The frequencies, so that a stored map never depends on a generator's version, and the center."""
         return {"frequencies": self.frequencies, "center": self.center}
 
     def signature(self) -> tuple[tuple[str, str], ...]:

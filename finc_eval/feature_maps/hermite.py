@@ -74,7 +74,7 @@ class HermiteFeatures(FeatureMap):
             raise FincEvalError(f"rho must lie between 0 and 1, got {chosen}")
         mu = torch.zeros(dim) if center is None else torch.as_tensor(center, dtype=torch.float32).cpu()
         if mu.shape != (dim,):
-            raise FincEvalError(f"the centre must have shape ({dim},), got {tuple(mu.shape)}")
+            raise FincEvalError(f"the center must have shape ({dim},), got {tuple(mu.shape)}")
         self.order, self.length_scale, self.rho = int(order), float(length_scale), float(chosen)
         self.sigma = self.length_scale
         self.center = mu.to(device)
@@ -86,7 +86,7 @@ class HermiteFeatures(FeatureMap):
 
     @property
     def unit(self) -> float:
-        """s, by which centred coordinates are multiplied before `hermite`."""
+        """s, by which centered coordinates are multiplied before `hermite`."""
         return length_scale_of(self.rho) / self.length_scale
 
     @property
@@ -108,7 +108,7 @@ class HermiteFeatures(FeatureMap):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Which of `MAPS` it is, and what the constructor takes, save the centre and the device."""
+        """Which of `MAPS` it is, and what the constructor takes, save the center and the device."""
         return {
             "kind": self.kind,
             "dim": self.dim,
@@ -119,7 +119,7 @@ class HermiteFeatures(FeatureMap):
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The centre."""
+        """The center."""
         return {"center": self.center}
 
     def to(self, device: str | torch.device) -> Self:
@@ -138,7 +138,7 @@ class HermiteFeatures(FeatureMap):
             ("phi", self.digest[:12]),
         )
 
-    def _centred(self, rows: torch.Tensor) -> torch.Tensor:
+    def _centered(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows in the unit of `hermite`."""
         return (rows - self.center.to(rows.dtype)) * self.unit
 
@@ -189,7 +189,7 @@ class TotalDegree(HermiteFeatures):
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
         # Every feature is Π φ_0(x_d) times ratios φ_c/φ_0, which are polynomials. Beyond the radius where the product
         # leaves the range of the type the features are 0, and x is drawn back to it: a polynomial must not overflow.
-        x = self._centred(rows)
+        x = self._centered(rows)
         radius = sqrt(-log(torch.finfo(x.dtype).tiny) * (1 + self.rho) / self.rho)
         x = x.clamp(-radius, radius)  # or its square would overflow
         x = x * (x.square().sum(1, keepdim=True).clamp_min(radius**2).rsqrt() * radius)
@@ -233,7 +233,7 @@ class CoordinateSum(HermiteFeatures):
         return total / self.dim
 
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
-        return hermite(self._centred(rows), self.order, self.rho).flatten(1) / sqrt(self.dim)
+        return hermite(self._centered(rows), self.order, self.rho).flatten(1) / sqrt(self.dim)
 
 
 class CoordinateProduct(HermiteFeatures):
@@ -278,7 +278,7 @@ class CoordinateProduct(HermiteFeatures):
         return gaussian_kernel(x[:, chosen], y[:, chosen], self.length_scale)
 
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
-        single = hermite(self._centred(rows)[:, list(self.coordinates)], self.order, self.rho)
+        single = hermite(self._centered(rows)[:, list(self.coordinates)], self.order, self.rho)
         features = single[:, 0]
         for place in range(1, single.shape[1]):
             features = (features[:, :, None] * single[:, place, None, :]).flatten(1)

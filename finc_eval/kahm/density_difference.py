@@ -18,11 +18,11 @@ from finc_eval.core.errors import FincEvalError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-CENTRES = 300
+CENTERS = 300
 FOLDS = 5
 WIDTHS = (0.25, 0.5, 0.75, 1.0, 1.2, 1.5, 2.0, 2.2, 2.5, 3.0, 5.0)
 PENALTIES = tuple(float(value) for value in np.logspace(-3, 1, 9))
-"""Of the paper: centres at most, folds of cross-validation, and the grids of s and λ, made for data of deviation 1."""
+"""Of the paper: centers at most, folds of cross-validation, and the grids of s and λ, made for data of deviation 1."""
 
 MASK_ENTRIES = 1 << 22
 """Numbers held at a time that say which point is whose."""
@@ -34,17 +34,17 @@ class DensityDifference:
 
     Attributes:
         value: in units of 1/x^d: it is a squared L2 distance, not a distance. An estimate may be negative.
-        standardised: the same with the data divided by the pooled deviation of each coordinate: without a unit.
-        deviation: the product of these deviations, standardised = value · deviation.
+        standardized: the same with the data divided by the pooled deviation of each coordinate: without a unit.
+        deviation: the product of these deviations, standardized = value · deviation.
         width, penalty: s, in pooled deviations unless estimated on the data as they are, and λ.
-        null: the standardised value after permutations of which point is whose, shape (permutations,).
+        null: the standardized value after permutations of which point is whose, shape (permutations,).
             Each chooses its own s and λ: with those of the value kept, equal densities were rejected at a level of
             5 % in 14 of 100 cases.
         p_value: of the value: (1 + permutations that are at least as large) / (1 + permutations); None without any.
     """
 
     value: float
-    standardised: float
+    standardized: float
     deviation: float
     width: float
     penalty: float
@@ -52,7 +52,7 @@ class DensityDifference:
     p_value: float | None
 
     def threshold(self, level: float = 0.95) -> float:
-        """The standardised value that samples of one distribution stay below with this probability.
+        """The standardized value that samples of one distribution stay below with this probability.
 
         Raises:
             FincEvalError: no permutations were made.
@@ -73,7 +73,7 @@ def density_difference(
         standardize: choose s in units of the pooled deviation, so that the estimate follows the unit of the data. The
             paper's grid is absolute, and good only for data of deviation about 1: that is what False gives.
         permutations: for the p-value and the null; 199 is enough for a level of 5 %.
-        seed: of centres, folds and permutations.
+        seed: of centers, folds and permutations.
 
     Raises:
         FincEvalError: fewer than two points of one, unlike dimensions, a value that is not finite, or points that are
@@ -90,16 +90,16 @@ def density_difference(
     if standardize:
         pooled = (pooled - pooled.mean(0)) / deviations
     rng = np.random.default_rng(seed)
-    centres = pooled[rng.choice(len(pooled), min(CENTRES, len(pooled)), replace=False)]
+    centers = pooled[rng.choice(len(pooled), min(CENTERS, len(pooled)), replace=False)]
     orders = [np.arange(len(pooled)), *(rng.permutation(len(pooled)) for _ in range(permutations))]
     parts = np.stack([_parts(order, len(x), rng) for order in orders])
-    estimates, widths, penalties = _estimates(pooled, parts, centres)
+    estimates, widths, penalties = _estimates(pooled, parts, centers)
     found, null = float(estimates[0]), estimates[1:]
     if not standardize:
         found, null = found * deviation, null * deviation
     return DensityDifference(
         value=found / deviation,
-        standardised=found,
+        standardized=found,
         deviation=deviation,
         width=float(widths[0]),
         penalty=float(penalties[0]),
@@ -120,21 +120,21 @@ def _parts(order: NDArray[np.int64], split: int, rng: np.random.Generator) -> ND
 
 
 def _estimates(
-    pooled: NDArray[np.float64], parts: NDArray[np.int64], centres: NDArray[np.float64]
+    pooled: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """2θᵀh − θᵀHθ with θ = (H + λI)⁻¹h, for each way to say which points are a's: (ways, points) → (ways,) and s, λ.
 
     Each way has its own s and λ, those with the least Σ θᵀHθ − 2θᵀh_held over its folds.
     """
     ways = len(parts)
-    squared = _squared_distances(centres, centres)
+    squared = _squared_distances(centers, centers)
     sizes = np.stack([(parts == part).sum(1) for part in range(2 * FOLDS)], 1).reshape(ways, 2, FOLDS, 1)
     least = np.full(ways, np.inf)
     found, widths, penalties = np.zeros(ways), np.zeros(ways), np.zeros(ways)
     for width in WIDTHS:
         values, vectors = np.linalg.eigh(_gram(squared, width, pooled.shape[1]))
         values = np.maximum(values, 0)
-        sums = _sums(pooled, parts, centres, width).reshape(ways, 2, FOLDS, -1) @ vectors
+        sums = _sums(pooled, parts, centers, width).reshape(ways, 2, FOLDS, -1) @ vectors
         held = _difference(sums, np.maximum(sizes, 1))
         kept = _difference(sums.sum(2, keepdims=True) - sums, np.maximum(sizes.sum(2, keepdims=True) - sizes, 1))
         h = _difference(sums.sum(2), sizes.sum(2))
@@ -150,15 +150,15 @@ def _estimates(
 
 
 def _sums(
-    points: NDArray[np.float64], parts: NDArray[np.int64], centres: NDArray[np.float64], width: float
+    points: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArray[np.float64], width: float
 ) -> NDArray[np.float64]:
-    """Σ exp(−‖x − c‖²/(2s²)) over the points of each fold: (ways, points) → (ways, folds of both sides, centres)."""
+    """Σ exp(−‖x − c‖²/(2s²)) over the points of each fold: (ways, points) → (ways, folds of both sides, centers)."""
     ways, folds = len(parts), 2 * FOLDS
-    sums = np.zeros((ways * folds, len(centres)))
+    sums = np.zeros((ways * folds, len(centers)))
     rows = max(MASK_ENTRIES // len(sums), 1)
     for start in range(0, len(points), rows):
         part = parts[:, start : start + rows]
-        basis = np.exp(-_squared_distances(points[start : start + rows], centres) / (2 * width**2))
+        basis = np.exp(-_squared_distances(points[start : start + rows], centers) / (2 * width**2))
         mask = np.zeros((ways, folds, part.shape[1]))
         np.put_along_axis(mask, part[:, None], 1.0, axis=1)
         sums += mask.reshape(len(sums), -1) @ basis

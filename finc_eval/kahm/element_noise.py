@@ -1,6 +1,6 @@
 """Noise on every entry of every sample, as in Kumar, Moser and Fischer (JAIR 79, 2024, Result 1), and its promise.
 
-The promise of the paper is about one entry: data sets are neighbours that differ in one pixel. What it comes to for
+The promise of the paper is about one entry: data sets are neighbors that differ in one pixel. What it comes to for
 a record of p entries is p times as much, and is always said here. With ε = 1 an entry, an attacker who knows a row
 tells with near certainty whether it was used.
 """
@@ -17,7 +17,7 @@ from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, secure_uniform
 
 Unit = Literal["element", "record"]
-"""What neighbouring data sets differ in: one entry of one sample, or one sample."""
+"""What neighboring data sets differ in: one entry of one sample, or one sample."""
 
 
 @dataclass(frozen=True)

@@ -85,27 +85,27 @@ class PrivateModels:
 def smoothed(samples: torch.Tensor, settings: Settings) -> torch.Tensor:
     """One step of the smoother (Definition 13): Y ↦ K (K + λI)⁻¹ Y = Y − λU, of one cluster, (N, p) → (N, p).
 
-    It shrinks towards the origin, not towards the samples' mean or manifold: centre first.
+    It shrinks towards the origin, not towards the samples' mean or manifold: center first.
     """
     machine = fit(samples, settings)
     return samples.double() - machine.lam * machine.solved
 
 
-def fabricated(noisy: torch.Tensor, settings: Settings, *, steps: int = STEPS, centred: bool = True) -> Fabricated:
+def fabricated(noisy: torch.Tensor, settings: Settings, *, steps: int = STEPS, centered: bool = True) -> Fabricated:
     """Samples of one cluster made of noisy ones (Definition 14): the images A(Y) of Y, smoothed M − 1 times before.
 
     Args:
         noisy: shape (N, p).
         settings: of the machines; all of one layer.
         steps: M ≥ 1.
-        centred: about the mean of the noisy samples, which is added again; False as in the paper.
+        centered: about the mean of the noisy samples, which is added again; False as in the paper.
 
     Raises:
         FincEvalError: M is below 1.
     """
     if steps < 1:
         raise FincEvalError(f"steps must be at least 1, the images of the noisy samples themselves, got {steps}")
-    mean = noisy.double().mean(0) if centred else torch.zeros_like(noisy[0], dtype=torch.double)
+    mean = noisy.double().mean(0) if centered else torch.zeros_like(noisy[0], dtype=torch.double)
     rows = noisy.double() - mean
     for _ in range(steps - 1):
         rows = smoothed(rows, settings)
@@ -115,16 +115,16 @@ def fabricated(noisy: torch.Tensor, settings: Settings, *, steps: int = STEPS, c
 
 
 def published_steps(raw: torch.Tensor, noisy: torch.Tensor, settings: Settings) -> int:
-    """The paper's M (eq. 88): after M − 1 smoothings the samples are modelled as well as the raw ones. It reads those.
+    """The paper's M (eq. 88): after M − 1 smoothings the samples are modeled as well as the raw ones. It reads those.
 
     Args:
         raw: shape (N, p).
         noisy: the same with noise.
         settings: of the machines.
     """
-    limit, rows = fit(raw, settings).modelling_error(), noisy
+    limit, rows = fit(raw, settings).modeling_error(), noisy
     for step in range(1, MOST_STEPS):
-        if fit(rows, settings).modelling_error() <= limit:
+        if fit(rows, settings).modeling_error() <= limit:
             return step
         rows = smoothed(rows, settings)
     return MOST_STEPS
@@ -149,7 +149,7 @@ def private_models(
         noise: what is added first.
         settings: of the models.
         fabricate: whether the models are of fabricated samples or of noisy ones.
-        strict: cluster noisy samples, centre them, and take M = 2. False is the paper's form, which clusters the raw
+        strict: cluster noisy samples, center them, and take M = 2. False is the paper's form, which clusters the raw
             samples and finds M from them, with a warning.
         generator: for experiments that must repeat, and never for private data.
         device: where the models are computed and stay.
@@ -176,7 +176,7 @@ def private_models(
             material = noisy[torch.from_numpy(part).to(where)]
             if fabricate:
                 count = STEPS if strict else published_steps(raw[torch.from_numpy(part).to(where)], material, settings)
-                material, _, unmapped = fabricated(material, settings, steps=count, centred=strict)
+                material, _, unmapped = fabricated(material, settings, steps=count, centered=strict)
                 steps.append(count)
                 kept += unmapped
             branches.append(fit_layers(material, settings))

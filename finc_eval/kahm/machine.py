@@ -96,7 +96,7 @@ class Kahm:
     It holds the samples: Y = (K + λI) U, and K is known from Z (`samples`). Whoever gets a machine gets them.
 
     Attributes:
-        encoder: maps a centred point to whitened principal components, shape (p, n).
+        encoder: maps a centered point to whitened principal components, shape (p, n).
         mean: of the samples, shape (p,).
         encoded: Z, the samples' components, shape (N, n). A kernel on them is exp(−‖z − z'‖²/(2n)).
         solved: U = (K + λI)⁻¹ Y, shape (N, p).
@@ -147,8 +147,8 @@ class Kahm:
         """The samples it was made of, from what it holds: Y = (K + λI) U, shape (N, p)."""
         return kernel_matrix(self.encoded) @ self.solved + self.lam * self.solved
 
-    def modelling_error(self) -> float:
-        """‖Y − K (K + λI)⁻¹ Y‖ = λ‖U‖, Frobenius: what the regularised regression leaves of the samples."""
+    def modeling_error(self) -> float:
+        """‖Y − K (K + λI)⁻¹ Y‖ = λ‖U‖, Frobenius: what the regularized regression leaves of the samples."""
         return self.lam * float(torch.linalg.matrix_norm(self.solved))
 
 
@@ -179,7 +179,7 @@ def _fit(rows: torch.Tensor, mean: torch.Tensor, encoder: torch.Tensor, settings
     values.clamp_(min=0)
     turned = vectors.T @ rows
     mean_square = float(rows.square().mean())
-    lam = regularisation(values, turned.square().sum(1) / rows.numel(), mean_square, settings.lam, settings.scale)
+    lam = regularization(values, turned.square().sum(1) / rows.numel(), mean_square, settings.lam, settings.scale)
     inverse = vectors / (values + lam)
     return Kahm(encoder, mean, encoded, inverse @ turned, inverse @ vectors.sum(0), lam)
 
@@ -193,28 +193,28 @@ def kernel_matrix(encoded: torch.Tensor) -> torch.Tensor:
     return kernel
 
 
-def whitening(centred: torch.Tensor, components: int, floor: float = 0.0) -> torch.Tensor:
-    """The map to principal components of variance 1: centred samples (N, p) → (p, n).
+def whitening(centered: torch.Tensor, components: int, floor: float = 0.0) -> torch.Tensor:
+    """The map to principal components of variance 1: centered samples (N, p) → (p, n).
 
     Args:
-        centred: shape (N, p), of mean 0.
+        centered: shape (N, p), of mean 0.
         components: n at most; directions without variance are left out, so n ≤ N − 1.
         floor: variances at or below it are rounding.
     """
-    n, p = centred.shape
+    n, p = centered.shape
     of_entries = p <= n
-    gram = centred.T @ centred if of_entries else centred @ centred.T
+    gram = centered.T @ centered if of_entries else centered @ centered.T
     values, vectors = torch.linalg.eigh(gram / max(n - 1, 1))
     values, vectors = values.flip(0)[:components], vectors.flip(1)[:, :components]
     kept = (values > max(VANISHING * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
     values, vectors = values[kept], vectors[:, kept]
     if not of_entries:
-        vectors = centred.T @ vectors / (values * (n - 1)).sqrt()
+        vectors = centered.T @ vectors / (values * (n - 1)).sqrt()
     whitened: torch.Tensor = vectors / values.sqrt()
     return whitened
 
 
-def regularisation(
+def regularization(
     eigenvalues: torch.Tensor, energies: torch.Tensor, mean_square: float, lam: Lambda, scale: Scale
 ) -> float:
     """Λ by its rule.

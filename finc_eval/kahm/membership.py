@@ -33,7 +33,7 @@ class MembershipScore(Document):
     """How unlike the distances of members and of non-members are.
 
     Attributes:
-        difference: the score, `difference.value` in the unit 1/distance and `difference.standardised` without one,
+        difference: the score, `difference.value` in the unit 1/distance and `difference.standardized` without one,
             with its p-value and what it is for equal densities.
         attack: taking samples for members the nearer they are.
         undefined_members, undefined_non_members: samples without a distance, infinitely far for the attack and left
@@ -59,7 +59,7 @@ class MembershipScore(Document):
         return {
             "schema": SCHEMA,
             "score": found.value,
-            "standardised": found.standardised,
+            "standardized": found.standardized,
             "p_value": found.p_value,
             "null_mean": float(np.mean(found.null)) if found.null else None,
             "threshold_95": found.threshold() if found.null else None,
@@ -74,7 +74,7 @@ class MembershipScore(Document):
         null = "" if found.p_value is None else f" (p = {found.p_value:.3g}, equal below {found.threshold():.3g})"
         one, tenth = attack.at_1_percent, attack.at_01_percent
         return (
-            f"distances of members and others differ by {found.standardised:.3g}{null} in squared L2, standardised; "
+            f"distances of members and others differ by {found.standardized:.3g}{null} in squared L2, standardized; "
             f"{self.direction}; attack: AUC {attack.auc:.3f} [{attack.auc_interval[0]:.3f}, "
             f"{attack.auc_interval[1]:.3f}], advantage {attack.advantage:.3f}, true positives {one.tpr:.2%} at 1 % and "
             f"{tenth.tpr:.2%} at 0.1 % false ones; {self.settings or 'settings unknown'}"
@@ -124,7 +124,7 @@ def kahm_distances(model: ClassModels | WideKahm, queries: object) -> NDArray[np
     """r(x), the least distance to the model of any class, of every query: shape (n,); streamed.
 
     As a membership attack, take samples for members the smaller it is. It is a weak one on generated samples: the
-    nearest neighbour does better, which it tends to as λ → 0.
+    nearest neighbor does better, which it tends to as λ → 0.
     """
     values = model.distances(queries).values
     return values if values.ndim == 1 else values.min(1)

@@ -220,7 +220,7 @@ def relative_squares(distances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def clusters(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDArray[np.int64]]:
-    """Rows by k-means cluster; one with fewer than `smallest` members joins the cluster of the nearest centre.
+    """Rows by k-means cluster; one with fewer than `smallest` members joins the cluster of the nearest center.
 
     Args:
         rows: the samples.
@@ -239,15 +239,15 @@ def clusters(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDA
     count = min(count, len(np.unique(sample, axis=0)))  # copies make no clusters of their own
     means = KMeans(count, n_init=1, random_state=seed).fit(sample)
     labels = np.concatenate([means.predict(batch.rows.cpu().numpy().astype(sample.dtype)) for batch in rows.batches()])
-    centres, kept = means.cluster_centers_.astype(np.float64), list(range(count))
+    centers, kept = means.cluster_centers_.astype(np.float64), list(range(count))
     sizes = np.bincount(labels, minlength=count)
     while len(kept) > 1 and sizes[kept].min() < smallest:
         small = min(kept, key=lambda label: int(sizes[label]))
         kept.remove(small)
-        target = kept[int(np.linalg.norm(centres[kept] - centres[small], axis=1).argmin())]
+        target = kept[int(np.linalg.norm(centers[kept] - centers[small], axis=1).argmin())]
         total = sizes[target] + sizes[small]
         if total:
-            centres[target] = (sizes[target] * centres[target] + sizes[small] * centres[small]) / total
+            centers[target] = (sizes[target] * centers[target] + sizes[small] * centers[small]) / total
         labels[labels == small], sizes[target] = target, total
     return [np.flatnonzero(labels == label) for label in kept]
 

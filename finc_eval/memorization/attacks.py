@@ -33,13 +33,13 @@ COMPONENTS = 20
 
 MACHINES = Settings(COMPONENTS, lam=("relative", 2e-6))
 """λ* for samples in a unit a thousandth of theirs, which tells near copies best: 0.80 where the paper's own choice has
-an AUC of 0.57. The smaller λ, the nearer the attack is to that by the nearest neighbour."""
+an AUC of 0.57. The smaller λ, the nearer the attack is to that by the nearest neighbor."""
 
 MOST = 10_000
 """Generated samples that machines are made of, and members and non-members that they are tried on, at most: each is
 held against every machine. That is enough for a false positive rate of 0.1 %."""
 
-DENSITY_CENTRES = 10_000
+DENSITY_CENTERS = 10_000
 """Samples whose kernels make a density, at most."""
 
 TOGETHER = 1 << 22
@@ -136,7 +136,7 @@ class DensityRatio:
     def of(cls, reference: Embeddings, seed: int) -> DensityRatio:
         """Fit the components to a reference."""
         rng = np.random.default_rng(seed)
-        drawn = some(reference, DENSITY_CENTRES, rng)
+        drawn = some(reference, DENSITY_CENTERS, rng)
         rows = drawn.rows_at(np.arange(drawn.n)).double()
         mean = rows.mean(0)
         encoder = whitening(rows - mean, COMPONENTS)
@@ -144,11 +144,11 @@ class DensityRatio:
 
     def scores(self, player: Embeddings, members: Embeddings, others: Embeddings) -> Scores:
         """The attack with these generated samples."""
-        centres = self._encoded(some(player, DENSITY_CENTRES, np.random.default_rng(self.seed)))
+        centers = self._encoded(some(player, DENSITY_CENTERS, np.random.default_rng(self.seed)))
 
         def of(samples: Embeddings) -> NDArray[np.float64]:
             points = self._encoded(samples)
-            return (log_density(points, centres) - log_density(points, self.reference)).cpu().numpy()
+            return (log_density(points, centers) - log_density(points, self.reference)).cpu().numpy()
 
         return Scores(of(members), of(others))
 
@@ -157,15 +157,15 @@ class DensityRatio:
         return torch.cat(parts)
 
 
-def log_density(points: torch.Tensor, centres: torch.Tensor) -> torch.Tensor:
+def log_density(points: torch.Tensor, centers: torch.Tensor) -> torch.Tensor:
     """The logarithm of a sum of Gaussian kernels, up to a constant: (n, c), (m, c) → (n,). Scott's bandwidth."""
-    m, width = centres.shape
+    m, width = centers.shape
     squared_bandwidth = m ** (-2 / (width + 4))
     size = max(TOGETHER // m, 1)
-    halves = centres.square().sum(1) / (-2 * squared_bandwidth)
+    halves = centers.square().sum(1) / (-2 * squared_bandwidth)
     parts = []
     for part in torch.split(points, size):
-        exponents = torch.addmm(halves, part, centres.T, alpha=1 / squared_bandwidth)
+        exponents = torch.addmm(halves, part, centers.T, alpha=1 / squared_bandwidth)
         parts.append(exponents.logsumexp(1) - part.square().sum(1) / (2 * squared_bandwidth))
     return torch.cat(parts) - log(m) - width / 2 * log(squared_bandwidth)
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 STATEMENTS = 4
 """About each attack: the intervals of its AUC and of two rates, and its bound of ε."""
 
-NEIGHBOURS = 50
+NEIGHBORS = 50
 """Training samples whose mean distance calibrates that of the nearest (Carlini et al.); half of a small set."""
 
 FEWEST = 100
@@ -105,7 +105,7 @@ def audit(
         raise FincEvalError(f"pairs must be at least 1, got {pairs}")
     sets = _opened(gen, train, holdout, reference)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
-    halves, k = Halves.of(others), min(NEIGHBOURS, members.n // 2)
+    halves, k = Halves.of(others), min(NEIGHBORS, members.n // 2)
     _check_halves(halves)
     control, fresh = play_control(halves, members, k, progress)
     overlap = int((fresh.distances[:, 0] == 0).sum())
@@ -205,7 +205,7 @@ class _Known:
             self.spacings,
             fresh.calibrated,
             x.n,
-            neighbours=self.fresh.distances.shape[1],
+            neighbors=self.fresh.distances.shape[1],
             level=level,
             seed=self.seed,
         )
@@ -360,7 +360,7 @@ def _signature(sets: dict[str, Embeddings], k: int, seed: int) -> Signature:
             ("n", "/".join(str(one.n) for one in sets.values())),
             ("fx", _space(sets)),
             ("ref", "+".join(one.digest[:12] for one in known)),
-            ("neighbours", str(k)),
+            ("neighbors", str(k)),
             ("seed", str(seed)),
             ("v", version("finc-eval")),
         ),

@@ -99,7 +99,7 @@ class Closeness:
 
     Attributes:
         distances: to the nearest training sample, shape (n,).
-        authentic: whether that training sample has a nearer neighbour in its own set, shape (n,).
+        authentic: whether that training sample has a nearer neighbor in its own set, shape (n,).
         ratios: nearest over second nearest distance, shape (n,); 0 of copies.
         calibrated: the nearest over the mean of the k nearest, shape (n,); 0 of copies.
     """

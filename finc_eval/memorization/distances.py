@@ -1,4 +1,4 @@
-"""The distances an audit needs, every two sets passed once: neighbours both ways, and what lies in balls.
+"""The distances an audit needs, every two sets passed once: neighbors both ways, and what lies in balls.
 
 A control plays the generator with samples that cannot have been copied: one half of the holdout, against the other.
 """
@@ -76,7 +76,7 @@ class Halves:
         return cls(holdout, player, others)
 
     def joined(self, player: Neighbors, others: Neighbors) -> Neighbors:
-        """The neighbours of each half, in the order of the whole."""
+        """The neighbors of each half, in the order of the whole."""
         distances = np.empty((self.whole.n, player.distances.shape[1]))
         indices = np.empty(distances.shape, np.int64)
         for half, found in ((self.player, player), (self.others, others)):
@@ -100,7 +100,7 @@ def play(player: Embeddings, train: Embeddings, others: Embeddings, k: int, name
         player: the set.
         train: the members.
         others: the non-members.
-        k: neighbours among the members.
+        k: neighbors among the members.
         name: what the progress calls the set.
         progress: called with (stage, done, total).
     """
@@ -111,7 +111,7 @@ def play(player: Embeddings, train: Embeddings, others: Embeddings, k: int, name
 
 
 def spacings(train: Embeddings) -> NDArray[np.float64]:
-    """The distance of every training sample to its nearest neighbour in the training set, shape (n,)."""
+    """The distance of every training sample to its nearest neighbor in the training set, shape (n,)."""
     return np.sqrt(squared_radii(train, 1))
 
 

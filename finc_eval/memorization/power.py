@@ -1,7 +1,7 @@
 """How many copies would have been seen? The power of the tail test against copies that are planted on purpose.
 
 A generator is imagined that is fresh but for a share of copies of training samples, exact ones or with noise. The noise
-is a part of each training sample's own distance to its nearest neighbour in the training set, so that the same part is
+is a part of each training sample's own distance to its nearest neighbor in the training set, so that the same part is
 as near everywhere.
 """
 
@@ -56,7 +56,7 @@ def planted_copies(
 
     Args:
         train: the training set.
-        spacings: of its samples to their nearest neighbours in it, shape (n,).
+        spacings: of its samples to their nearest neighbors in it, shape (n,).
         noise: length of the noise, in spacings.
         rng: what draws them.
     """
@@ -88,7 +88,7 @@ def power_table(
     fresh: NDArray[np.float64],
     n: int,
     *,
-    neighbours: int,
+    neighbors: int,
     level: float,
     seed: int,
 ) -> tuple[Power, ...]:
@@ -99,7 +99,7 @@ def power_table(
         spacings: of its samples, shape (n_train,).
         fresh: calibrated distances of fresh samples, shape (m,).
         n: how many samples were generated.
-        neighbours: of the calibrated distance.
+        neighbors: of the calibrated distance.
         level: of the test.
         seed: of copies and repeats.
     """
@@ -110,7 +110,7 @@ def power_table(
         copies = planted_copies(train, spacings, noise, rng)
         if not len(copies):
             continue
-        scores = calibrated(nearest(copies, train, neighbours).distances)
+        scores = calibrated(nearest(copies, train, neighbors).distances)
         # Where among fresh scores a copy's lies, in [0, 1].
         places = np.searchsorted(ascending, scores, side="left") / len(ascending)
         for share in SHARES:

@@ -77,7 +77,7 @@ class Copying:
         return tuple(measure for measure in self.measures if measure.adjusted <= ALPHA)
 
     @property
-    def memorised_kinds(self) -> tuple[Kind, ...]:
+    def memorized_kinds(self) -> tuple[Kind, ...]:
         """The kinds in which copying is found."""
         return tuple(kind for kind in self.kinds if kind.p_value <= ALPHA)
 
@@ -187,7 +187,7 @@ class Audit(Document):
         found = ", ".join(measure.name for measure in self.copying.found_by) or "no measure"
         best = self.strongest
         return (
-            f"Audit(copying found by {found}; {len(self.copying.memorised_kinds)} kinds memorised; strongest attack "
+            f"Audit(copying found by {found}; {len(self.copying.memorized_kinds)} kinds memorized; strongest attack "
             f"{best.name}, AUC {best.statistics.auc:.3f})"
         )
 

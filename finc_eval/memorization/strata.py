@@ -1,4 +1,4 @@
-"""Which kinds of training samples are memorised? FINC's modes of the training set, and the test of copying in each.
+"""Which kinds of training samples are memorized? FINC's modes of the training set, and the test of copying in each.
 
 The kinds are directions in which the training set has mass, rotated as those of a comparison; a sample is of the kind
 that it scores highest on. Kinds look at training samples only, so fresh and generated samples of a kind compare.

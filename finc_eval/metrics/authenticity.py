@@ -1,6 +1,6 @@
 """AuthPct (Alaa et al., ICML 2022, arXiv 2102.08921): how many generated samples are no copies of training samples.
 
-Of each generated sample, the nearest training sample is asked whether it has a neighbour in its own set that is nearer
+Of each generated sample, the nearest training sample is asked whether it has a neighbor in its own set that is nearer
 still: if so, the generated sample lies as far from the training set as training samples from each other.
 """
 
@@ -27,7 +27,7 @@ class Authenticity:
         authentic: which are, shape (n,).
         nearest: of each, the nearest training sample, shape (n,).
         distances: to it, shape (n,); 0 of exact copies, which are never authentic.
-        spacings: of that training sample to its own nearest neighbour in the training set, shape (n,).
+        spacings: of that training sample to its own nearest neighbor in the training set, shape (n,).
         signature: pins everything that changes the number save the generated set.
     """
 

@@ -70,9 +70,9 @@ def evaluate(
         gen: the generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
             `GaussianStatistics`, or an npz of statistics. Moments are enough for Fréchet distances.
         ref: the reference set, likewise; for private_mmd a `PrivateSketch` or the path of one; of metrics of
-            memorisation (fld, authpct), the training set.
+            memorization (fld, authpct), the training set.
         metrics: names of `METRICS`. Those whose name means a space, as fid does, refuse embeddings of another.
-        test: for metrics of memorisation, embeddings of real samples that the generator has not seen.
+        test: for metrics of memorization, embeddings of real samples that the generator has not seen.
         device: where to compute; CUDA if there is one when left out.
         progress: called with (stage, done, total).
 

@@ -1,6 +1,6 @@
 """Precision, recall, density, coverage and realism, by the two conventions in use, exactly and in one pass.
 
-Each sample of a set has a ball, to its k-th nearest neighbour in its own set; what the metrics count is which balls of
+Each sample of a set has a ball, to its k-th nearest neighbor in its own set; what the metrics count is which balls of
 the one set contain which samples of the other.
 """
 
@@ -22,7 +22,7 @@ from finc_eval.metrics.score import mean_interval, wilson
 Convention = Literal["kynkaanniemi", "prdc"]
 Metric = Literal["precision", "recall", "density", "coverage"]
 
-NEIGHBOURS = {"kynkaanniemi": 3, "prdc": 5}
+NEIGHBORS = {"kynkaanniemi": 3, "prdc": 5}
 """k of each convention."""
 
 RATIO = Key(lambda squared, radii: (squared / radii).masked_fill_(radii <= 0, torch.inf), 0)
@@ -43,7 +43,7 @@ class PrecisionRecall:
         recalled: which reference samples lie in a ball of the generated set, shape (m,).
         covered: which reference balls contain a generated sample, shape (m,).
         realism: of each generated sample, the largest radius over distance, over the half of the reference's balls that
-            are not larger than the median, shape (n,); at least 1 inside one of them, infinite for a copy of a centre,
+            are not larger than the median, shape (n,); at least 1 inside one of them, infinite for a copy of a center,
             0 if all these balls have radius 0.
         convention: "kynkaanniemi" has balls with their surface (≤), "prdc" without (<).
         k: whose distance is the radius, the sample itself not counted.
@@ -91,7 +91,7 @@ def precision_recall(
         ref: the reference set, likewise.
         convention: "prdc" (Naeem et al. 2020 and their package: balls without their surface, k = 5), or "kynkaanniemi"
             (Kynkäänniemi et al. 2019, eq. 1 to 3: with it, k = 3).
-        k: another number of neighbours than the convention's.
+        k: another number of neighbors than the convention's.
 
     Raises:
         FincEvalError: when a set has no more than k samples, the dimensions or extractors differ, or a row is not
@@ -102,7 +102,7 @@ def precision_recall(
             f"convention must be one of {', '.join(get_args(Convention))}, got {convention!r}"
             + did_you_mean(convention, get_args(Convention))
         )
-    k = NEIGHBOURS[convention] if k is None else k
+    k = NEIGHBORS[convention] if k is None else k
     x, y = pair(gen, ref, ("gen", "ref"))
     for source in (x, y):
         check_enough(source, k)
@@ -125,7 +125,7 @@ def precision_recall(
         ("n", f"{x.n}/{y.n}"),
         ("fx", y.space),
         ("convention", convention),
-        ("neighbours", str(k)),
+        ("neighbors", str(k)),
         ("v", version("finc-eval")),
     )
     return PrecisionRecall(

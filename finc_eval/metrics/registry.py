@@ -202,7 +202,7 @@ def _fld(pair: Pair) -> list[Score]:
             None,
             None,
             found.signature,
-            ("far below 0 where training samples are memorised",),
+            ("far below 0 where training samples are memorized",),
         ),
     ]
 

@@ -52,9 +52,9 @@ class Score(Document):
 def wilson(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's interval of a share of n independent samples."""
     z = NormalDist().inv_cdf((1 + level) / 2)
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    return max(center - half, 0.0), min(center + half, 1.0)
 
 
 def mean_interval(values: NDArray[np.floating[Any]], level: float = 0.95) -> tuple[float, float]:

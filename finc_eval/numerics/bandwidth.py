@@ -1,4 +1,4 @@
-"""Choosing the bandwidth σ of the Gaussian kernel, and recognising one that is too small or too large."""
+"""Choosing the bandwidth σ of the Gaussian kernel, and recognizing one that is too small or too large."""
 
 from __future__ import annotations
 

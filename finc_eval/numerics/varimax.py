@@ -6,7 +6,7 @@ import torch
 
 
 def varimax(loadings: torch.Tensor, iterations: int = 500, tolerance: float = 1e-8) -> torch.Tensor:
-    """The orthogonal R, shape (t, t), that maximises Σ_j Var_i[((S R)_ij)²] for loadings S, shape (n, t).
+    """The orthogonal R, shape (t, t), that maximizes Σ_j Var_i[((S R)_ij)²] for loadings S, shape (n, t).
 
     Eigenvectors with near-equal eigenvalues are only defined up to a rotation, so that one eigenvector shows
     a mixture of clusters; after varimax a direction scores high on few samples and near zero on the rest

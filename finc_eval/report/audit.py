@@ -44,7 +44,7 @@ EXPLAINED: dict[MeasureName, str] = {
 }
 
 ATTACK_NAMES: dict[AttackName, str] = {
-    "nearest": "Nearest neighbour",
+    "nearest": "Nearest neighbor",
     "ball": "Monte-Carlo ball",
     "domias": "DOMIAS",
     "kahm": "KAHM distance",
@@ -91,7 +91,7 @@ def render_audit(audit: Audit, *, gen_samples: Samples | None = None, train_samp
 
 
 def render_audit_fragment(audit: Audit) -> str:
-    """Measures, attacks and the most suspicious pairs, for a notebook; it takes on the notebook's colours."""
+    """Measures, attacks and the most suspicious pairs, for a notebook; it takes on the notebook's colors."""
     shown = audit.copying.pairs[:SHOWN_IN_FRAGMENT]
     pictures, notes = _pictures(audit, shown, [], None, None)
     return environment().get_template("audit_fragment.html").render(_shared(audit, pictures, notes), pairs=shown)
@@ -108,8 +108,8 @@ def summary(audit: Audit) -> str:
         ]
         if copying.exact[0]:
             sentences.append(f"{copying.exact[0]:,} have the very embedding of a training sample.")
-        if copying.memorised_kinds:
-            kinds = len(copying.memorised_kinds)
+        if copying.memorized_kinds:
+            kinds = len(copying.memorized_kinds)
             sentences.append(f"Copying is found in {kinds} of {len(copying.kinds)} kinds of training samples.")
     else:
         sentences = [

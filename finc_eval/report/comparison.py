@@ -79,7 +79,7 @@ def render_report(
 
 
 def render_fragment(comparison: Comparison) -> str:
-    """A table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colours."""
+    """A table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
     shown: dict[SetLabel, list[str]] = {
         "gen": [name for mode in comparison.all_modes for name in mode.tails[0].gen_ids[:SHOWN_IN_FRAGMENT]],
         "ref": [name for mode in comparison.all_modes for name in mode.tails[0].ref_ids[:SHOWN_IN_FRAGMENT]],

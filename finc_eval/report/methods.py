@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from finc_eval.comparison.method import MethodName
 from finc_eval.comparison.methods import SAME, Kind, MethodTable
 from finc_eval.comparison.modes import Mode, Role
-from finc_eval.comparison.settings import MethodName
 from finc_eval.report.comparison import SET_NAMES, SetLabel, read_pictures, sides_of, titles
 from finc_eval.report.pages import ALPHA, METHOD_NAMES, environment, interval_scale, kinds
 from finc_eval.samples import Samples
@@ -57,7 +57,7 @@ def render_methods(
 
 
 def render_methods_fragment(table: MethodTable) -> str:
-    """The table of kinds against methods, for a notebook; it takes on the notebook's colours."""
+    """The table of kinds against methods, for a notebook; it takes on the notebook's colors."""
     return environment().get_template("methods_fragment.html").render(_shared(table, SHOWN_IN_FRAGMENT, None, None))
 
 

@@ -1,4 +1,4 @@
-"""Figures as inline SVG: text stays text, colours are the page's own, and equal numbers give equal bytes."""
+"""Figures as inline SVG: text stays text, colors are the page's own, and equal numbers give equal bytes."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
     with style.context(["default", STYLE]):
         figure = Figure(figsize=(7.2, 2.9), layout="constrained")
         axes = figure.add_subplot()
-        for values, colour, marker, label in (
+        for values, color, marker, label in (
             (over, GEN, "o", "more in the generated set"),
             (under, REF, "s", "more in the reference set"),
         ):
             ranks = range(1, len(values) + 1)
-            axes.plot(ranks, values, color=colour, marker=marker, markersize=3.5, linewidth=1.2, label=label)
+            axes.plot(ranks, values, color=color, marker=marker, markersize=3.5, linewidth=1.2, label=label)
         axes.axhline(0, color=INK, linewidth=0.8)
         longest = max(len(over), len(under), 1)
         axes.set_xticks([1, *range(SPACING, longest + 1, SPACING)])
@@ -100,12 +100,12 @@ def sweep_svg(
     with style.context(["default", STYLE]):
         figure = Figure(figsize=(7.2, 4.8), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        for found, colour, marker, label, shift in (
+        for found, color, marker, label, shift in (
             (marks[0], GEN, "o", "more in the generated set", 1 / APART),
             (marks[1], REF, "s", "more in the reference set", APART),
         ):
             places = [mark.value * shift for mark in found]
-            style_of = {"color": colour, "marker": marker, "markersize": 4, "linestyle": "none"}
+            style_of = {"color": color, "marker": marker, "markersize": 4, "linestyle": "none"}
             upper.plot(places, [mark.excess for mark in found], label=label, **style_of)
             lower.plot(places, [mark.spreadness for mark in found], **style_of)
         lower.axhline(1, color=INK, linewidth=0.8)
@@ -136,13 +136,13 @@ def _svg(figure: Figure) -> str:
 
 
 def _inline(svg: str) -> str:
-    """An SVG file as an element of an HTML page: no prolog, no namespaces, the page's font and colours."""
+    """An SVG file as an element of an HTML page: no prolog, no namespaces, the page's font and colors."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r' (?:xmlns(?::\w+)?|version)="[^"]*"', "", svg)
     # A rule for "*" would reach the rest of the page; both properties are inherited, so the root can hold them.
     svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"font-family: [^;\"]*; ?", "", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)  # how matplotlib before 3.11 spells it
-    for stand_in, colour in THEME.items():
-        svg = svg.replace(stand_in, colour)
+    for stand_in, color in THEME.items():
+        svg = svg.replace(stand_in, color)
     return svg.replace("<svg ", f'<svg aria-hidden="true" style="{STROKES}" ', 1).strip()

@@ -50,7 +50,7 @@ def render_private(
 def render_private_fragment(
     scores: Sequence[PrivateScore], pairs: Sequence[PairedDifference], level: float, guarantees: Sequence[Guarantee]
 ) -> str:
-    """A table of the scores for a notebook; it takes on the notebook's colours."""
+    """A table of the scores for a notebook; it takes on the notebook's colors."""
     return (
         environment()
         .get_template("private_fragment.html")

@@ -104,7 +104,7 @@ def print_audit(audit: Audit) -> None:
     columns = ["measure", "generated [95 %]", "fresh samples", "copies", "adjusted p"]
     print_table("1. Copying in the samples", columns, rows)
     print(f"exact copies: {audit.copying.exact[0]} generated samples, {audit.copying.exact[1]} fresh ones")
-    print(f"kinds memorised: {len(audit.copying.memorised_kinds)} of {len(audit.copying.kinds)}")
+    print(f"kinds memorized: {len(audit.copying.memorized_kinds)} of {len(audit.copying.kinds)}")
     print(power_sentence(audit))
     rows = []
     for attack in audit.attacks:

@@ -133,9 +133,9 @@ def print_weights(states: Sequence[WeightState]) -> None:
 
     def row(state: WeightState) -> list[str]:
         size = "" if state.size is None else f"{state.size / 1e6:,.0f}"
-        return [state.name, state.state, size, state.trust, state.licence, str(state.path)]
+        return [state.name, state.state, size, state.trust, state.license, str(state.path)]
 
-    print_table("", ["extractor", "weights", "MB", "held against", "licence", "file"], [row(state) for state in states])
+    print_table("", ["extractor", "weights", "MB", "held against", "license", "file"], [row(state) for state in states])
 
 
 def print_demo(result: DemoResult) -> None:
@@ -145,7 +145,7 @@ def print_demo(result: DemoResult) -> None:
     count = copies.count if copies else 0
     copied = ["exact copies of reference images", f"{result.copies_planted} images", f"{count} images", "", ""]
     print_planted(result.digits, copied)
-    print("Colouring half of the generated digits also halves its grey ones: the other grey modes are real, too.")
+    print("Coloring half of the generated digits also halves its gray ones: the other gray modes are real, too.")
     for experiment in result.real:
         print_planted(experiment)
 

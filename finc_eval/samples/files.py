@@ -186,7 +186,7 @@ def annotations_of(ids: Sequence[str], path: Path, read: Callable[[str], bytes])
                 f"{path}/{name} cannot be read ({reason(error)}): repair it, or take it away"
             ) from error
         if found := beside(name, data, ids, f"{path}/{name}"):
-            # StyleGAN's tool spreads unlabelled images over numbered folders, which are no classes.
+            # StyleGAN's tool spreads unlabeled images over numbered folders, which are no classes.
             by_folder = None if name == "dataset.json" else of_folders(ids)
             return Annotations(found.labels or by_folder, found.prompts)
     return Annotations(of_folders(ids), None)

@@ -2,12 +2,12 @@
 
 - The bytes decide what a file is, not its suffix; only the formats of `FORMATS` are tried.
 - Pixels are turned upright, as EXIF or XMP say.
-- Alpha, or a transparent colour of a palette, is dropped and nothing is put behind it, as `Image.convert("RGB")` does,
+- Alpha, or a transparent color of a palette, is dropped and nothing is put behind it, as `Image.convert("RGB")` does,
   and with it clean-fid, torch-fidelity and torchvision: numbers agree with theirs.
-- Grey and black-and-white are repeated in three channels. 16-bit grey keeps its upper byte (Pillow's own conversion
-  clips it at 255, which turns it white); 16-bit colour does so inside Pillow.
+- Gray and black-and-white are repeated in three channels. 16-bit gray keeps its upper byte (Pillow's own conversion
+  clips it at 255, which turns it white); 16-bit color does so inside Pillow.
 - CMYK, YCbCr, HSV and CIELAB are converted as Pillow does, with Adobe's inverted CMYK in JPEG read the right way round;
-  embedded colour profiles are not applied.
+  embedded color profiles are not applied.
 - 32-bit integers and floats have no stated range and are refused, and so are animations and files of many pages. Only
   the second pictures that phones put into a JPEG (MPO) are passed over.
 - What claims more pixels than `Image.MAX_IMAGE_PIXELS` is refused before anything is decoded.
@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.traits import Traits, is_grey, jpeg_quality
+from finc_eval.samples.traits import Traits, is_gray, jpeg_quality
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
 
@@ -66,7 +66,7 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
             traits.mode,
             traits.width,
             traits.height,
-            traits.is_grey,
+            traits.is_gray,
             quality,
         )
 
@@ -89,11 +89,11 @@ def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
     elif mode == "RGB":
         pixels = np.asarray(upright)
     else:
-        # A transparent colour changes no pixel of RGB, and Pillow warns about it.
+        # A transparent color changes no pixel of RGB, and Pillow warns about it.
         upright.info.pop("transparency", None)
         pixels = np.asarray((upright.convert("LA") if mode == "La" else upright).convert("RGB"))
     height, width, _ = pixels.shape
-    return pixels, Traits(image.format or "array", mode, width, height, is_grey(pixels))
+    return pixels, Traits(image.format or "array", mode, width, height, is_gray(pixels))
 
 
 def as_rgb(row: Pixels) -> Pixels:

@@ -12,7 +12,7 @@ from PIL import Image
 from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.images import as_rgb, rgb
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.traits import Traits, is_grey
+from finc_eval.samples.traits import Traits, is_gray
 
 CHANNELS = (1, 3)
 
@@ -42,7 +42,7 @@ def to_pixels(value: Any, who: str) -> tuple[Pixels, Traits]:
 def row_traits(pixels: Pixels, channels: int) -> Traits:
     """Return the traits of (height, width, 3) pixels that were an array with so many channels."""
     height, width, _ = pixels.shape
-    return Traits("array", "L" if channels == 1 else "RGB", width, height, is_grey(pixels))
+    return Traits("array", "L" if channels == 1 else "RGB", width, height, is_gray(pixels))
 
 
 def to_array(value: Any, who: str) -> npt.NDArray[np.uint8]:

@@ -1,6 +1,6 @@
 """Warns where two sets are encoded differently: that alone moves every score, whatever the samples show.
 
-Compression, resizing and lost colours leave traces that feature extractors see (Parmar et al. 2022, "On Aliased
+Compression, resizing and lost colors leave traces that feature extractors see (Parmar et al. 2022, "On Aliased
 Resizing and Surprising Subtleties in GAN Evaluation").
 """
 
@@ -41,7 +41,7 @@ class Profile:
 
     Attributes:
         n: number of samples.
-        grey: how many of them are grey.
+        gray: how many of them are gray.
         formats: how many are of each format.
         modes: how many have pixels of each mode.
         sizes: how many are of each size, as "640x480": of the 32 most frequent ones only, so a sum of profiles may
@@ -55,7 +55,7 @@ class Profile:
     """
 
     n: int = 0
-    grey: int = 0
+    gray: int = 0
     formats: dict[str, int] = field(default_factory=dict)
     modes: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Profile:
         sizes, other_sizes = _most_frequent(counted(lambda one: f"{one.width}x{one.height}"))
         return cls(
             n=sum(counts.values()),
-            grey=sum(times for one, times in counts.items() if one.is_grey),
+            gray=sum(times for one, times in counts.items() if one.is_gray),
             formats=counted(lambda one: one.format),
             modes=counted(lambda one: one.mode),
             sizes=sizes,
@@ -98,7 +98,7 @@ class Profile:
         sizes, others = _most_frequent(_sum(self.sizes, other.sizes))
         return Profile(
             n=self.n + other.n,
-            grey=self.grey + other.grey,
+            gray=self.gray + other.gray,
             formats=_sum(self.formats, other.formats),
             modes=_sum(self.modes, other.modes),
             sizes=sizes,
@@ -158,7 +158,7 @@ def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:
     """
     if not gen.n or not ref.n:
         return []
-    checks = (_compression, _quality, _size, _aspect, _grey, _alpha, _fps)
+    checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps)
     return [sentence for check in checks for sentence in check(gen, ref)]
 
 
@@ -211,12 +211,12 @@ def _aspect(gen: Profile, ref: Profile) -> Iterator[str]:
         )
 
 
-def _grey(gen: Profile, ref: Profile) -> Iterator[str]:
-    ours, theirs = gen.share(gen.grey), ref.share(ref.grey)
+def _gray(gen: Profile, ref: Profile) -> Iterator[str]:
+    ours, theirs = gen.share(gen.gray), ref.share(ref.gray)
     if abs(ours - theirs) > SHARE_APART:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of ref are grey: colour alone tells the sets apart; "
-            "make both grey, or take the grey ones out, unless this is what is to be measured"
+            f"{ours:.0%} of gen and {theirs:.0%} of ref are gray: color alone tells the sets apart; "
+            "make both gray, or take the gray ones out, unless this is what is to be measured"
         )
 
 
@@ -224,7 +224,7 @@ def _alpha(gen: Profile, ref: Profile) -> Iterator[str]:
     ours, theirs = (side.share(sum(n for mode, n in side.modes.items() if _has_alpha(mode))) for side in (gen, ref))
     if max(ours, theirs) >= RARE and min(ours, theirs) == 0:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of ref have an alpha channel, which is dropped, so that colours "
+            f"{ours:.0%} of gen and {theirs:.0%} of ref have an alpha channel, which is dropped, so that colors "
             "hidden by it show: put such samples before a background of your choice"
         )
 

@@ -125,8 +125,8 @@ def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
     """Refuse arrays that are not n images, and say how to turn them into such."""
     found = f"{who} has shape {shape} and dtype {dtype}"
     check_dtype(dtype, found)
-    is_grey = len(shape) == 3
-    if not is_grey and not (len(shape) == 4 and shape[3] in (1, 3)):
+    is_gray = len(shape) == 3
+    if not is_gray and not (len(shape) == 4 and shape[3] in (1, 3)):
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
         if len(shape) == 5:
             how = "clips need an extractor for clips (finc-eval extractors list)"

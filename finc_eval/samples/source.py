@@ -199,7 +199,7 @@ def ahead(
 def reason(error: Exception) -> str:
     """Say in one short phrase, free of paths, why something cannot be read."""
     if isinstance(error, UnidentifiedImageError):
-        return "no image that can be recognised"
+        return "no image that can be recognized"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return (str(error).splitlines() or [""])[0][:120] or type(error).__name__

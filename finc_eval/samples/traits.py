@@ -24,7 +24,7 @@ IJG_LUMINANCE = np.array(
 ).ravel()
 MOST_UNLIKE = 0.1
 
-GREY_SAMPLES = 64
+GRAY_SAMPLES = 64
 
 ENCODED_BYTES = 48
 LONGEST_MODE = 12
@@ -39,8 +39,8 @@ class Traits:
         mode: of its pixels as stored, by Pillow's names or those of FFmpeg: "RGB", "L", "CMYK", "yuv420p" ….
         width: in pixels, upright.
         height: in pixels, upright.
-        is_grey: whether the three channels are equal wherever they were looked at.
-        quality: of a JPEG, 1 to 100, by its quantisation table; None of anything else.
+        is_gray: whether the three channels are equal wherever they were looked at.
+        quality: of a JPEG, 1 to 100, by its quantization table; None of anything else.
         fps: frames a second of a video; None of an image.
     """
 
@@ -48,35 +48,35 @@ class Traits:
     mode: str
     width: int
     height: int
-    is_grey: bool
+    is_gray: bool
     quality: int | None = None
     fps: float | None = None
 
     def encode(self) -> bytes:
-        """Write the traits in at most 48 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: colour, g: grey).
+        """Write the traits in at most 48 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
         What `decode` reads back differs only where `fps` needs more than five digits, or where the names are too long
         for the room: the format's is cut first of all.
         """
         quality = "-" if self.quality is None else str(self.quality)
         fps = "-" if self.fps is None else f"{self.fps:.5g}"
-        grey = "g" if self.is_grey else "c"
-        rest = f" {_name(self.mode)[:LONGEST_MODE]} {self.width}x{self.height} {grey} {quality} {fps}"
+        gray = "g" if self.is_gray else "c"
+        rest = f" {_name(self.mode)[:LONGEST_MODE]} {self.width}x{self.height} {gray} {quality} {fps}"
         return (_name(self.format)[: ENCODED_BYTES - len(rest)] + rest).encode("ascii")
 
     @classmethod
     def decode(cls, text: bytes) -> Traits:
         """Read what `encode` wrote."""
-        name, mode, size, grey, quality, fps = text.decode("ascii").split(" ")
+        name, mode, size, gray, quality, fps = text.decode("ascii").split(" ")
         width, height = map(int, size.split("x"))
         known_quality = None if quality == "-" else int(quality)
-        return cls(name, mode, width, height, grey == "g", known_quality, None if fps == "-" else float(fps))
+        return cls(name, mode, width, height, gray == "g", known_quality, None if fps == "-" else float(fps))
 
 
-def is_grey(pixels: npt.NDArray[np.uint8]) -> bool:
+def is_gray(pixels: npt.NDArray[np.uint8]) -> bool:
     """Whether the channels of (height, width, 3) pixels are equal on a grid of at most 64 × 64 of them."""
     height, width, _ = pixels.shape
-    seen = pixels[:: -(-height // GREY_SAMPLES), :: -(-width // GREY_SAMPLES)]
+    seen = pixels[:: -(-height // GRAY_SAMPLES), :: -(-width // GRAY_SAMPLES)]
     return bool((seen[..., 0] == seen[..., 1]).all() and (seen[..., 1] == seen[..., 2]).all())
 
 

@@ -23,7 +23,7 @@ from PIL import Image
 
 from finc_eval.samples.clips import Clip, Indices, gathered, window_indices
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.traits import Traits, is_grey
+from finc_eval.samples.traits import Traits, is_gray
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -61,9 +61,9 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
     facts = _examined(stream)
     for pixels in _decoded(stream, clip, windows, facts):
         height, width = pixels.shape[1:3]
-        grey = all(is_grey(frame) for frame in pixels)
+        gray = all(is_gray(frame) for frame in pixels)
         fps = None if facts.rate is None else float(facts.rate)
-        yield pixels, Traits(facts.codec, facts.pixel_format, width, height, grey, fps=fps)
+        yield pixels, Traits(facts.codec, facts.pixel_format, width, height, gray, fps=fps)
 
 
 def _decoded(stream: IO[bytes], clip: Clip, windows: Sequence[int], facts: _Facts) -> Iterator[Pixels]:

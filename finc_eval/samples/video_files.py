@@ -45,7 +45,7 @@ from finc_eval.samples.source import (
     pixels_digest,
     reason,
 )
-from finc_eval.samples.traits import Traits, is_grey
+from finc_eval.samples.traits import Traits, is_gray
 from finc_eval.samples.video import read_windows
 
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
@@ -343,7 +343,7 @@ def _windows_of_row(row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator
     height, width = row.shape[1:3]
     for indices in window_indices(len(row), None, clip)[list(windows)]:
         pixels = row[indices]
-        yield pixels, Traits("array", "RGB", width, height, all(map(is_grey, pixels)))
+        yield pixels, Traits("array", "RGB", width, height, all(map(is_gray, pixels)))
 
 
 def _clip_ids(videos: Iterable[str], clip: Clip) -> list[str]:

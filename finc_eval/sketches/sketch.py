@@ -52,7 +52,7 @@ class Sketch:
 
     Attributes:
         folds: the moments of φ(x) over the samples with an even, and with an odd, id hash.
-        embedding: the moments of x − μ in float64, for the Fréchet distance; μ is the feature map's centre. None
+        embedding: the moments of x − μ in float64, for the Fréchet distance; μ is the feature map's center. None
             for embeddings of more than 4096 entries, whose covariance nobody could afford.
         sample: the bottom-k sample of embeddings and their ids.
         sources: the digests of the sets that went in.
@@ -137,7 +137,7 @@ class Sketch:
 
     @property
     def covariance(self) -> torch.Tensor:
-        """C = E[φ(x)φ(x)ᵀ], shape (q, q): the paper's (uncentred) kernel covariance of the set."""
+        """C = E[φ(x)φ(x)ᵀ], shape (q, q): the paper's (uncentered) kernel covariance of the set."""
         return weighted_sum([(1 / self.n, fold) for fold in self.folds])
 
     def __add__(self, other: Sketch) -> Sketch:
@@ -164,7 +164,7 @@ class Sketch:
         if self.feature_map is not other.feature_map and self.feature_map.digest != other.feature_map.digest:
             raise FincEvalError(
                 f"the sketches use different feature maps ({self.feature_map} and {other.feature_map}, or other "
-                "centres): make one of them with the other's map (finc-eval sketch --like)"
+                "centers): make one of them with the other's map (finc-eval sketch --like)"
             )
 
     def save(self, path: str | Path) -> None:

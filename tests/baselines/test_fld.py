@@ -13,8 +13,8 @@ def law(n, seed, shift=0.0, d=24):
     """A mixture of five Gaussians, in a basis that leaves no feature constant."""
     rng = np.random.default_rng(seed)
     basis = np.random.default_rng(99).standard_normal((d, d)) / d**0.5
-    centres = 3 * np.random.default_rng(98).standard_normal((5, d))
-    rows = centres[rng.integers(5, size=n)] + rng.standard_normal((n, d)) + shift
+    centers = 3 * np.random.default_rng(98).standard_normal((5, d))
+    rows = centers[rng.integers(5, size=n)] + rng.standard_normal((n, d)) + shift
     return (rows @ basis).astype(np.float32)
 
 
@@ -23,30 +23,30 @@ def standard(test, *others):
     return [torch.from_numpy((rows - mean) / deviation) for rows in (test, *others)]
 
 
-def naive_terms(x, centres, log_variances):
+def naive_terms(x, centers, log_variances):
     d = x.shape[1]
-    squared = torch.cdist(x, centres, compute_mode="donot_use_mm_for_euclid_dist").square()
-    return -0.5 * (squared / log_variances.exp() + d * (log_variances + np.log(2 * np.pi))) - np.log(len(centres))
+    squared = torch.cdist(x, centers, compute_mode="donot_use_mm_for_euclid_dist").square()
+    return -0.5 * (squared / log_variances.exp() + d * (log_variances + np.log(2 * np.pi))) - np.log(len(centers))
 
 
-def fitted_by_adam(centres, train, steps):
+def fitted_by_adam(centers, train, steps):
     """The published protocol, written down naively: Adam, learning rate 0.5, log variances from the nearest sample."""
-    squared = torch.cdist(train, centres).square()
+    squared = torch.cdist(train, centers).square()
     log_variances = ((squared.amin(0) + 1e-3) / train.shape[1]).log().requires_grad_()
     background = torch.zeros((), dtype=torch.double, requires_grad=True)
     to_mean = 0.81 * (train - train.mean(0)).square().sum(1)
-    optimiser = torch.optim.Adam([log_variances, background], lr=0.5)
+    optimizer = torch.optim.Adam([log_variances, background], lr=0.5)
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         alone = -0.5 * (to_mean / background.exp() + train.shape[1] * (background + np.log(2 * np.pi)))
-        terms = naive_terms(train, centres, log_variances)
+        terms = naive_terms(train, centers, log_variances)
         loss = -torch.cat([terms, alone[:, None]], 1).logsumexp(1).mean() / train.shape[1]
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     return log_variances.detach(), -float(loss.detach())
 
 
-def test_the_fit_is_at_least_as_likely_as_the_published_optimiser_s():
+def test_the_fit_is_at_least_as_likely_as_the_published_optimizer_s():
     _, train, gen = standard(law(200, 0), law(300, 1), law(250, 2))
     ours = fit(as_embeddings(gen), as_embeddings(train))
     _, theirs = fitted_by_adam(gen, train, 50)
@@ -54,15 +54,15 @@ def test_the_fit_is_at_least_as_likely_as_the_published_optimiser_s():
     assert (np.diff(ours.objective) > -1e-9).all(), "no step lowers the likelihood"
 
 
-def test_fld_is_that_of_the_published_protocol_within_its_optimiser_s_error():
+def test_fld_is_that_of_the_published_protocol_within_its_optimizer_s_error():
     raw = law(300, 0), law(400, 1), law(200, 2, shift=0.3)
     test, train, gen = standard(*raw)
     found = fld(raw[2], raw[1], raw[0], seed=5)
     order = np.random.default_rng(5).permutation(400)
     nll = []
-    for centres, fitted_to in ((gen, train), (train[np.sort(order[:200])], train[np.sort(order[200:])])):
-        log_variances, _ = fitted_by_adam(centres, fitted_to, 300)
-        nll.append(float(-naive_terms(test, centres, log_variances).logsumexp(1).mean()) / 24)
+    for centers, fitted_to in ((gen, train), (train[np.sort(order[:200])], train[np.sort(order[200:])])):
+        log_variances, _ = fitted_by_adam(centers, fitted_to, 300)
+        nll.append(float(-naive_terms(test, centers, log_variances).logsumexp(1).mean()) / 24)
     assert found.nll == pytest.approx(nll[0], abs=0.005)
     assert found.baseline == pytest.approx(nll[1], abs=0.005)
     assert found.fld == pytest.approx(100 * (nll[0] - nll[1]), abs=0.5)

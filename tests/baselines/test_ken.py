@@ -19,9 +19,9 @@ def linear(x, y):
 def two_sets(n=60, m=45, dim=5, seed=0):
     """Three clusters, the third in x only."""
     generator = torch.Generator().manual_seed(seed)
-    centres = 4 * torch.randn(3, dim, generator=generator, dtype=torch.double)
-    x = centres[torch.arange(n) % 3] + torch.randn(n, dim, generator=generator, dtype=torch.double)
-    y = centres[torch.arange(m) % 2] + torch.randn(m, dim, generator=generator, dtype=torch.double)
+    centers = 4 * torch.randn(3, dim, generator=generator, dtype=torch.double)
+    x = centers[torch.arange(n) % 3] + torch.randn(n, dim, generator=generator, dtype=torch.double)
+    y = centers[torch.arange(m) % 2] + torch.randn(m, dim, generator=generator, dtype=torch.double)
     return x, y
 
 

@@ -14,12 +14,12 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.numerics.kernels import gaussian_kernel
 
 RNG = np.random.default_rng(0)
-CENTRES = 6 * RNG.normal(size=(6, 12))
+CENTERS = 6 * RNG.normal(size=(6, 12))
 
 
 def draw(n, kinds, seed=0):
     rng = np.random.default_rng(seed)
-    return (CENTRES[rng.integers(0, kinds, n)] + rng.normal(size=(n, 12))).astype(np.float32)
+    return (CENTERS[rng.integers(0, kinds, n)] + rng.normal(size=(n, 12))).astype(np.float32)
 
 
 GEN, REF = draw(200, 6, 1), draw(160, 4, 2)
@@ -104,8 +104,8 @@ def test_the_modes_of_a_score_tell_fresh_samples_apart():
     modes = found.modes(1)
     assert float(modes.eigenvalues[0]) == pytest.approx(float(found.eigenvalues[0]))
     assert len(modes.scores_x) == len(x)
-    fresh = draw(1, 1, seed=2) - CENTRES[0]
-    novel, known = (float(modes.score(torch.from_numpy(fresh + CENTRES[kind])).abs()) for kind in (2, 0))
+    fresh = draw(1, 1, seed=2) - CENTERS[0]
+    novel, known = (float(modes.score(torch.from_numpy(fresh + CENTERS[kind])).abs()) for kind in (2, 0))
     assert novel > 3 * known
     sketches = [fe.Sketch.of(rows, fe.reference_feature_map(y, features=50)[0]) for rows in (x, y)]
     with pytest.raises(FincEvalError, match="has no modes of its own"):

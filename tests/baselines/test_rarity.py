@@ -41,7 +41,7 @@ def test_an_order_on_a_line_by_hand():
     assert found.novel(threshold=np.inf).tolist() == [3, 6, 4, 5]
     assert found.novel(threshold=4).tolist() == [3, 6, 4, 5, 2]
     assert found.novel(share=0.3).tolist() == [3, 6]
-    assert str(found.signature).startswith("rarity|n:7/4|fx:array-1|neighbours:1|")
+    assert str(found.signature).startswith("rarity|n:7/4|fx:array-1|neighbors:1|")
 
 
 def test_kinds_the_reference_lacks_rank_first(digits):
@@ -62,7 +62,7 @@ def test_what_counts_as_novel_must_be_said():
 
 
 def test_what_is_wrong_is_said_in_a_sentence():
-    with pytest.raises(fe.FincEvalError, match="ref has 3 samples, too few for 3 neighbours of each: pass at least 4"):
+    with pytest.raises(fe.FincEvalError, match="ref has 3 samples, too few for 3 neighbors of each: pass at least 4"):
         rarity(np.eye(3), np.eye(3))
     with pytest.raises(fe.FincEvalError, match="gen has 4 entries per embedding and ref 3"):
         rarity(np.eye(4), np.eye(4)[:, :3])

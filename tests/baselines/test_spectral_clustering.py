@@ -56,7 +56,7 @@ def test_the_affinity_is_sparse_symmetric_and_that_of_its_definition():
 
 def test_copies_are_of_one_kind():
     rows = np.repeat(np.array([[0.0, 0], [9, 0], [0, 9]], np.float32), [20, 12, 8], axis=0)
-    found = spectral_clustering(rows, np.arange(40), 3, neighbours=4)
+    found = spectral_clustering(rows, np.arange(40), 3, neighbors=4)
     assert [cluster.size for cluster in found.clusters] == [20, 12, 8]
 
 
@@ -89,7 +89,7 @@ def test_the_seed_decides():
             "5 samples were found novel, too few for 5 clusters: lower the threshold, or ask for fewer clusters",
         ),
         (5, 1, {}, "clusters must be at least 2, got 1"),
-        (5, 2, {"neighbours": 5}, "the novel samples has 5 samples, too few for 5 neighbours of each"),
+        (5, 2, {"neighbors": 5}, "the novel samples has 5 samples, too few for 5 neighbors of each"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(count, clusters, named, message):

@@ -52,7 +52,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def squares(tmp_path_factory):
-    """Half of the generated squares are red; all of the reference's are grey. Half of the files have hostile names."""
+    """Half of the generated squares are red; all of the reference's are gray. Half of the files have hostile names."""
     folder = tmp_path_factory.mktemp("squares")
     rng = np.random.default_rng(0)
     for name, is_gen in (("gen", True), ("ref", False)):
@@ -60,8 +60,8 @@ def squares(tmp_path_factory):
         for i in range(120):
             image = rng.integers(0, 40, (16, 16, 3), np.uint8)
             row, column = rng.integers(2, 5, 2)
-            colour = (250, 20, 20) if is_gen and i % 2 else (200, 200, 200)
-            image[row : row + 9, column : column + 9] = colour
+            color = (250, 20, 20) if is_gen and i % 2 else (200, 200, 200)
+            image[row : row + 9, column : column + 9] = color
             Image.fromarray(image).save(folder / name / (f"{i:03d}{HOSTILE}" if i % 2 else f"{i:03d}.png"), "PNG")
     return {name: extract(folder / name, extractor="pixels", out=folder / f"{name}.h5") for name in ("gen", "ref")}
 

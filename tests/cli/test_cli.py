@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli import app
-from finc_eval.demo.planted import grey, planted_sets, shipped_digits
+from finc_eval.demo.planted import gray, planted_sets, shipped_digits
 
 
 def run(verb, *arguments):
@@ -27,7 +27,7 @@ def run(verb, *arguments):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Two folders of 300 digits: half of gen coloured, ref grey."""
+    """Two folders of 300 digits: half of gen colored, ref gray."""
     folder = tmp_path_factory.mktemp("sets")
     for name, made in zip(("gen", "ref"), planted_sets(), strict=True):
         type(made)(made.images[:300], made.kinds[:300]).write(folder / name)
@@ -169,7 +169,7 @@ def test_features_and_precision_reach_the_comparison(caches, tmp_path):
 def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders, tmp_path):
     out = tmp_path / "pages" / "sweep.html"
     images, labels = shipped_digits()
-    np.savez(tmp_path / "zeros.npz", arr_0=grey(images[labels == 0][:300]))
+    np.savez(tmp_path / "zeros.npz", arr_0=gray(images[labels == 0][:300]))
     result = run(
         "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--over", "sigma", "--out", out,
         "--values", "30,10", "--features", 100,
@@ -255,10 +255,10 @@ def test_methods_prints_the_kinds_against_the_methods_and_writes_page_and_twin(f
 def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
     result = run(
         "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--method", "rarity", "--novel", 0.4,
-        "--neighbours", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c.h5", "--json",
+        "--neighbors", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c.h5", "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
-    assert made["settings"]["method"] == {"name": "rarity", "novel": 0.4, "neighbours": 5}
+    assert made["settings"]["method"] == {"name": "rarity", "novel": 0.4, "neighbors": 5}
     assert made["signature"].startswith("rarity|")
 
 
@@ -442,7 +442,7 @@ def test_file_names_that_are_no_text_are_printed_all_the_same(folders, tmp_path)
     pixels = ["--extractor", "pixels"]
     result = subprocess.run([*command, *pixels], env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert r"unreadable: bad\udcff.png: no image that can be recognised" in result.stdout
+    assert r"unreadable: bad\udcff.png: no image that can be recognized" in result.stdout
 
 
 def test_damaged_embeddings_are_said_to_be_damaged(folders, tmp_path):

@@ -38,7 +38,7 @@ def card(tmp_path):
     text = text.replace("[28, 28]", "[64, 64]").replace('kind = "timm"', 'kind = "timm"\noptions = { num_classes = 3 }')
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     weights = (
-        f'[weights]\nfile = "small.safetensors"\nlicence = "none"\nsha256 = "{digest}"\nurls = ["{file.as_uri()}"]\n'
+        f'[weights]\nfile = "small.safetensors"\nlicense = "none"\nsha256 = "{digest}"\nurls = ["{file.as_uri()}"]\n'
     )
     (tmp_path / "small.toml").write_text(text + "\n" + weights)
     return tmp_path / "small.toml"

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli import app
 from finc_eval.core.errors import FincEvalError
-from finc_eval.privacy import Ledger, Table, synthesise_images, synthesise_table
+from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
 from finc_eval.privacy.synthesis.files import columns_digest, read_columns, write_arrays
 from finc_eval.privacy.synthesis.recipes import paper_image_recipe, paper_table_recipe
@@ -59,7 +59,7 @@ def dp_generate(folder, *more, data="patients.csv", out="made.csv", epsilon=1):
 def test_a_synthetic_table_says_of_the_ill_what_the_private_one_does(monkeypatch, method):
     monkeypatch.setattr(synthesis, "TABLE_STEPS", 80)
     monkeypatch.setattr(synthesis, "COMPONENTS", 20)
-    made = synthesise_table(patients(2000), TABLE, epsilon=5, ledger=None, method=method)
+    made = synthesize_table(patients(2000), TABLE, epsilon=5, ledger=None, method=method)
     values = made.values
     assert set(values) == {"age", "smokes", "ill"}
     assert len(values["age"]) == 2000
@@ -75,7 +75,7 @@ def test_synthetic_digits_resemble_their_class_more_than_others(digits):
     images, labels = digits
     chosen = labels < 3
     private = (images[chosen] * 255).astype(np.uint8).reshape(-1, 28, 28)
-    made = synthesise_images(
+    made = synthesize_images(
         private, labels[chosen], classes=["0", "1", "2"], epsilon=20, ledger=None, steps=15, count=90
     )
     assert made.images.shape == (90, 28, 28)
@@ -91,7 +91,7 @@ def test_synthetic_digits_resemble_their_class_more_than_others(digits):
 @pytest.mark.parametrize("method", IMAGE_METHODS)
 def test_every_method_goes_with_the_papers_networks(network, method):
     images = np.random.default_rng(0).integers(0, 255, (50, 8, 8, 3), dtype=np.uint8)
-    made = synthesise_images(images, None, epsilon=1, ledger=None, steps=2, count=7, method=method, network=network)
+    made = synthesize_images(images, None, epsilon=1, ledger=None, steps=2, count=7, method=method, network=network)
     assert made.images.shape == (7, 8, 8, 3)
     assert made.labels is None
     assert made.synthesis.shares == {}
@@ -209,8 +209,8 @@ def test_a_table_is_known_by_its_records_in_any_order_and_by_nothing_less():
 def test_images_that_do_not_fit_are_refused(change, message):
     given = {"images": np.zeros((5, 8, 8), np.uint8), "labels": None, "epsilon": 1, "ledger": None} | change
     with pytest.raises(FincEvalError, match=message):
-        synthesise_images(given.pop("images"), given.pop("labels"), **given)
+        synthesize_images(given.pop("images"), given.pop("labels"), **given)
 
 
 def test_the_package_offers_generation_by_name():
-    assert fe.privacy.synthesise_table is synthesise_table
+    assert fe.privacy.synthesize_table is synthesize_table

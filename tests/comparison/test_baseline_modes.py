@@ -15,7 +15,7 @@ from finc_eval.comparison.baseline_directions import (
     unit_vectors,
 )
 from finc_eval.comparison.result import Settings
-from finc_eval.comparison.settings import Method, methods_of
+from finc_eval.comparison.method import Method, methods_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import Subset, as_embeddings
 from finc_eval.feature_maps.cosine import CosineFeatures
@@ -175,10 +175,10 @@ def test_a_subset_has_the_rows_and_the_entries_asked_for():
 def test_the_signature_names_the_method_and_what_it_was_asked_for(found, planted):
     gen, _, ref, _ = planted
     assert dict(found["rarity"].signature.fields)["novel"] == "0.3"
-    assert dict(found["rarity"].signature.fields)["neighbours"] == "3"
+    assert dict(found["rarity"].signature.fields)["neighbors"] == "3"
     assert "rotation" not in dict(found["ken"].signature.fields)
-    other = fe.compare(gen, ref, method="rarity", features=100, modes=4, novel=0.2, neighbours=5)
-    assert other.signature.differences(found["rarity"].signature) == ["novel: 0.2 and 0.3", "neighbours: 5 and 3"]
+    other = fe.compare(gen, ref, method="rarity", features=100, modes=4, novel=0.2, neighbors=5)
+    assert other.signature.differences(found["rarity"].signature) == ["novel: 0.2 and 0.3", "neighbors: 5 and 3"]
     for name in ("ken", "fld"):
         with pytest.raises(FincEvalError, match="do not compare"):
             found[name].signature.check_comparable(found["rarity"].signature)
@@ -218,12 +218,12 @@ def test_swapped_sets_swap_the_roles(planted):
         ({"method": "rarty"}, r'one of finc, ken, rarity, fld, got \'rarty\' \(did you mean "rarity"\?\)'),
         ({"novel": 0.2}, "only rarity and fld cluster novel samples"),
         ({"method": "ken", "novel": 0.2}, "only rarity and fld cluster novel samples"),
-        ({"method": "fld", "neighbours": 4}, "only rarity has neighbours"),
+        ({"method": "fld", "neighbors": 4}, "only rarity has neighbors"),
         ({"method": "rarity", "novel": 0.0}, "novel must be a share between 0 and 1, got 0"),
         ({"method": "rarity", "novel": 1.5}, "novel must be a share between 0 and 1, got 1.5"),
         ({"method": "rarity", "novel": float("nan")}, "novel must be a share between 0 and 1, got nan"),
-        ({"method": "rarity", "neighbours": 0}, "neighbours must be at least 1, got 0"),
-        ({"method": "rarity", "neighbours": 300}, "half of ref has .* samples, too few for 300 neighbours"),
+        ({"method": "rarity", "neighbors": 0}, "neighbors must be at least 1, got 0"),
+        ({"method": "rarity", "neighbors": 300}, "half of ref has .* samples, too few for 300 neighbors"),
         ({"method": "rarity", "modes": 1}, "rarity clusters samples into modes and needs at least 2 of them, got 1"),
         ({"method": "fld", "novel": 0.01}, "fld finds [123] of the .* too few for 10 clusters"),
     ],
@@ -262,7 +262,7 @@ def test_ken_says_how_many_samples_it_can_bear(planted, monkeypatch):
 
 def test_fld_needs_samples_to_split_and_features_that_vary():
     rows, same = np.random.default_rng(0).standard_normal((200, 4)).astype(np.float32), np.ones((200, 4), np.float32)
-    with pytest.raises(FincEvalError, match="all samples of embeddings are the same, which FLD cannot standardise"):
+    with pytest.raises(FincEvalError, match="all samples of embeddings are the same, which FLD cannot standardize"):
         fld_expansion(as_embeddings(rows), as_embeddings(same), method=Method.of("fld"), clusters=3)
     with pytest.raises(FincEvalError, match="ref has 2 samples, too few for FLD"):
         fld_expansion(as_embeddings(rows), as_embeddings(same[:2], "ref"), method=Method.of("fld"), clusters=3)

@@ -8,7 +8,7 @@ import pytest
 import finc_eval as fe
 from finc_eval.comparison.changes import ORDER
 
-CENTRES = 10 * np.eye(10)
+CENTERS = 10 * np.eye(10)
 
 #             new    gone  grown  shrunk  same  deficit grows, shrinks     common to all
 OLD = np.array([0.00, 0.12, 0.08, 0.25, 0.15, 0.08, 0.02, 0.10, 0.10, 0.10])
@@ -21,7 +21,7 @@ EXPECTED = {0: "new", 1: "gone", 2: "grown", 3: "shrunk", 4: "unchanged", 5: "gr
 
 def draw(shares, n, seed):
     rng = np.random.default_rng(seed)
-    return (CENTRES[rng.choice(10, n, p=shares)] + 0.1 * rng.standard_normal((n, 10))).astype(np.float32)
+    return (CENTERS[rng.choice(10, n, p=shares)] + 0.1 * rng.standard_normal((n, 10))).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def releases(reference):
 def kind_of(change, comparison):
     """Which planted kind the change is of; None for the small ones within a kind."""
     mode = change.new or change.old
-    likeness = (comparison.feature_map(CENTRES).numpy() @ mode.direction) ** 2
+    likeness = (comparison.feature_map(CENTERS).numpy() @ mode.direction) ** 2
     return int(likeness.argmax()) if likeness.max() > 0.9 else None
 
 

@@ -10,7 +10,7 @@ import finc_eval as fe
 from finc_eval.comparison import search as search_module
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
 from finc_eval.demo.found import FOUND_PURITY
-from finc_eval.demo.planted import coloured_digits, grey, shipped_digits
+from finc_eval.demo.planted import colored_digits, gray, shipped_digits
 
 
 def pixels(images):
@@ -18,7 +18,7 @@ def pixels(images):
 
 
 def recovery(comparison, kinds):
-    """Mean purity of the top samples of the modes, and how many digits are found coloured."""
+    """Mean purity of the top samples of the modes, and how many digits are found colored."""
     purities, found = [], set()
     for mode in comparison.modes:
         names, counts = np.unique([kinds[i] for i in mode.top_gen], return_counts=True)
@@ -67,12 +67,12 @@ def test_modes_are_sorted_by_excess_and_consistent(comparison):
 
 def test_masses_of_tight_clusters_are_their_shares():
     rng = np.random.default_rng(0)
-    centres = 10 * np.eye(8)
+    centers = 10 * np.eye(8)
     shares_gen = np.array([0.30, 0.20, 0.02, 0.08, 0.10, 0.10, 0.10, 0.10])
     shares_ref = np.array([0.10, 0.10, 0.20, 0.20, 0.10, 0.10, 0.10, 0.10])
 
     def draw(shares, n):
-        return (centres[rng.choice(8, n, p=shares)] + 0.1 * rng.standard_normal((n, 8))).astype(np.float32)
+        return (centers[rng.choice(8, n, p=shares)] + 0.1 * rng.standard_normal((n, 8))).astype(np.float32)
 
     found = fe.compare(gen=draw(shares_gen, 4000), ref=draw(shares_ref, 5000), sigma=3.0, features=1000)
     # Directions within a cluster differ too, by its share times its small spread.
@@ -240,37 +240,37 @@ def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=10) >= 0.9
 
 
-def test_coloured_digits_are_found_at_demo_size(digits):
+def test_colored_digits_are_found_at_demo_size(digits):
     x, labels = digits
     images = np.rint(x * 255).astype(np.uint8).reshape(-1, 28, 28)
     results = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(x))
-        gen = coloured_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
-        ref = pixels(grey(images[order[2000:]]))
+        gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
+        ref = pixels(gray(images[order[2000:]]))
         results.append(recovery(fe.compare(gen=pixels(gen.images), ref=ref, features=1000, seed=seed), gen.kinds))
     purity, found = np.mean(results, axis=0)
     assert purity >= 0.95
     assert found >= 9.0
 
 
-def test_coloured_mnist_at_the_papers_size(mnist_test, capsys):
+def test_colored_mnist_at_the_papers_size(mnist_test, capsys):
     images, labels = mnist_test
     rotated, raw = [], []
     for seed in range(5):
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(images))
-        gen = coloured_digits(images[order[:5000]], labels[order[:5000]], 0.5, rng)
-        phi, _ = fe.reference_feature_map(pixels(grey(images[order[5000:]])), seed=seed)
-        sketch = fe.Sketch.of(pixels(grey(images[order[5000:]])), phi)
+        gen = colored_digits(images[order[:5000]], labels[order[:5000]], 0.5, rng)
+        phi, _ = fe.reference_feature_map(pixels(gray(images[order[5000:]])), seed=seed)
+        sketch = fe.Sketch.of(pixels(gray(images[order[5000:]])), phi)
         embeddings = pixels(gen.images)
         rotated.append(recovery(fe.compare(gen=embeddings, ref=sketch), gen.kinds))
         raw.append(recovery(fe.compare(gen=embeddings, ref=sketch, rotation=None), gen.kinds))
     with capsys.disabled():
         for name, figures in (("rotated", rotated), ("raw eigenvectors", raw)):
             purity, found = np.mean(figures, axis=0)
-            print(f"\ncoloured MNIST 5k + 5k, {name}: purity {purity:.3f}, digits found {found:.1f} of 10", end="")
+            print(f"\ncolored MNIST 5k + 5k, {name}: purity {purity:.3f}, digits found {found:.1f} of 10", end="")
     purity, found = np.mean(rotated, axis=0)
     assert purity >= 0.97
     assert found >= 9.0
@@ -343,7 +343,7 @@ def test_a_generator_that_repeats_itself_is_noted(tmp_path):
     images = shipped_digits()[0]
     few = images[np.random.default_rng(0).integers(0, 40, 1000)]
     gen, ref = (
-        fe.extract(grey(part), "pixels", tmp_path / f"{name}.h5")
+        fe.extract(gray(part), "pixels", tmp_path / f"{name}.h5")
         for name, part in (("few", few), ("ref", images[2000:3000]))
     )
     notes = fe.compare(gen, ref, features=100, modes=2).warnings

@@ -268,5 +268,5 @@ def test_a_signature_parses_back_and_names_the_field_that_differs():
     other = Signature.parse("finc|n:5/6|fx:pixels@12:3|sigma:10")
     assert mine.differences(other) == ["sigma: 8.9 and 10"]
     assert mine.differences(mine) == []
-    with pytest.raises(FincEvalError, match="no signature"):
+    with pytest.raises(FincEvalError, match="not a signature"):
         Signature.parse("finc|nonsense")

@@ -98,8 +98,8 @@ def test_methods_have_to_be_named_and_named_once(planted):
         fe.compare_methods(gen, ref, ())
     with pytest.raises(FincEvalError, match="'finc' is named twice"):
         fe.compare_methods(gen, ref, ("finc", "finc"))
-    with pytest.raises(FincEvalError, match="only rarity has neighbours"):
-        fe.compare_methods(gen, ref, ("finc", "fld"), neighbours=4)
+    with pytest.raises(FincEvalError, match="only rarity has neighbors"):
+        fe.compare_methods(gen, ref, ("finc", "fld"), neighbors=4)
 
 
 def test_sketches_do_for_finc_alone(planted):

@@ -5,7 +5,7 @@ import pytest
 
 import finc_eval as fe
 
-CENTRES = 10 * np.eye(8)
+CENTERS = 10 * np.eye(8)
 
 # Kinds 4 to 6 are common to all. Kind 0 is shared by a and b, kind 2 by b and c; 1 is a's, 3 is c's, and 7 nobody's.
 SHARES = {
@@ -18,7 +18,7 @@ REFERENCE = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.3]
 
 def draw(shares, n, seed):
     rng = np.random.default_rng(seed)
-    return (CENTRES[rng.choice(8, n, p=shares)] + 0.1 * rng.standard_normal((n, 8))).astype(np.float32)
+    return (CENTERS[rng.choice(8, n, p=shares)] + 0.1 * rng.standard_normal((n, 8))).astype(np.float32)
 
 
 def compared(models, ref=None, **settings):
@@ -49,7 +49,7 @@ def found_kinds(table, alpha=0.05):
     """The significant modes by the kind that each is, small ones within a kind left out."""
     found = {}
     for mode in table.significant(alpha):
-        likeness = (table.feature_map(CENTRES).numpy() @ mode.direction) ** 2
+        likeness = (table.feature_map(CENTERS).numpy() @ mode.direction) ** 2
         if mode.excess > 0.01:
             assert likeness.max() > 0.9
             assert int(likeness.argmax()) not in found
@@ -73,7 +73,7 @@ def test_every_planted_mode_is_found_once_with_its_owner(table):
 def test_what_a_model_has_of_a_mode_is_the_share_of_its_samples(table):
     for kind, mode in found_kinds(table).items():
         for label, holding in mode.holdings.items():
-            # A sample that is only near its centre scores a little below 1.
+            # A sample that is only near its center scores a little below 1.
             assert holding.mass == pytest.approx(SHARES[label][kind], abs=0.025)
             assert holding.interval[0] - 0.015 <= SHARES[label][kind] <= holding.interval[1] + 0.015
             assert holding.interval[0] <= holding.mass <= holding.interval[1]

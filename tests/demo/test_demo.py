@@ -29,9 +29,9 @@ def test_the_demo_finds_what_was_planted(tmp_path, monkeypatch):
     result = run_demo(tmp_path / "demo")
     assert result.real == ()
     digits = result.digits
-    coloured, rare = digits.planted[:10], digits.planted[10]
-    assert sum(planted.mode is not None for planted in coloured) >= 9
-    for planted in coloured:
+    colored, rare = digits.planted[:10], digits.planted[10]
+    assert sum(planted.mode is not None for planted in colored) >= 9
+    for planted in colored:
         if planted.mode is not None:
             assert planted.mode.p_value < 0.05
             assert planted.mode.ratio > 1.5

@@ -33,11 +33,11 @@ N, BATCH = 40, 8
 ROUNDING = 2e-7
 CHILD = """
 import os, pathlib, signal, sys
-import finc_eval.cache_writer
-from finc_eval.extraction import extract
+import finc_eval.embeddings.writer
+from finc_eval.embeddings.extract import extract
 
 source, out, target, count = *sys.argv[1:4], int(sys.argv[4])
-finc_eval.cache_writer.CHECKPOINT_SECONDS = 0
+finc_eval.embeddings.writer.CHECKPOINT_SECONDS = 0
 calls = 0
 
 def step(*_):
@@ -153,7 +153,7 @@ def test_unreadable_samples_are_recorded(broken_folder):
     (broken_folder / "notes.txt").write_text("x")
     cache = extract(broken_folder, batch_size=BATCH)
     assert [name for name, _ in cache.failures] == ["003.png", "011.png"]
-    assert cache.failures[0][1] == "no image that can be recognised"
+    assert cache.failures[0][1] == "no image that can be recognized"
     assert cache.ignored == {".txt": 1}
     assert len(cache) == N - 2
     kept = [number for number in range(N) if number not in (3, 11)]
@@ -166,7 +166,7 @@ def test_unreadable_samples_are_recorded(broken_folder):
 def test_strict_refuses_unreadable_samples_and_leaves_no_cache(tmp_path, broken_folder):
     out = tmp_path / "gen.h5"
     text = message(extract, broken_folder, out=out, strict=True)
-    assert "2 unreadable samples (003.png: no image that can be recognised; 011.png:" in text
+    assert "2 unreadable samples (003.png: no image that can be recognized; 011.png:" in text
     assert not out.exists()
     steps = Steps()
     assert len(extract(broken_folder, out=out, progress=steps).failures) == 2
@@ -293,7 +293,7 @@ def test_a_device_without_room_for_one_sample_is_named(images, network):
 
 def test_a_users_card_is_another_key(tmp_path, images):
     text = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text()
-    card = tmp_path / "grey.toml"
+    card = tmp_path / "gray.toml"
     card.write_text(text.replace('"pixels"', '"mine"', 1).replace("std = [1.0", "std = [2.0"))
     mine, plain = extract(images, card), extract(images)
     assert mine.extractor == "mine"
@@ -398,7 +398,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(tmp_path, images):
     np.savez(tmp_path / "set.npz", images)
     extract(tmp_path / "set.npz", out=out)
     code = (
-        "import sys; from finc_eval.extraction import extract; extract(sys.argv[1], 'pixels', out=sys.argv[2]);"
+        "import sys; from finc_eval.embeddings.extract import extract; extract(sys.argv[1], 'pixels', out=sys.argv[2]);"
         "print(sorted({'torch', 'torchvision', 'timm', 'faiss', 'rich'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "set.npz"), str(out)]
@@ -462,7 +462,7 @@ def test_what_the_samples_were_encoded_in_is_kept(folder):
     Image.open(folder / "000.png").convert("L").save(folder / "041.jpg", quality=60)
     profile = extract(folder).profile
     assert profile.formats == {"JPEG": 1, "PNG": N}
-    assert (profile.n, profile.grey, profile.median_quality) == (N + 1, 1, 60)
+    assert (profile.n, profile.gray, profile.median_quality) == (N + 1, 1, 60)
 
 
 def test_a_compiled_network_sees_batches_of_one_size(images, monkeypatch):

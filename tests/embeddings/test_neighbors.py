@@ -61,7 +61,7 @@ SETS = {
 
 @pytest.mark.parametrize("sets", SETS)
 @pytest.mark.parametrize("k", [1, 5, 40])
-def test_neighbours_are_those_of_the_definition(small_blocks, sets, k):
+def test_neighbors_are_those_of_the_definition(small_blocks, sets, k):
     x, y = SETS[sets]()
     found = nearest(x, y, k)
     distances, indices = nearest_by_definition(x, y, k)
@@ -71,7 +71,7 @@ def test_neighbours_are_those_of_the_definition(small_blocks, sets, k):
 
 
 @pytest.mark.parametrize("sets", SETS)
-def test_a_sample_is_no_neighbour_of_itself_but_its_copy_is(small_blocks, sets):
+def test_a_sample_is_no_neighbor_of_itself_but_its_copy_is(small_blocks, sets):
     _, y = SETS[sets]()
     found = nearest(y, y, 3, exclude_self=True)
     distances, indices = nearest_by_definition(y, y, 3, exclude_self=True)
@@ -135,7 +135,7 @@ def test_near_copies_are_told_apart_where_float32_products_cannot():
     assert found.distances.tolist() == [[0, 0, step]]
 
 
-def test_real_digits_and_their_neighbours_are_mostly_of_one_kind(digits):
+def test_real_digits_and_their_neighbors_are_mostly_of_one_kind(digits):
     x, labels = digits
     found = nearest(x[:200], x[500:], 1)
     distances, indices = nearest_by_definition(x[:200], x[500:], 1)
@@ -158,7 +158,7 @@ def test_any_form_of_embeddings_will_do(digits):
         ((np.ones((3, 2)), np.ones((3, 4)), 1), "queries has 2 entries per embedding and base 4"),
         (
             (np.ones((3, 2)), np.ones((4, 2)), 5),
-            "base has 4 samples, too few for 5 neighbours of each: pass at least 5, or a smaller k",
+            "base has 4 samples, too few for 5 neighbors of each: pass at least 5, or a smaller k",
         ),
         ((np.ones((3, 2)), np.ones((4, 2)), 0), "k must be at least 1, got 0"),
         ((np.array([[1.0, np.nan]]), np.ones((4, 2)), 1), "queries: the embedding in row 0 is not finite"),
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said_in_a_sentence(arguments, message):
 
 def test_without_itself_a_sample_needs_k_others():
     with pytest.raises(
-        fe.FincEvalError, match="embeddings has 3 samples, too few for 3 neighbours of each: pass at least 4"
+        fe.FincEvalError, match="embeddings has 3 samples, too few for 3 neighbors of each: pass at least 4"
     ):
         kth_distances(np.eye(3), 3)
     with pytest.raises(fe.FincEvalError, match="exclude_self needs the same set twice, got 2 queries and a base of 3"):

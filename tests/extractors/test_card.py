@@ -12,7 +12,7 @@ from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.networks import load_backbone, timm_cards
 
 PIXELS = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text()
-WEIGHTS = '\n[weights]\nfile = "{file}"\nsha256 = "{sha256}"\nlicence = "MIT"\n'
+WEIGHTS = '\n[weights]\nfile = "{file}"\nsha256 = "{sha256}"\nlicense = "MIT"\n'
 CLIP = '\n[clip]\nframes = 16\nstride = 1\nwindows = 1\nshort = "loop"\n'
 
 
@@ -46,7 +46,7 @@ def test_every_card_bears_its_name_and_says_whom_to_cite_and_what_to_beware_of(n
     assert card.citation
     assert card.traps
     if card.weights:
-        assert card.weights.licence
+        assert card.weights.license
         assert card.weights.urls or card.weights.package
         assert "/" not in card.weights.file
 

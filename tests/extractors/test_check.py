@@ -60,7 +60,7 @@ options = { num_classes = 7 }
 
 [weights]
 file = "./mine.safetensors"
-licence = "mine"
+license = "mine"
 
 [preprocessing]
 size = [64, 64]

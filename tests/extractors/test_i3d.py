@@ -169,7 +169,7 @@ def test_channels_last_in_memory_changes_nothing(network):
 
 
 def test_it_has_the_parameters_of_the_paper():
-    # Filters, then scale and shift of each channel of the 57 normalised convolutions, then the classifier.
+    # Filters, then scale and shift of each channel of the 57 normalized convolutions, then the classifier.
     filters = sum(inputs * outputs * kernel**3 for _, kernel, inputs, outputs in convolutions())
     channels = sum(outputs for *_, outputs in convolutions())
     assert (filters, channels, len(list(convolutions()))) == (12_272_704, 7_280, 57)

@@ -21,7 +21,7 @@ from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.networks import load_backbone, loader, with_outputs
 from finc_eval.extractors.networks.tensors import load_tensors
-from finc_eval.extractors.preprocess import normalised, resized
+from finc_eval.extractors.preprocess import normalized, resized
 
 TRAINED = ("timm", "torchvision", "fid-inception")
 BUILT = [name for name in available_cards() if load_card(name).loader.kind in TRAINED]
@@ -98,7 +98,7 @@ def test_inception_fid_equals_torch_fidelitys_extractor(inceptions, size):
     how = load_card("inception-fid").preprocessing
     images = np.random.default_rng(size).integers(0, 256, (2, *size, 3), dtype=np.uint8)
     with torch.inference_mode():
-        batch = normalised(torch.from_numpy(np.stack([resized(image, how) for image in images])), how)
+        batch = normalized(torch.from_numpy(np.stack([resized(image, how) for image in images])), how)
         mine = ours(batch)
         wanted = theirs(torch.from_numpy(images).permute(0, 3, 1, 2))
     for layer, other in zip(["features", "logits_unbiased", "logits"], wanted, strict=True):
@@ -127,7 +127,7 @@ def test_the_fid_network_has_no_options():
 # EfficientNet-Lite0
 
 
-def test_efficientnet_lite0_recognises_the_classes_of_photographs(assets):
+def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
     card = load_card("efficientnet-lite0")
     embedder = Embedder(card, "cpu")
     right = []
@@ -160,8 +160,8 @@ def plain_dinov2(tensors, images):
         return x @ weight[f"{name}.weight"].T + weight[f"{name}.bias"]
 
     def norm(x, name):
-        centred = x - x.mean(-1, keepdim=True)
-        scaled = centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        centered = x - x.mean(-1, keepdim=True)
+        scaled = centered / (centered.square().mean(-1, keepdim=True) + 1e-6).sqrt()
         return scaled * weight[f"{name}.weight"] + weight[f"{name}.bias"]
 
     n, _, height, width = images.shape
@@ -369,7 +369,7 @@ def test_an_unknown_network_is_refused_with_the_nearest(kind, model):
 
 @pytest.mark.parametrize("kind", ["timm", "torchvision"])
 def test_options_a_network_does_not_have_are_refused(kind):
-    card = replace(load_card("resnet50"), loader=Loader(kind, "resnet18", {"colour": "red"}))
+    card = replace(load_card("resnet50"), loader=Loader(kind, "resnet18", {"color": "red"}))
     assert "correct loader.options" in message(loader(card).create, card)
 
 

@@ -1,4 +1,4 @@
-"""Resizing gives the pixels of the libraries whose names the methods bear; normalising gives what networks expect."""
+"""Resizing gives the pixels of the libraries whose names the methods bear; normalizing gives what networks expect."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from torchvision.transforms.functional import normalize, to_tensor
 
 from finc_eval.extractors.card import Preprocessing
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.preprocess import normalised, resized
+from finc_eval.extractors.preprocess import normalized, resized
 
 # Upwards, downwards, both at once, square and not, odd and even, and one already at the target.
 SIZES = [(28, 28), (32, 32), (512, 512), (1000, 600), (375, 500), (301, 223), (100, 640), (224, 224)]
@@ -60,7 +60,7 @@ class TestPil:
         np.testing.assert_array_equal(resized(pixels, how), expected)
 
     @pytest.mark.parametrize(("fraction", "short"), [(1.0, 224), (0.875, 256), (0.9, 248), (0.95, 235)])
-    def test_crop_is_torchvisions_resize_of_the_short_side_and_centre_crop(self, size, interpolation, fraction, short):
+    def test_crop_is_torchvisions_resize_of_the_short_side_and_center_crop(self, size, interpolation, fraction, short):
         pixels = picture(size)
         how = replace(PIL, geometry="crop", interpolation=interpolation, crop_fraction=fraction)
         steps = transforms.Resize(short, FILTERS[interpolation]), transforms.CenterCrop(224)
@@ -141,7 +141,7 @@ class TestTorch:
             mean=tuple(preset.mean),
             std=tuple(preset.std),
         )
-        ours = normalised(torch.from_numpy(resized(clip, how))[None], how)
+        ours = normalized(torch.from_numpy(resized(clip, how))[None], how)
         expected = preset(torch.from_numpy(clip).permute(0, 3, 1, 2).contiguous())
         # A single step of the 8-bit pixels would be 0.017.
         torch.testing.assert_close(ours[0], expected, rtol=0, atol=2e-6)
@@ -179,7 +179,7 @@ class TestNormalised:
         images = np.stack([picture((20, 31), seed) for seed in range(4)])
         expected = torch.stack([normalize(to_tensor(image), PIL.mean, PIL.std) for image in images])
         batch = torch.from_numpy(images).to(dtype)
-        out = normalised(batch, PIL)
+        out = normalized(batch, PIL)
         assert out.dtype == torch.float32
         torch.testing.assert_close(out, expected, rtol=0, atol=1e-6)
         np.testing.assert_array_equal(batch, images)
@@ -187,23 +187,23 @@ class TestNormalised:
     def test_a_range_of_minus_1_to_127_128ths_is_the_x_minus_128_over_128_of_the_fid_network(self):
         how = replace(PIL, range=(-1.0, 127 / 128), mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
         every = torch.arange(256, dtype=torch.uint8).repeat_interleave(3).view(1, 16, 16, 3)
-        assert torch.equal(normalised(every, how)[0, 0].flatten(), (torch.arange(256.0) - 128) / 128)
+        assert torch.equal(normalized(every, how)[0, 0].flatten(), (torch.arange(256.0) - 128) / 128)
 
     def test_images_come_out_channels_last_in_memory(self):
-        out = normalised(torch.zeros(2, 5, 7, 3, dtype=torch.uint8), PIL)
+        out = normalized(torch.zeros(2, 5, 7, 3, dtype=torch.uint8), PIL)
         assert out.shape == (2, 3, 5, 7)
         assert out.is_contiguous(memory_format=torch.channels_last)
 
     def test_clips_come_out_with_frames_after_channels_and_channels_last_in_memory(self):
         clips = torch.arange(2 * 4 * 5 * 7 * 3).view(2, 4, 5, 7, 3).to(torch.uint8)
-        out = normalised(clips, replace(PIL, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0)))
+        out = normalized(clips, replace(PIL, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0)))
         assert out.shape == (2, 3, 4, 5, 7)
         assert out.is_contiguous(memory_format=torch.channels_last_3d)
         torch.testing.assert_close(out * 255, clips.permute(0, 4, 1, 2, 3).float())
 
 
 def test_the_module_does_not_import_torch():
-    program = "import sys, finc_eval.preprocess; sys.exit('torch' in sys.modules)"
+    program = "import sys, finc_eval.extractors.preprocess; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 

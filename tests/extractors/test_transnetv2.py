@@ -13,7 +13,7 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
-from finc_eval.extractors.preprocess import normalised, resized
+from finc_eval.extractors.preprocess import normalized, resized
 from finc_eval.extractors.weights import checked, locate
 
 CARD = load_card("transnetv2")
@@ -53,7 +53,7 @@ def noise(frames, seed=0):
 
 @torch.inference_mode()
 def outputs(network, clips):
-    return network(normalised(torch.from_numpy(clips), CARD.preprocessing))
+    return network(normalized(torch.from_numpy(clips), CARD.preprocessing))
 
 
 def test_features_and_cuts_are_those_of_the_package(network, tmp_path):

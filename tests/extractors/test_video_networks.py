@@ -11,7 +11,7 @@ from torchvision import models
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_video
-from finc_eval.extractors.preprocess import normalised, resized
+from finc_eval.extractors.preprocess import normalized, resized
 
 CARDS = [card for name in available_cards() if (card := load_card(name)).loader.kind == "torchvision-video"]
 PRESETS = {card.name: models.get_model_weights(card.loader.model).DEFAULT for card in CARDS}
@@ -24,7 +24,7 @@ def by_name(card):
 def clip_for(card, frames):
     rng = np.random.default_rng(0)
     clip = rng.integers(0, 256, (1, frames, *card.preprocessing.size, 3), np.uint8)
-    return normalised(torch.from_numpy(clip), card.preprocessing)
+    return normalized(torch.from_numpy(clip), card.preprocessing)
 
 
 def test_there_are_cards_of_four_networks():
@@ -61,7 +61,7 @@ def test_the_file_is_the_one_torchvision_names(card):
 def test_preprocessing_is_torchvisions_for_videos_of_4_to_3(card):
     coarse = np.random.default_rng(0).integers(0, 256, (2, 24, 32, 3), np.uint8)
     frames = resized(coarse, replace(card.preprocessing, size=(240, 320), geometry="squash", crop_fraction=1.0))
-    ours = normalised(torch.from_numpy(resized(frames, card.preprocessing))[None], card.preprocessing)[0]
+    ours = normalized(torch.from_numpy(resized(frames, card.preprocessing))[None], card.preprocessing)[0]
     theirs = PRESETS[card.name].transforms()(torch.from_numpy(frames).permute(0, 3, 1, 2).contiguous())
     assert ours.shape == theirs.shape
     if card.name == "r3d-18":

@@ -218,7 +218,7 @@ def test_the_list_says_what_is_here_missing_and_wrong(folder):
         ("other", "missing", 7),
         ("net", "wrong", len(CONTENT)),
     ]
-    assert [state.licence for state in states] == ["MIT", "BSD", "MIT"]
+    assert [state.license for state in states] == ["MIT", "BSD", "MIT"]
     assert states[1].path == folder / "other.pt"
 
 

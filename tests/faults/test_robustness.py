@@ -17,7 +17,7 @@ from finc_eval.embeddings.writer import CacheWriter, only_writer
 from finc_eval.samples import Manifest, Traits
 
 PNG = Traits("PNG", "RGB", 28, 28, False)
-CENTRES = 6 * np.eye(5, 6)
+CENTERS = 6 * np.eye(5, 6)
 
 #                    more            fewer           as many
 GEN, REF = np.array([[0.40, 0.25, 0.05, 0.10, 0.20], [0.10, 0.05, 0.25, 0.40, 0.20]])
@@ -32,7 +32,7 @@ def draw(shares, n, seed, spread=0.3):
     rng = np.random.default_rng(seed)
     kinds = rng.choice(5, n, p=shares)
     spreads = np.broadcast_to(spread, 5)[kinds, None]
-    return (CENTRES[kinds] + spreads * rng.standard_normal((n, 6))).astype(np.float32)
+    return (CENTERS[kinds] + spreads * rng.standard_normal((n, 6))).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def compared(gen, ref, **settings):
 
 def planted_kinds(found, scale=1.0):
     """The significant modes that are planted kinds: (role, kind) to (mass in gen, mass in ref)."""
-    likeness = found.feature_map(scale * CENTRES).numpy() @ np.array([m.direction for m in found.significant()]).T
+    likeness = found.feature_map(scale * CENTERS).numpy() @ np.array([m.direction for m in found.significant()]).T
     kinds = (likeness**2).argmax(0)
     return {
         (mode.role, int(kind)): (mode.mass_gen, mode.mass_ref)
@@ -372,7 +372,7 @@ def test_the_excess_frequency_is_near_the_truth_where_the_mass_is_far_below_it()
     found = compared(gen, ref, sigma=2.5, features=400)
     kinds = {}
     for mode in found.significant():
-        likeness = (found.feature_map(CENTRES).numpy() @ mode.direction) ** 2
+        likeness = (found.feature_map(CENTERS).numpy() @ mode.direction) ** 2
         kinds.setdefault((mode.role, int(likeness.argmax())), mode)
     for key in (("over", 0), ("over", 1), ("under", 2), ("under", 3)):
         assert kinds[key].excess_frequency == pytest.approx(0.2, rel=0.35)

@@ -37,12 +37,12 @@ def test_a_seed_fixes_the_map_and_another_seed_changes_it():
     assert same[0] != RandomFourierFeatures(dim=4, features=8, sigma=1.0, seed=6).digest
 
 
-def test_centring_leaves_the_approximated_kernel_as_it_is(digits):
+def test_centering_leaves_the_approximated_kernel_as_it_is(digits):
     x = torch.from_numpy(digits[0][:60])
     plain = RandomFourierFeatures(dim=784, features=200, sigma=6.0)
-    centred = RandomFourierFeatures(dim=784, features=200, sigma=6.0, center=x.mean(0))
-    np.testing.assert_allclose((plain(x) @ plain(x).T).numpy(), (centred(x) @ centred(x).T).numpy(), atol=1e-5)
-    assert not torch.allclose(plain(x), centred(x), atol=1e-2)
+    centered = RandomFourierFeatures(dim=784, features=200, sigma=6.0, center=x.mean(0))
+    np.testing.assert_allclose((plain(x) @ plain(x).T).numpy(), (centered(x) @ centered(x).T).numpy(), atol=1e-5)
+    assert not torch.allclose(plain(x), centered(x), atol=1e-2)
 
 
 def rms_errors(x, orthogonal, numbers=(250, 1000, 4000), seeds=3):

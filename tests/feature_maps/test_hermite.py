@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.class_features import labelled_sums
+from finc_eval.feature_maps.class_features import labeled_sums
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import MAPS, CoordinateProduct, CoordinateSum, SumAndProduct, TotalDegree
 from finc_eval.feature_maps.hermite_series import (
@@ -69,15 +69,15 @@ def test_float32_keeps_features_of_points_whose_exponential_it_cannot_hold():
 
 
 @pytest.mark.parametrize(
-    ("square", "radius", "paper", "free", "centred"),
+    ("square", "radius", "paper", "free", "centered"),
     [(0.005, 1, 1083, 47, 23), (0.15, 1, 37, 8, 4), (0.25, 4, 29, 26, None), (1.0, 4, 14, 13, None)],
 )
-def test_the_order_that_leaves_out_a_thousandth(square, radius, paper, free, centred):
+def test_the_order_that_leaves_out_a_thousandth(square, radius, paper, free, centered):
     scale = sqrt(square)
     assert order_for(radius, scale, rho_of(scale)) == pytest.approx(paper, abs=1)
     assert order_for(radius, scale, best_rho(radius, scale)) <= free
-    if centred:
-        assert order_for(radius / 2, scale, best_rho(radius / 2, scale)) <= centred
+    if centered:
+        assert order_for(radius / 2, scale, best_rho(radius / 2, scale)) <= centered
 
 
 def test_the_order_is_the_smallest_and_holds_inside_the_radius():
@@ -142,10 +142,10 @@ def test_the_diameter_is_reached_and_the_cut_off_kernel_is_negative_somewhere():
 def test_images_of_two_classes_are_no_further_apart():
     features = TotalDegree(2, 8, length_scale=1.0)._features(points(50, 2))
     labels = torch.arange(50) % 3
-    rows = torch.stack([labelled_sums(f[None], y[None], 3).flatten() for f, y in zip(features, labels, strict=True)])
+    rows = torch.stack([labeled_sums(f[None], y[None], 3).flatten() for f, y in zip(features, labels, strict=True)])
     assert float(torch.cdist(rows, rows).max()) <= sqrt(2)
     expected = torch.stack([features[labels == label].sum(0) for label in range(3)])
-    torch.testing.assert_close(labelled_sums(features, labels, 3), expected)
+    torch.testing.assert_close(labeled_sums(features, labels, 3), expected)
 
 
 def test_few_features_of_total_degree_beat_as_many_and_many_more_random_ones():

@@ -40,8 +40,8 @@ def test_the_value_has_the_unit_of_one_over_the_data(rng, scale):
     a, b = rng.normal(size=1000), rng.normal(1, 1, 400)
     plain, scaled = density_difference(a, b), density_difference(scale * a + 7, scale * b + 7)
     assert scaled.value * scale == pytest.approx(plain.value, rel=1e-6)
-    assert scaled.standardised == pytest.approx(plain.standardised, rel=1e-6)
-    assert scaled.standardised == pytest.approx(scaled.value * scaled.deviation)
+    assert scaled.standardized == pytest.approx(plain.standardized, rel=1e-6)
+    assert scaled.standardized == pytest.approx(scaled.value * scaled.deviation)
 
 
 def test_the_published_grid_is_absolute_and_blind_to_small_data(rng):
@@ -55,7 +55,7 @@ def test_equal_densities_are_rejected_as_often_as_the_level_says(rng):
     ]
     assert np.mean([one.p_value <= 0.1 for one in found]) == pytest.approx(0.1, abs=0.08)
     assert np.mean([one.p_value <= 0.5 for one in found]) == pytest.approx(0.5, abs=0.14)
-    assert np.mean([one.standardised > one.threshold(0.9) for one in found]) == pytest.approx(0.1, abs=0.08)
+    assert np.mean([one.standardized > one.threshold(0.9) for one in found]) == pytest.approx(0.1, abs=0.08)
 
 
 def test_unlike_densities_are_rejected(rng):

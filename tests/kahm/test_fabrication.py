@@ -41,7 +41,7 @@ def test_the_noise_has_its_moment_and_its_atom():
     torch.testing.assert_close(quantile(torch.tensor([0.3, 0.7]), 1.0, 0.1, 1.0).sum(), torch.tensor(0.0))
 
 
-def test_likelihoods_of_neighbours_differ_by_the_promise_at_most():
+def test_likelihoods_of_neighbors_differ_by_the_promise_at_most():
     """P(v ≤ t) ≤ e^ε P(v + d ≤ t) + δ for all t: by their distribution functions, on a grid."""
     u = torch.linspace(1e-6, 1 - 1e-6, 200_001, dtype=torch.double)
     v, epsilon, delta = quantile(u, 1.5, 0.01, 1.0).numpy(), 1.5, 0.01
@@ -92,14 +92,14 @@ def test_smoothing_is_the_regression_of_the_samples_on_themselves():
 
 def test_fabricated_samples_are_images_of_noisy_ones():
     noisy = ElementNoise(4.0).added(torch.from_numpy(X[Y == 0]), seeded())
-    first = fabricated(noisy, Settings(20), steps=1, centred=False)
+    first = fabricated(noisy, Settings(20), steps=1, centered=False)
     torch.testing.assert_close(first.samples, fit(noisy, Settings(20)).images(noisy).points)
-    second = fabricated(noisy, Settings(20), centred=False)
+    second = fabricated(noisy, Settings(20), centered=False)
     once = smoothed(noisy, Settings(20))
     torch.testing.assert_close(second.samples, fit(once, Settings(20)).images(once).points)
 
 
-def test_centred_fabrication_does_not_depend_on_the_origin_and_keeps_it():
+def test_centered_fabrication_does_not_depend_on_the_origin_and_keeps_it():
     noisy = ElementNoise(4.0).added(torch.from_numpy(X[Y == 0]), seeded())
     here, there = fabricated(noisy, Settings(20)).samples, fabricated(noisy + 30, Settings(20)).samples
     torch.testing.assert_close(there, here + 30, atol=1e-8, rtol=0)
@@ -118,7 +118,7 @@ def made(epsilon, **how):
 
 def score(models):
     found = membership_score(kahm_distances(models, X[TRAIN]), kahm_distances(models, X[TEST]), permutations=0)
-    return found.difference.standardised
+    return found.difference.standardized
 
 
 def test_noisy_samples_classify_and_fabricated_ones_too():

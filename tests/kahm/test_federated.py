@@ -75,7 +75,7 @@ def test_shipped_models_classify_alike_and_hand_over_the_samples(by_chance):
 
 def test_parties_are_processes_that_exchange_files_of_distances(tmp_path, by_class, central):
     code = (
-        "import sys; from finc_eval.privacy.federated import answer; from finc_eval.privacy.kahm_files import "
+        "import sys; from finc_eval.kahm.federated import answer; from finc_eval.kahm.files import "
         "load_models; folder, name, path = sys.argv[1:]; answer(folder, name, load_models(path))"
     )
     folder = tmp_path / "exchange"

@@ -218,7 +218,7 @@ def test_matching_scores_rank_as_distances_do_and_are_defined_at_the_ends():
 
 def test_no_module_but_the_classifier_imports_scikit_learn():
     code = (
-        "import sys, finc_eval.privacy.kahm_models, finc_eval.privacy.fabrication, finc_eval.privacy.federated, "
+        "import sys, finc_eval.kahm.models, finc_eval.kahm.fabrication, finc_eval.kahm.federated, "
         "finc_eval.kahm.membership; sys.exit('sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -28,12 +28,12 @@ def test_members_are_nearer_to_a_model_that_follows_its_samples(digit_models):
     model, train, rest = digit_models[20]
     found = membership_score(kahm_distances(model, train), kahm_distances(model, rest), permutations=99)
     assert found.direction == "members nearer" and found.attack.auc > 0.8
-    assert found.difference.p_value == 0.01 and found.difference.standardised > found.difference.threshold()
+    assert found.difference.p_value == 0.01 and found.difference.standardized > found.difference.threshold()
 
 
 def test_the_score_grows_with_the_components(digit_models):
     scores = [
-        membership_score(kahm_distances(m, a), kahm_distances(m, b), permutations=0).difference.standardised
+        membership_score(kahm_distances(m, a), kahm_distances(m, b), permutations=0).difference.standardized
         for m, a, b in digit_models.values()
     ]
     assert scores[1] > 2 * scores[0]

@@ -86,7 +86,7 @@ def test_the_bound_of_epsilon_stays_below_a_gaussian_guarantee_and_comes_near(rn
     assert max(bounds) <= 3 and min(bounds) > 1
 
 
-def test_randomised_response_is_bounded_by_its_epsilon_from_both_sides(rng):
+def test_randomized_response_is_bounded_by_its_epsilon_from_both_sides(rng):
     epsilon = 1.0
     honest = np.e**epsilon / (1 + np.e**epsilon)
     for _ in range(50):

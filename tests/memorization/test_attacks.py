@@ -53,16 +53,16 @@ def test_the_density_is_that_of_a_gaussian_kernel_estimate():
     import torch
 
     rng = np.random.default_rng(0)
-    centres, points = rng.normal(size=(500, 3)), rng.normal(size=(40, 3))
+    centers, points = rng.normal(size=(500, 3)), rng.normal(size=(40, 3))
     # A whitened sample has the covariance I, by which scipy scales its kernels.
-    white = (centres - centres.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(centres.T))).T
+    white = (centers - centers.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(centers.T))).T
     expected = gaussian_kde(white.T).logpdf(points.T) + 1.5 * np.log(2 * np.pi)
     found = log_density(torch.from_numpy(points), torch.from_numpy(white)).numpy()
     assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_domias_allows_for_places_that_are_dense_anyway():
-    """Where most samples are, members and others have many generated neighbours; the ratio takes that out."""
+    """Where most samples are, members and others have many generated neighbors; the ratio takes that out."""
     scores = DensityRatio.of(REFERENCE, 0).scores(FRESH, MEMBERS, OTHERS)
     norms = np.linalg.norm(OTHERS.rows_at(np.arange(400)).numpy(), axis=1)
     ball = by_ball(played(FRESH)).others
@@ -122,7 +122,7 @@ def test_an_attack_that_tells_by_fresh_samples_too_falsifies_nothing():
 
 
 def test_mechanisms_at_their_limit_are_not_called_false_more_often_than_stated():
-    """Randomised response is the strongest attack that a pure guarantee allows."""
+    """Randomized response is the strongest attack that a pure guarantee allows."""
     rng = np.random.default_rng(1)
     epsilon, false = 1.0, 0
     for _ in range(200):

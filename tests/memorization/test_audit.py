@@ -64,7 +64,7 @@ def threes(sets):
 
 def test_a_fresh_generator_is_not_accused(fresh):
     assert fresh.copying.found_by == ()
-    assert fresh.copying.memorised_kinds == ()
+    assert fresh.copying.memorized_kinds == ()
     assert fresh.copying.exact == (0, 0)
     assert not fresh.stated.is_falsified
     for attack in fresh.attacks:
@@ -84,12 +84,12 @@ def test_planted_copies_are_found_counted_and_listed_first(threes, sets):
     assert all((train[int(pair.train)] == gen[int(pair.gen)]).all() for pair in listed)
 
 
-def test_it_says_which_kind_was_memorised(threes, sets):
-    (memorised, *others) = threes.copying.memorised_kinds
-    labels = [sets["labels"][int(name)] for name in memorised.examples]
+def test_it_says_which_kind_was_memorized(threes, sets):
+    (memorized, *others) = threes.copying.memorized_kinds
+    labels = [sets["labels"][int(name)] for name in memorized.examples]
     assert labels.count(3) >= len(labels) / 2
     assert len(others) <= 1  # threes may make two kinds
-    assert memorised.suspicious > 10 * memorised.fresh_suspicious
+    assert memorized.suspicious > 10 * memorized.fresh_suspicious
     assert sum(kind.generated for kind in threes.copying.kinds) <= SIZE
 
 

@@ -43,7 +43,7 @@ def closeness(x, k=50):
     return Closeness.of(found.distances, spacings(as_embeddings(TRAIN))[found.indices[:, 0]])
 
 
-def test_one_pass_of_two_sets_finds_neighbours_both_ways_and_what_lies_in_balls():
+def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls():
     known = play(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, "gen", silent)
     for base, to_base, attacked in (
         (TRAIN, known.to_train, known.members),
@@ -58,7 +58,7 @@ def test_one_pass_of_two_sets_finds_neighbours_both_ways_and_what_lies_in_balls(
     assert known.radius == pytest.approx(np.median(both))
 
 
-def test_a_ball_of_radius_zero_holds_the_copies_of_its_centre():
+def test_a_ball_of_radius_zero_holds_the_copies_of_its_center():
     known = play(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, "gen", silent)
     assert known.radius == 0
     assert known.members.within.tolist() == [1] * 400
@@ -233,7 +233,7 @@ def test_the_power_is_the_share_of_planted_sets_that_are_found(copies, n, m, lev
 
 def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares_of_few_samples_are_left_out():
     train = as_embeddings(TRAIN)
-    table = power_table(train, spacings(train), closeness(HOLDOUT).calibrated, 350, neighbours=50, level=0.05, seed=0)
+    table = power_table(train, spacings(train), closeness(HOLDOUT).calibrated, 350, neighbors=50, level=0.05, seed=0)
     by_noise = {noise: [one.probability for one in table if one.noise == noise] for noise in (0.0, 0.25, 0.5)}
     for probabilities in by_noise.values():
         assert all(later >= before - 0.03 for before, later in pairwise(probabilities))

@@ -42,6 +42,6 @@ def test_noisy_copies_read_far_lower_than_fresh_samples_and_noise_far_higher():
     assert copies < 5 < 40 < fresh < 75 < noise
 
 
-def test_one_training_sample_has_no_neighbour():
-    with pytest.raises(FincEvalError, match="train has 1 samples, too few for 1 neighbours of each: pass at least 2"):
+def test_one_training_sample_has_no_neighbor():
+    with pytest.raises(FincEvalError, match="train has 1 samples, too few for 1 neighbors of each: pass at least 2"):
         authpct(TRAIN, TRAIN[:1])

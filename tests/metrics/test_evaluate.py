@@ -82,7 +82,7 @@ def test_precision_and_recall_say_by_which_convention():
     assert [score.key for score in ours.scores] == ["precision", "recall"]
     assert [score.key for score in theirs.scores] == ["precision", "recall", "density", "coverage"]
     lines = ours["recall"].signature.differences(theirs["recall"].signature)
-    assert lines == ["convention: kynkaanniemi and prdc", "neighbours: 3 and 5"]
+    assert lines == ["convention: kynkaanniemi and prdc", "neighbors: 3 and 5"]
     assert all(score.interval[0] < score.value < score.interval[1] for score in theirs.scores)
 
 
@@ -117,11 +117,11 @@ def test_realism_is_a_mean_without_copies():
     found = precision_recall(GEN, REF, convention="kynkaanniemi").realism
     assert score.value == pytest.approx(found.mean())
     assert score.interval[0] < score.value < score.interval[1]
-    centres = REF[np.argsort(kth_distances(REF, 3))[:7]]
-    copied = evaluate(np.concatenate([GEN, centres]), REF, ["realism"])["realism"]
+    centers = REF[np.argsort(kth_distances(REF, 3))[:7]]
+    copied = evaluate(np.concatenate([GEN, centers]), REF, ["realism"])["realism"]
     assert copied.value == pytest.approx(score.value, rel=0.01)
     assert "7 samples of infinite realism, copies of reference samples, are left out" in copied.notes
-    assert "all 5 samples of gen are copies" in evaluate(centres[:5], REF, ["realism"]).failures["realism"]
+    assert "all 5 samples of gen are copies" in evaluate(centers[:5], REF, ["realism"]).failures["realism"]
 
 
 def test_rarity_is_of_those_inside_and_says_how_many_are_outside():
@@ -134,7 +134,7 @@ def test_rarity_is_of_those_inside_and_says_how_many_are_outside():
     assert "all 600 samples of gen lie outside every ball" in evaluate(GEN + 90, REF, ["rarity"]).failures["rarity"]
 
 
-def test_metrics_of_memorisation_take_the_reference_for_the_training_set_and_a_third_set():
+def test_metrics_of_memorization_take_the_reference_for_the_training_set_and_a_third_set():
     test = draw(500, 0.0, 4)
     fresh, copies = (evaluate(gen, REF, ["fld", "authpct"], test=test) for gen in (draw(400, seed=5), REF[:400]))
     assert fresh["fld"].interval[0] < fresh["fld"].value < fresh["fld"].interval[1] < copies["fld"].value
@@ -158,11 +158,11 @@ FEW = {
 REFUSED = {
     "kid": (30, "gen has 30 samples, fewer than KID's subsets of 1000: give more, or a smaller subset size"),
     "mmd": (2, "this needs 3 samples a set at least, gen has 2"),
-    "prdc": (4, "gen has 4 samples, too few for 5 neighbours of each: pass at least 6"),
-    "rarity": (3, "ref has 3 samples, too few for 3 neighbours of each: pass at least 4"),
+    "prdc": (4, "gen has 4 samples, too few for 5 neighbors of each: pass at least 6"),
+    "rarity": (3, "ref has 3 samples, too few for 3 neighbors of each: pass at least 4"),
     "fd": (1, "gen has 1 sample: a covariance needs two at least"),
     "fd_infinity": (19, "FD-infinity of 15 sizes needs two sizes and 30 samples at least"),
-    "authpct": (1, "ref has 1 samples, too few for 1 neighbours of each"),
+    "authpct": (1, "ref has 1 samples, too few for 1 neighbors of each"),
     "mind": (1, "ref has 1 sample: give more"),
 }
 
@@ -195,7 +195,7 @@ def inception_caches(tmp_path_factory, digits):
     torch.manual_seed(0)
     torch.save(fid_inception.FidInception().state_dict(), folder / "random.pth")
     text = (resources.files("finc_eval.extractors.cards") / "inception-fid.toml").read_text()
-    table = f'[weights]\nfile = "{folder}/random.pth"\nlicence = "none"\n\n'
+    table = f'[weights]\nfile = "{folder}/random.pth"\nlicense = "none"\n\n'
     (folder / "card.toml").write_text(re.sub(r"\[weights\].*?\n\n", table, text, flags=re.DOTALL))
     images = (digits[0][:24].reshape(-1, 28, 28) * 255).round().astype(np.uint8)
     parts = {"gen": images[:12], "ref": images[12:]}

@@ -36,7 +36,7 @@ def test_the_conventions_bring_their_own_k():
     assert precision_recall(x, x).k == 5
     found = precision_recall(x, x, convention="kynkaanniemi")
     assert found.k == 3
-    assert "convention:kynkaanniemi|neighbours:3" in str(found.signature)
+    assert "convention:kynkaanniemi|neighbors:3" in str(found.signature)
     assert found.signature.differences(precision_recall(x, x, k=3).signature) == ["convention: kynkaanniemi and prdc"]
 
 
@@ -77,7 +77,7 @@ def test_a_set_of_copies_of_one_sample_contains_nothing_or_itself():
     assert (closed.precision, closed.recall, closed.density, closed.coverage) == (1, 1, 7 / 3, 1)
 
 
-def test_two_samples_are_enough_for_one_neighbour():
+def test_two_samples_are_enough_for_one_neighbor():
     found = precision_recall(np.array([[0.5], [30.0]]), np.array([[0.0], [1.0]]), k=1)
     assert (found.precision, found.recall, found.density, found.coverage) == (0.5, 1, 1, 1)
 
@@ -133,8 +133,8 @@ def test_intervals_know_whose_samples_they_resample():
 @pytest.mark.parametrize(
     ("arguments", "named", "message"),
     [
-        ((np.eye(5), np.eye(9)[:, :5]), {}, "gen has 5 samples, too few for 5 neighbours of each: pass at least 6"),
-        ((np.eye(9), np.eye(9)[:4]), {"k": 4}, "ref has 4 samples, too few for 4 neighbours of each: pass at least 5"),
+        ((np.eye(5), np.eye(9)[:, :5]), {}, "gen has 5 samples, too few for 5 neighbors of each: pass at least 6"),
+        ((np.eye(9), np.eye(9)[:4]), {"k": 4}, "ref has 4 samples, too few for 4 neighbors of each: pass at least 5"),
         ((np.eye(9), np.eye(8)), {}, "gen has 9 entries per embedding and ref 8: extract both with the same"),
         ((np.eye(9), np.full((9, 9), np.inf)), {}, "ref: the embedding in row 0 is not finite"),
         ((np.eye(9), np.eye(9)), {"convention": "prcd"}, r"'prcd' \(did you mean \"prdc\"\?\)"),

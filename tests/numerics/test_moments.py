@@ -12,7 +12,7 @@ SIZES = [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 50]
 
 
 def vectors(size, n=700, seed=0):
-    """Vectors with a mean, entries of unlike scale and correlated neighbours."""
+    """Vectors with a mean, entries of unlike scale and correlated neighbors."""
     rows = torch.randn(n, size, generator=torch.Generator().manual_seed(seed))
     return (rows + 0.5 * rows.roll(1, 1) + 0.3) * torch.linspace(0.5, 2, size)
 

@@ -58,7 +58,7 @@ def test_rounding_to_tf32_keeps_ten_bits_and_goes_to_the_nearest():
     assert torch.equal(prepared(result, "tf32"), result)
 
 
-def test_ties_go_to_the_even_neighbour():
+def test_ties_go_to_the_even_neighbor():
     unit = 2.0**-10
     ties = torch.tensor([1 + 0.5 * unit, 1 + 1.5 * unit, 1 + 2.5 * unit, -1 - 0.5 * unit, -1 - 1.5 * unit])
     expected = torch.tensor([1.0, 1 + 2 * unit, 1 + 2 * unit, -1.0, -1 - 2 * unit])

@@ -43,7 +43,7 @@ def random_inception(tmp_path):
     torch.save(network.state_dict(), weights)
     text = (resources.files("finc_eval.extractors.cards") / "inception-fid.toml").read_text()
     card = tmp_path / "random-inception.toml"
-    table = f'[weights]\nfile = "{weights}"\nlicence = "none"\n\n'
+    table = f'[weights]\nfile = "{weights}"\nlicense = "none"\n\n'
     card.write_text(re.sub(r"\[weights\].*?\n\n", table, text, flags=re.DOTALL))
     return card, weights
 
@@ -56,8 +56,8 @@ def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, rand
     for name, digit in (("gen", 1), ("ref", 8)):
         (tmp_path / name).mkdir()
         for number, row in enumerate(rows[labels == digit][:16]):
-            grey = (255 * row.reshape(28, 28)).round().astype(np.uint8)
-            Image.fromarray(np.stack([grey, grey.T, 255 - grey], 2)).save(tmp_path / name / f"{number:02}.png")
+            gray = (255 * row.reshape(28, 28)).round().astype(np.uint8)
+            Image.fromarray(np.stack([gray, gray.T, 255 - gray], 2)).save(tmp_path / name / f"{number:02}.png")
         fe.extract(tmp_path / name, card, tmp_path / f"{name}.h5", batch_size=8)
     paths = {name: str(tmp_path / name) for name in ("gen", "ref")}
     cases = {"folders": {"weights": str(weights), **paths}}

@@ -163,8 +163,8 @@ def test_a_sweep_of_rho_speaks_of_no_bandwidth_rule():
 
 def test_the_figure_has_a_mark_for_every_mode_in_both_panels():
     page = Page(render_sweep(a_sweep()))
-    for colour, modes, unknown in (("var(--gen)", 3, 1), ("var(--ref)", 1, 0)):
-        marks = [n for n in page.find("use") if colour in page.attributes(n).get("style", "")]
+    for color, modes, unknown in (("var(--gen)", 3, 1), ("var(--ref)", 1, 0)):
+        marks = [n for n in page.find("use") if color in page.attributes(n).get("style", "")]
         assert len(marks) == 2 * modes - unknown + 1  # one in the legend; where no spreadness is known, only one above
     texts = page.texts("text")
     assert {"compare's default", "the papers' rule", "2", "4", "8", "σ"} <= set(texts)

@@ -142,7 +142,7 @@ def test_twenty_modes_of_digits_stay_small():
 # --- the samples --------------------------------------------------------------------------------------------
 
 
-def test_every_picture_is_the_sample_it_is_labelled_with():
+def test_every_picture_is_the_sample_it_is_labeled_with():
     # The same row numbers mean other samples in the other set, and the two sets' best are other rows.
     gen, ref = noise(1, 60), noise(2, 60)
     gen_ids, ref_ids = (tuple(str(i) for i in range(start, start + 20)) for start in (0, 30))
@@ -573,14 +573,14 @@ def test_titles_are_as_long_as_needed_to_tell_the_sets_apart():
 # --- figures and the notebook -------------------------------------------------------------------------------
 
 
-def test_the_spectrum_shows_both_roles_in_the_colours_of_the_page():
+def test_the_spectrum_shows_both_roles_in_the_colors_of_the_page():
     before = dict(matplotlib.rcParams)
     svg = spectrum_svg((0.5, 0.2, 0.1), (0.4, 0.3))
     assert dict(matplotlib.rcParams) == before
     page = Page(svg)
     assert "more in the generated set" in page.texts("text") and "more in the reference set" in page.texts("text")
-    for colour, points in (("var(--gen)", 3), ("var(--ref)", 2)):
-        marks = [n for n in page.find("use") if colour in page.attributes(n).get("style", "")]
+    for color, points in (("var(--gen)", 3), ("var(--ref)", 2)):
+        marks = [n for n in page.find("use") if color in page.attributes(n).get("style", "")]
         assert len(marks) == points + 1  # and one in the legend
     assert not re.search(r"#0[1-4]0[1-4]0[1-4]|<style|<\?xml|DOCTYPE|DejaVu", svg)
     assert spectrum_svg((0.5,), ()) != spectrum_svg((0.6,), ())

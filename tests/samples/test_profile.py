@@ -28,7 +28,7 @@ def profile(folder, suffix, images=PHOTOS, **options):
 
 def of(n=10, **traits):
     return Profile.of(
-        [Traits(**{"format": "PNG", "mode": "RGB", "width": 64, "height": 64, "is_grey": False} | traits)] * n
+        [Traits(**{"format": "PNG", "mode": "RGB", "width": 64, "height": 64, "is_gray": False} | traits)] * n
     )
 
 
@@ -75,10 +75,10 @@ def test_shapes_are_warned_of_also_where_their_medians_agree():
     assert unlike_encodings(mixed, mixed) == []
 
 
-def test_grey_sets_are_warned_of(tmp_path):
-    grey = [photo.convert("L") for photo in PHOTOS]
-    (warning,) = unlike_encodings(profile(tmp_path / "a", ".png", grey + PHOTOS), profile(tmp_path / "b", ".png"))
-    assert warning.startswith("50% of gen and 0% of ref are grey")
+def test_gray_sets_are_warned_of(tmp_path):
+    gray = [photo.convert("L") for photo in PHOTOS]
+    (warning,) = unlike_encodings(profile(tmp_path / "a", ".png", gray + PHOTOS), profile(tmp_path / "b", ".png"))
+    assert warning.startswith("50% of gen and 0% of ref are gray")
 
 
 def test_alpha_in_one_set_only_is_warned_of(tmp_path):

@@ -88,10 +88,10 @@ def test_folder_zip_npz_and_array_give_the_same_images(tmp_path):
     assert sources[2].ids == sources[3].ids == ["0", "1", "2", "3", "4", "5"]
 
 
-def test_grey_arrays_become_rgb():
-    grey = noise()[..., 0]
-    for array in (grey, grey[..., None]):
-        np.testing.assert_array_equal(pixels_of(open_source(array)), np.repeat(grey[..., None], 3, axis=3))
+def test_gray_arrays_become_rgb():
+    gray = noise()[..., 0]
+    for array in (gray, gray[..., None]):
+        np.testing.assert_array_equal(pixels_of(open_source(array)), np.repeat(gray[..., None], 3, axis=3))
 
 
 def test_photographs_are_turned_upright(tmp_path):
@@ -102,7 +102,7 @@ def test_photographs_are_turned_upright(tmp_path):
     np.testing.assert_array_equal(pixels_of(open_source(tmp_path))[0], np.rot90(noise(1)[0], -1))
 
 
-def test_sixteen_bit_greys_keep_their_range(tmp_path):
+def test_sixteen_bit_grays_keep_their_range(tmp_path):
     Image.fromarray(np.array([[0, 255, 256, 65535]], np.uint16)).save(tmp_path / "a.png")
     assert pixels_of(open_source(tmp_path))[0][0, :, 0].tolist() == [0, 0, 1, 255]
 
@@ -121,7 +121,7 @@ def test_unreadable_files_carry_their_reason_and_leave_the_others_alone(tmp_path
     source = open_source(folder)
     errors = {sample.id: sample.error for sample in source.samples()}
     assert errors["000.png"] is None
-    assert errors["bad.png"] == "no image that can be recognised"
+    assert errors["bad.png"] == "no image that can be recognized"
     assert errors["gone.png"] == "no such file or directory"
     assert "mode F has no 8-bit range" in errors["float.tif"]
     assert "truncated" in errors["half.jpg"]
@@ -226,7 +226,7 @@ def test_many_threads_read_one_zip(tmp_path):
         np.testing.assert_array_equal(sample.pixels, images[number % 40])
 
 
-def test_a_missing_path_is_named_with_its_nearest_neighbour(tmp_path):
+def test_a_missing_path_is_named_with_its_nearest_neighbor(tmp_path):
     save_folder(tmp_path / "generated", noise(1))
     assert f"did you mean {tmp_path / 'generated'}?" in message(open_source, tmp_path / "genrated")
     assert "nor does the folder" in message(open_source, tmp_path / "no" / "such")

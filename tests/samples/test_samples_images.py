@@ -65,10 +65,10 @@ def test_every_mode_becomes_what_pillow_makes_of_it_and_nothing_is_warned_of(mod
     np.testing.assert_array_equal(pixels, wanted)
     assert (traits.width, traits.height) == (80, 96)
     assert traits.format == kind
-    assert traits.is_grey == (mode in ("1", "L", "LA"))
+    assert traits.is_gray == (mode in ("1", "L", "LA"))
 
 
-def test_a_lab_picture_comes_out_in_colour():
+def test_a_lab_picture_comes_out_in_color():
     red = Image.new("LAB", (4, 4), (136, 208, 195))  # L* 53, a* 80, b* 67
     pixels, traits = decode(encoded(red, "TIFF"))
     assert traits.mode == "LAB"
@@ -88,7 +88,7 @@ def test_alpha_is_dropped_and_what_it_hides_shows():
     np.testing.assert_array_equal(decode(encoded(Image.fromarray(pixels), "PNG"))[0], PIXELS)
 
 
-def test_a_transparent_colour_of_a_palette_is_dropped_without_a_warning():
+def test_a_transparent_color_of_a_palette_is_dropped_without_a_warning():
     image = PHOTO.convert("P")
     wanted = np.asarray(image.convert("RGB"))
     for transparency in (3, bytes(range(256))):
@@ -99,14 +99,14 @@ def test_a_transparent_colour_of_a_palette_is_dropped_without_a_warning():
 
 
 @pytest.mark.parametrize(("kind", "order"), [("PNG", "<"), ("TIFF", "<"), ("TIFF", ">"), ("PPM", "<")])
-def test_sixteen_bit_grey_keeps_its_upper_byte(kind, order):
+def test_sixteen_bit_gray_keeps_its_upper_byte(kind, order):
     values = np.array([[0, 255, 256, 32768, 65535]], np.uint16)
     image = Image.fromarray(values)
     if order == ">":
         image = Image.frombytes("I;16B", (5, 1), values.astype(">u2").tobytes())
     pixels, traits = decode(encoded(image, kind))
     assert pixels[0, :, 0].tolist() == [0, 0, 1, 128, 255]
-    assert traits.is_grey
+    assert traits.is_gray
 
 
 def test_numbers_without_a_stated_range_are_refused():
@@ -197,7 +197,7 @@ def test_damaged_and_foreign_files_are_failures_in_a_word(tmp_path):
     errors = {sample.id: sample.error for sample in open_source(tmp_path).samples()}
     assert errors.pop("whole.png") is None
     assert set(errors) == {"empty.png", "half.jpg", "half.png", "page.png", "lost.png"}
-    assert errors["empty.png"] == errors["page.png"] == "no image that can be recognised"
+    assert errors["empty.png"] == errors["page.png"] == "no image that can be recognized"
     assert all(errors.values())
 
 
@@ -218,11 +218,11 @@ def test_lossless_webp_is_told_from_lossy():
     assert decode(with_profile)[1].format == "WEBP-lossless"
 
 
-def test_a_single_coloured_pixel_on_the_grid_makes_an_image_coloured():
+def test_a_single_colored_pixel_on_the_grid_makes_an_image_colored():
     pixels = np.full((200, 300, 3), 7, np.uint8)
-    assert decode(encoded(Image.fromarray(pixels), "PNG"))[1].is_grey
+    assert decode(encoded(Image.fromarray(pixels), "PNG"))[1].is_gray
     pixels[0, 0, 2] = 8
-    assert not decode(encoded(Image.fromarray(pixels), "PNG"))[1].is_grey
+    assert not decode(encoded(Image.fromarray(pixels), "PNG"))[1].is_gray
 
 
 @pytest.mark.parametrize(

@@ -209,15 +209,15 @@ def test_labels_change_the_annotations_of_a_manifest_and_not_its_digest(tmp_path
 class Numbered:
     """A dataset as of torch: whatever `make` makes of an image, with the parity of its number."""
 
-    def __init__(self, make, labelled=True):
-        self.make, self.labelled = make, labelled
+    def __init__(self, make, labeled=True):
+        self.make, self.labeled = make, labeled
 
     def __len__(self):
         return len(IMAGES)
 
     def __getitem__(self, number):
         image = self.make(IMAGES[number])
-        return (image, torch.tensor(number % 2)) if self.labelled else image
+        return (image, torch.tensor(number % 2)) if self.labeled else image
 
 
 @pytest.mark.parametrize(
@@ -232,13 +232,13 @@ class Numbered:
     ids=["pil", "array-hwc", "array-chw", "tensor-hwc", "tensor-chw"],
 )
 def test_datasets_give_images_in_any_usual_form(make):
-    for labelled in (True, False):
-        source = open_source(Numbered(make, labelled))
+    for labeled in (True, False):
+        source = open_source(Numbered(make, labeled))
         assert source.kind == "dataset"
         np.testing.assert_array_equal(pixels_of(source), IMAGES)
         np.testing.assert_array_equal(source.sample(3).pixels, IMAGES[3])
         assert source.manifest().digest == open_source(IMAGES).manifest().digest
-        assert source.labels == (["0", "1"] * 3 if labelled else None)
+        assert source.labels == (["0", "1"] * 3 if labeled else None)
 
 
 def test_a_tensor_three_pixels_wide_has_its_channels_first_and_an_array_last():
@@ -249,12 +249,12 @@ def test_a_tensor_three_pixels_wide_has_its_channels_first_and_an_array_last():
     np.testing.assert_array_equal(of_tensor.pixels, square.transpose(1, 2, 0))
 
 
-def test_grey_items_are_repeated_in_three_channels():
-    grey = IMAGES[0, ..., 0]
-    for item in (grey, grey[None], torch.from_numpy(grey)[None], Image.fromarray(grey)):
+def test_gray_items_are_repeated_in_three_channels():
+    gray = IMAGES[0, ..., 0]
+    for item in (gray, gray[None], torch.from_numpy(gray)[None], Image.fromarray(gray)):
         (sample,) = open_source([item]).samples()
-        np.testing.assert_array_equal(sample.pixels, np.repeat(grey[..., None], 3, axis=2))
-        assert (sample.traits.mode, sample.traits.is_grey) == ("L", True)
+        np.testing.assert_array_equal(sample.pixels, np.repeat(gray[..., None], 3, axis=2))
+        assert (sample.traits.mode, sample.traits.is_gray) == ("L", True)
 
 
 def test_items_of_another_kind_are_refused_with_what_to_do():
@@ -328,10 +328,10 @@ def test_a_hugging_face_dataset_must_be_one_split_with_one_image_column(saved):
 # Iterators
 
 
-def batches(labelled=False):
+def batches(labeled=False):
     for start in (0, 4):
         images = IMAGES[start : start + 4]
-        yield (images, np.arange(start, start + len(images))) if labelled else images
+        yield (images, np.arange(start, start + len(images))) if labeled else images
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_iterators_of_images_and_batches_are_sets_that_are_read_once(make):
 
 
 def test_labels_of_batches_and_of_data_loaders_are_kept():
-    source = open_source(batches(labelled=True), n=6)
+    source = open_source(batches(labeled=True), n=6)
     list(source.samples())
     assert source.labels == ["0", "1", "2", "3", "4", "5"]
 

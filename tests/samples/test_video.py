@@ -51,7 +51,7 @@ def test_windows_have_the_frames_that_pyav_reads_one_by_one(files, suffix, clip)
 def test_the_frames_are_those_of_the_scene_in_their_order(files):
     for suffix, data in files.items():
         (window,) = pixels(data, ALL)
-        # Lossy codecs shift colours a little; the next frame of the scene is 20 away on average.
+        # Lossy codecs shift colors a little; the next frame of the scene is 20 away on average.
         distances = np.abs(window[:, None].astype(int) - FRAMES[None]).mean(axis=(2, 3, 4))
         assert (distances.argmin(axis=1) == np.arange(len(FRAMES))).all(), suffix
 
@@ -63,13 +63,13 @@ def test_the_frames_are_those_of_the_scene_in_their_order(files):
 def test_traits_say_how_a_video_is_encoded(files, suffix, codec, mode):
     ((_, traits),) = windows(files[suffix], ALL)
     assert (traits.format, traits.mode, traits.width, traits.height, traits.fps) == (codec, mode, 64, 48, 25.0)
-    assert not traits.is_grey
+    assert not traits.is_gray
 
 
-def test_a_grey_video_is_known_as_such():
-    grey = FRAMES[..., :1].repeat(3, axis=3)
-    ((_, traits),) = windows(encode("mp4", grey), ALL)
-    assert traits.is_grey
+def test_a_gray_video_is_known_as_such():
+    gray = FRAMES[..., :1].repeat(3, axis=3)
+    ((_, traits),) = windows(encode("mp4", gray), ALL)
+    assert traits.is_gray
 
 
 def test_some_windows_are_those_of_all(files):
@@ -84,7 +84,7 @@ def test_some_windows_are_those_of_all(files):
     ("colorspace", "color_range"),
     [(Colorspace.ITU709, ColorRange.MPEG), (Colorspace.ITU709, ColorRange.JPEG), (Colorspace.ITU601, ColorRange.JPEG)],
 )
-def test_colours_follow_what_the_file_says_of_them(colorspace, color_range):
+def test_colors_follow_what_the_file_says_of_them(colorspace, color_range):
     def mark(stream, frame):
         for target in (stream.codec_context, frame):
             target.colorspace, target.color_range = colorspace, color_range

@@ -185,7 +185,7 @@ def test_frames_at_the_top_are_one_clip_and_a_bad_frame_spoils_only_the_windows_
     (root / "0.jpg").write_bytes(b"")
     samples = list(open_clips(root, CLIP).samples())
     assert [sample.id for sample in samples] == ["clip#0", "clip#1", "clip#2"]
-    assert samples[0].error == "no image that can be recognised"
+    assert samples[0].error == "no image that can be recognized"
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ return outputs by name, `Outputs(network)`, which does; or `load(card, weights)`
 def load_backbone(card: Card, device: torch.device, weights: Path | None = None) -> torch.nn.Module:
     """Return the card's network on `device`, frozen and in evaluation mode.
 
-    It maps (n, 3, height, width) or (n, 3, frames, height, width) float32, normalised as the card says, to its outputs
+    It maps (n, 3, height, width) or (n, 3, frames, height, width) float32, normalized as the card says, to its outputs
     by the names of their layers, (n, dimension) each: those of `card.output` and `card.extra`, pooled.
 
     Args:

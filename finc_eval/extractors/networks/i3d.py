@@ -41,7 +41,7 @@ class I3D(nn.Module):
     are averaged over space too.
 
     Args:
-        epsilon: added to the variance by batch normalisation: 1e-3 in DeepMind's own code; some ports take 1e-5.
+        epsilon: added to the variance by batch normalization: 1e-3 in DeepMind's own code; some ports take 1e-5.
     """
 
     def __init__(self, epsilon: float = 1e-3) -> None:
@@ -67,7 +67,7 @@ class I3D(nn.Module):
 
 
 class Unit(nn.Module):
-    """Convolution, batch normalisation and ReLU."""
+    """Convolution, batch normalization and ReLU."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, epsilon: float, stride: int = 1) -> None:
         super().__init__()

@@ -43,7 +43,7 @@ def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.
     if card.weights is None or path is None:
         raise FincEvalError(
             f"card {card.name}: the loader {card.loader.kind} makes a network that must be trained: "
-            "add a table [weights] with file and licence"
+            "add a table [weights] with file and license"
         )
     tensors = load_tensors(path)
     layout = card.weights.layout
@@ -64,7 +64,7 @@ def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.
 
 
 def _is_named_tensor(item: tuple[object, object]) -> bool:
-    """Whether this is a name and an ordinary tensor: not sparse, quantised, complex or without content."""
+    """Whether this is a name and an ordinary tensor: not sparse, quantized, complex or without content."""
     name, tensor = item
     return (
         isinstance(name, str)

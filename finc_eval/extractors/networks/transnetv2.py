@@ -126,7 +126,7 @@ class Similarity(nn.Module):
 
 
 class Histograms(nn.Module):
-    """How like each frame's colours are to those of the frames around it."""
+    """How like each frame's colors are to those of the frames around it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ class Histograms(nn.Module):
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """(n, 3, frames, height, width), 0…255 -> (n, frames, 128)."""
-        return functional.relu(self.fc(_likeness(_colours(clips))))
+        return functional.relu(self.fc(_likeness(_colors(clips))))
 
 
 def create(card: Card) -> TransNetV2:
@@ -151,8 +151,8 @@ def create(card: Card) -> TransNetV2:
     return TransNetV2()
 
 
-def _colours(clips: torch.Tensor) -> torch.Tensor:
-    """Histograms of the frames over 8x8x8 colours, (n, frames, 512)."""
+def _colors(clips: torch.Tensor) -> torch.Tensor:
+    """Histograms of the frames over 8x8x8 colors, (n, frames, 512)."""
     red, green, blue = (clips.to(torch.int64) >> 5).unbind(1)
     bins = ((red << 6) + (green << 3) + blue).flatten(2)
     counts = clips.new_zeros(*bins.shape[:2], 512)

@@ -23,7 +23,7 @@ from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.privacy.dp.accounting import Ceilings, ceilings, epsilon_of, mu_of
 
 Adjacency = Literal["replace", "zero-out"]
-"""Which data sets are neighbours: those of one size that differ in one record, or where one counts as nothing."""
+"""Which data sets are neighbors: those of one size that differ in one record, or where one counts as nothing."""
 
 GRID_BITS = 20
 """A release is rounded to multiples of about 2⁻²⁰ of its noise: 10⁻⁶ of what is uncertain anyway."""
@@ -36,7 +36,7 @@ class Guarantee:
     Attributes:
         epsilon, delta: (ε, δ)-differential privacy.
         mu: the same as Gaussian differential privacy, of which (ε, δ) is one point.
-        adjacency: which data sets are neighbours; their size is public.
+        adjacency: which data sets are neighbors; their size is public.
     """
 
     epsilon: float

@@ -56,13 +56,13 @@ def release(
 
     Args:
         private: the records: an array or tensor (n, d) of embeddings, an `EmbeddingCache`, or the path of one. Their
-            number is public. Rows that are not finite, and samples that could not be read, count as the centre.
+            number is public. Rows that are not finite, and samples that could not be read, count as the center.
         public: what decides scales, axes and features: a `PublicTransform`; public embeddings to fit one to; or a
             released `PrivateSketch`, whose transform, features and classes are then shared, so that both merge.
         epsilon: ε of the guarantee.
         delta: δ of it; below one over the number of records, and better far below.
         ledger: where the spending is recorded, on the disk, before noise is drawn; None where nobody counts.
-        adjacency: "replace", or "zero-out", where a neighbouring data set has a record that counts as nothing.
+        adjacency: "replace", or "zero-out", where a neighboring data set has a record that counts as nothing.
         bound: "tight" or "paper"; it matters for "replace" alone.
         feature_map: φ on the transform's images; total degree 2, or 3 where ε ≥ 1 and there are 5000 records.
         labels: the records' classes; those of the cache when left out.

@@ -34,7 +34,7 @@ NO_VARIANCE = 1e-9
 class PublicTransform:
     """x ↦ (x − center) · axes, drawn back to a ball: none of it may have seen the private records.
 
-    A row that is not finite counts as the centre. So whatever a record holds, its image is a point of the ball.
+    A row that is not finite counts as the center. So whatever a record holds, its image is a point of the ball.
 
     Attributes:
         center: shape (d,), float64.
@@ -63,7 +63,7 @@ class PublicTransform:
         finite = bool(self.center.isfinite().all()) and bool(self.axes.isfinite().all())
         if self.axes.ndim != 2 or self.center.shape != self.axes.shape[:1] or not finite:
             raise FincEvalError(
-                f"the centre and the axes must be finite and have shapes (d,) and (d, D), got "
+                f"the center and the axes must be finite and have shapes (d,) and (d, D), got "
                 f"{tuple(self.center.shape)} and {tuple(self.axes.shape)}"
             )
 
@@ -123,7 +123,7 @@ class PublicTransform:
             dim: d, entries of an embedding.
             dims: D, orthonormal directions drawn from the seed; the embedding's own entries when left out.
             length_scale: l, in the units of the embedding.
-            radius: of the ball about the centre.
+            radius: of the ball about the center.
             center: shape (d,), or one number for all entries; zero when left out.
             seed: of the directions.
             space: the extractor that the constants are meant for; any when left out.
@@ -174,9 +174,9 @@ class PublicTransform:
                 f"{self.space.split('@')[0]}"
             )
         finite = rows.isfinite().all(1, keepdim=True)
-        centred = torch.where(finite, rows.double(), self.center) - self.center
+        centered = torch.where(finite, rows.double(), self.center) - self.center
         # float64 embeddings may be so large that their squares are not: a norm of 1e100 is beyond any radius, too.
-        images = centred.clamp(-1e100, 1e100) @ self.axes
+        images = centered.clamp(-1e100, 1e100) @ self.axes
         norms = torch.linalg.vector_norm(images, dim=1, keepdim=True)
         inside: torch.Tensor = images * (self.radius / norms.clamp_min(self.radius))
         return inside

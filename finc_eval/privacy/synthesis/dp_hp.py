@@ -18,7 +18,7 @@ import torch
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.class_features import labelled_sums
+from finc_eval.feature_maps.class_features import labeled_sums
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.gaussian_mechanism import Guarantee, released
 from finc_eval.privacy.dp.ledger import Ledger
@@ -150,7 +150,7 @@ def release(
     label_budget: float = 0.1,
     bound: Bound = "tight",
 ) -> PrivateEmbedding:
-    """Publish the noisy mean embedding of labelled records: the one place where private data are read.
+    """Publish the noisy mean embedding of labeled records: the one place where private data are read.
 
     All parts together spend the guarantee exactly: part i has μᵢ² in proportion to its budget, and Σ μᵢ² = μ². The
     noise of a part of diameter Δ is N(0, (Δ/(m μᵢ))²). Replacing one record by any other changes a part by Δ/m at
@@ -222,8 +222,8 @@ def fit(
     """
     if steps < 1 or not 0 < rate < float("inf"):
         raise FincEvalError(f"steps and rate must be positive, got {steps} and {rate:g}")
-    optimiser = torch.optim.Adam(generator.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    optimizer = torch.optim.Adam(generator.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     course = []
     for step in range(steps):
         loss = target.discrepancy(generator.means(target.statistics))
@@ -234,9 +234,9 @@ def fit(
             )
         if course[-1] <= until:
             break
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        optimizer.step()
         schedule.step()
         progress("fitting", step + 1, steps)
     return course
@@ -258,7 +258,7 @@ def _sums(records: torch.Tensor, labels: torch.Tensor, statistic: Statistic, cla
             rows, known = records[start : start + BATCH], labels[start : start + BATCH]
             counted = rows.isfinite().all(1).cpu() & (known >= 0) & (known < classes)
             features = statistic(rows[counted.to(rows.device)].float()).double().cpu()
-            sums += labelled_sums(features, known[counted], classes)
+            sums += labeled_sums(features, known[counted], classes)
     return sums if statistic.by_class else sums.sum(0, keepdim=True)
 
 

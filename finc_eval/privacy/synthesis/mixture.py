@@ -21,7 +21,7 @@ class ProductMixture:
     """Equal numbers of components for each class; within a component the columns are independent.
 
     It starts from what is publicly known of the columns; a fit that stops early changes only what the data tell.
-    Enough components can be any distribution. Of each, E φ factorises into expectations over single columns, so the
+    Enough components can be any distribution. Of each, E φ factorizes into expectations over single columns, so the
     mean embedding is a smooth function of the probabilities, without sampling and without a relaxation that would
     have to be rounded. (Aydore et al. 2021 fit relaxed records to noisy marginals in the same spirit.)
 
@@ -94,7 +94,7 @@ class ProductMixture:
             return self._fourier(phi, columns, codes)
         raise FincEvalError(
             f"the expectation of {phi!r} under a mixture is not known here: fit a network, or take Fourier features, "
-            "sum or product features of one coordinate a column, or total-degree ones to degree 2 without a centre"
+            "sum or product features of one coordinate a column, or total-degree ones to degree 2 without a center"
         )
 
     def _second_order(self, phi: TotalDegree, columns: list[torch.Tensor], codes: list[torch.Tensor]) -> torch.Tensor:

@@ -45,7 +45,7 @@ COARSE = 7
 """Cells of a pooled image in each direction."""
 
 FREQUENCIES = 1000
-"""Of random Fourier features, as many as the code of DP-MERF takes for discretised tables: 2 000 features."""
+"""Of random Fourier features, as many as the code of DP-MERF takes for discretized tables: 2 000 features."""
 
 
 def total_degree(dim: int, degree: int, mean_square: float, center: torch.Tensor | None = None) -> TotalDegree:
@@ -154,7 +154,7 @@ def paper_image_recipe(
 ) -> tuple[Statistic, ...]:
     """The paper's for images (Table 9): a sum kernel of high order, products of a few pixels drawn anew each epoch.
 
-    Its pixels are neither centred nor scaled, so order 100 holds two thirds of ‖φ‖². All epochs' products are
+    Its pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖². All epochs' products are
     released at once and fitted together, which is what their accounting comes to.
     """
     rng = np.random.default_rng(seed)

@@ -114,7 +114,7 @@ class SyntheticImages:
     synthesis: Synthesis
 
 
-def synthesise_table(
+def synthesize_table(
     values: Mapping[str, np.ndarray],
     table: Table,
     *,
@@ -170,7 +170,7 @@ def synthesise_table(
     return SyntheticTable(made, _described(method, target, names, len(drawn), course))
 
 
-def synthesise_images(
+def synthesize_images(
     images: np.ndarray,
     labels: Sequence[object] | None,
     *,

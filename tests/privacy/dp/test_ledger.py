@@ -115,8 +115,9 @@ def test_a_kill_between_the_spending_and_the_noise_gives_no_second_release_for_f
         """
         import os, signal, sys
         import numpy as np
-        from finc_eval.privacy import gaussian, release, PublicTransform
-        from finc_eval.privacy.hermite import TotalDegree
+        from finc_eval.privacy import release, PublicTransform
+        from finc_eval.privacy.dp import gaussian_mechanism as gaussian
+        from finc_eval.feature_maps.hermite import TotalDegree
         gaussian.secure_normal = lambda shape: os.kill(os.getpid(), signal.SIGKILL)
         public = PublicTransform.constant(4, length_scale=2, radius=3)
         rows = np.random.default_rng(0).normal(size=(50, 4))
@@ -157,7 +158,7 @@ def test_two_processes_cannot_both_spend_the_last_epsilon(ledger, tmp_path):
     code = """
         import sys, time
         from pathlib import Path
-        from finc_eval.errors import FincEvalError
+        from finc_eval.core.errors import FincEvalError
         from finc_eval.privacy import Guarantee, Ledger
         ledger, won = Ledger(sys.argv[1]), []
         append = Ledger._append

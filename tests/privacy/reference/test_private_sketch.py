@@ -102,7 +102,7 @@ def test_a_record_of_no_listed_class_counts_as_nothing(sets, transform):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_row_that_is_not_finite_counts_as_the_centre_and_changes_no_form(sets, transform, seeded_noise, value):
+def test_a_row_that_is_not_finite_counts_as_the_center_and_changes_no_form(sets, transform, seeded_noise, value):
     private = sets[1].copy()
     private[3] = transform.center.numpy()
     seeded_noise(1)

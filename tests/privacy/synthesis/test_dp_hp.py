@@ -145,8 +145,8 @@ def test_points_are_fitted_until_only_noise_is_left(monkeypatch):
     assert course[-1] <= 1.4 < 20 < course[0]
     assert len(course) < 100
     made = points.sample(y, 0)
-    for label, centre in ((0, 0.2), (1, 0.8)):
-        assert made[y == label].mean(0).tolist() == pytest.approx([centre] * 2, abs=0.05)
+    for label, center in ((0, 0.2), (1, 0.8)):
+        assert made[y == label].mean(0).tolist() == pytest.approx([center] * 2, abs=0.05)
 
 
 def test_discrepancy_of_the_true_means_is_1_in_expectation():

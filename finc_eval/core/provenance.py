@@ -1,0 +1,97 @@
+"""Where a result comes from: versions, device, the caller's git revision and command line."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from finc_eval.core.record import Record
+
+PACKAGES = ("finc-eval", "torch", "torchvision", "timm", "numpy", "scipy")
+"""Packages whose versions can change a number."""
+
+GIT_SECONDS = 5.0
+"""Patience with git in a very large checkout; beyond it the revision is left out."""
+
+
+@dataclass(frozen=True)
+class GitState(Record):
+    """The git checkout of the caller's working folder.
+
+    Attributes:
+        revision: commit hash (hex).
+        dirty: whether tracked files differ from that commit.
+    """
+
+    revision: str
+    dirty: bool
+
+
+@dataclass(frozen=True)
+class Provenance(Record):
+    """What made a result.
+
+    Attributes:
+        versions: version of Python and of each package that can change a number.
+        device: device of the computation, such as "cpu" or "NVIDIA H100".
+        git: git state of the caller's working folder; None outside a checkout.
+        command: command line of `finc-eval`; None for a call from Python.
+    """
+
+    versions: dict[str, str]
+    device: str
+    git: GitState | None
+    command: str | None
+
+    @classmethod
+    def here(cls, device: object = None) -> Provenance:
+        """Describe this process.
+
+        Args:
+            device: the torch device, or its name; default: CUDA if available.
+        """
+        return cls(_versions(), _device_name(device), _git_state(Path.cwd()), _command())
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _device_name(device: object) -> str:
+    import torch
+
+    name = ("cuda" if torch.cuda.is_available() else "cpu") if device is None else str(device)
+    return torch.cuda.get_device_name(name) if name.startswith("cuda") else name
+
+
+@lru_cache(maxsize=8)
+def _git_state(folder: Path) -> GitState | None:
+    try:
+        revision = _git(folder, "rev-parse", "HEAD")
+        return GitState(revision, bool(_git(folder, "status", "--porcelain", "--untracked-files=no")))
+    except (OSError, subprocess.SubprocessError):  # not a checkout, without git, or too slow
+        return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=GIT_SECONDS)
+    return done.stdout.strip()
+
+
+def _command() -> str | None:
+    """The command line, with the program's name alone, where the program is finc-eval."""
+    program = Path(sys.argv[0]).name if sys.argv else ""
+    return " ".join([program, *sys.argv[1:]]) if program == "finc-eval" else None

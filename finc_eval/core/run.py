@@ -1,0 +1,41 @@
+"""`Run`: how a computation is carried out, as opposed to what it computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from finc_eval.core.checks import check_count
+from finc_eval.core.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+BATCH_SIZE = 2048
+"""Samples per matrix product: large enough for full speed, small enough for any memory."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where and in what portions a result is computed. None of it changes a number.
+
+    Args:
+        device: where to compute, such as "cpu" or "cuda:1"; default: CUDA if available.
+        batch_size: samples per matrix product; it bounds the memory.
+        progress: called with (stage, done, total); default: silent.
+
+    Raises:
+        UsageError: the batch size is not a positive whole number.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.Run(device="cpu", batch_size=512).batch_size
+        512
+    """
+
+    device: str | torch.device | None = None
+    batch_size: int = BATCH_SIZE
+    progress: Progress = silent
+
+    def __post_init__(self) -> None:
+        check_count("batch_size", self.batch_size)

@@ -1,0 +1,54 @@
+"""`SketchSettings`: which feature map a reference set gets, and the precision of its covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from finc_eval.core.checks import check_choice, check_count, check_positive
+from finc_eval.core.errors import UsageError
+from finc_eval.core.record import Record, about
+from finc_eval.numerics.precision import Precision, check_precision
+
+Kernel = Literal["gaussian", "cosine"]
+
+
+@dataclass(frozen=True)
+class SketchSettings(Record):
+    """Settings of a feature map. A sketch brings its own, which override them."""
+
+    kernel: Annotated[
+        Kernel,
+        about(
+            "gaussian tells samples apart by distance, at the scale of sigma; cosine by angle alone: it is exact and "
+            "has neither bandwidth nor frequencies"
+        ),
+    ] = "gaussian"
+    sigma: Annotated[
+        float | None, about("bandwidth of the Gaussian kernel; default: half the reference's median pairwise distance")
+    ] = None
+    features: Annotated[
+        int | Literal["auto"],
+        about(
+            "number of random frequencies: more is more exact, and slower; auto takes 1000, 2000 or 4000, the first "
+            "whose measured error of the kernel is within 0.01"
+        ),
+    ] = 2000
+    seed: Annotated[int, about("random seed of the frequencies")] = 0
+    precision: Annotated[
+        Precision,
+        about("precision of the covariances: tf32 and bfloat16 are faster on GPUs and coarser, float64 is slower"),
+    ] = "float32"
+
+    def __post_init__(self) -> None:
+        check_choice("kernel", self.kernel, ("gaussian", "cosine"))
+        check_precision(self.precision)
+        if isinstance(self.features, str):
+            if self.features != "auto":
+                raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')
+        else:
+            check_count("features", self.features)
+        if self.sigma is not None:
+            check_positive("sigma", self.sigma)
+            if self.kernel == "cosine":
+                raise UsageError(f"sigma {self.sigma} was given, but the cosine kernel has no bandwidth: leave it out")
