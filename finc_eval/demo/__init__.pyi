@@ -1,0 +1,1 @@
+from .examples import example_sets as example_sets

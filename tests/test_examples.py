@@ -1,0 +1,28 @@
+"""The examples in the docstrings of the public names: each has one, and each runs."""
+
+import doctest
+import inspect
+
+import pytest
+
+import finc_eval as fe
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+PACKAGES = {"fe": fe, "fe.privacy": fe.privacy, "fe.kahm": fe.kahm}
+PUBLIC = {
+    f"{package}.{name}": getattr(module, name)
+    for package, module in PACKAGES.items()
+    for name in getattr(module, "__all__", ())
+    if inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name))
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = [test for test in doctest.DocTestFinder(recurse=True).find(PUBLIC[name], name, globs={}) if test.examples]
+    assert found, f"{name} has no example"
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for test in found:
+        runner.run(test)
+    assert runner.failures == 0
