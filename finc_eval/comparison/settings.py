@@ -28,7 +28,18 @@ Novel = Annotated[float, about("share of a set's samples that count as novel and
 
 @dataclass(frozen=True)
 class Finc(Record):
-    """FINC: the leading eigenvectors of C_gen − ρ·C_ref by random features (arXiv 2405.02700)."""
+    """FINC: the leading eigenvectors of C_gen − ρ·C_ref by random features (arXiv 2405.02700).
+
+    Raises:
+        UsageError: the rotation is unknown.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> raw = fe.compare(*example_sets(), method=fe.Finc(rotation=None), features=500)
+        >>> abs(raw.over[0].fitted_excess - raw.spectrum.over[0]) < 1e-5  # unrotated: excess is the eigenvalue
+        True
+    """
 
     rotation: Annotated[
         Rotation, about("rotation of the eigenvectors: varimax, or none for the eigenvectors of the paper")
@@ -42,14 +53,30 @@ class Finc(Record):
 
 @dataclass(frozen=True)
 class Ken(Record):
-    """KEN: the eigenfunctions of the kernel matrix, without random features (arXiv 2402.17287)."""
+    """KEN: the eigenfunctions of the kernel matrix, without random features (arXiv 2402.17287).
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> fe.compare(*example_sets(200), method=fe.Ken(), features=500).signature.metric
+        'ken'
+    """
 
     name: Literal["ken"] = "ken"
 
 
 @dataclass(frozen=True)
 class Rarity(Record):
-    """Rarity: clusters of the samples whose rarity score is highest (arXiv 2206.08549)."""
+    """Rarity: clusters of the samples whose rarity score is highest (arXiv 2206.08549).
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.Settings(method=fe.Rarity(novel=0.2)).method.neighbors
+        3
+    """
 
     novel: Novel = 0.3
     neighbors: Annotated[int, about("number of the neighbor that the balls of rarity's manifold reach")] = 3
@@ -62,7 +89,16 @@ class Rarity(Record):
 
 @dataclass(frozen=True)
 class Fld(Record):
-    """FLD: clusters of the samples that a mixture at the reference finds least likely (arXiv 2302.04440)."""
+    """FLD: clusters of the samples that a mixture at the reference finds least likely (arXiv 2302.04440).
+
+    Raises:
+        UsageError: the share is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.Fld().novel
+        0.3
+    """
 
     novel: Novel = 0.3
     name: Literal["fld"] = "fld"

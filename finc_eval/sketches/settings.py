@@ -14,7 +14,17 @@ from finc_eval.numerics.precision import Precision, check_precision
 
 @dataclass(frozen=True)
 class SketchSettings(Record):
-    """Settings of a feature map. A sketch brings its own, which override them."""
+    """Settings of a feature map. A sketch brings its own, which override them.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> fe.Sketch.reference(example_sets(300)[1], fe.SketchSettings(features=200)).feature_map.features
+        200
+    """
 
     kernel: Annotated[
         Kernel,
