@@ -6,19 +6,17 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import h5py
-
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError
 from finc_eval.core.storage import PROGRAM, kind_of
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report import RESULTS, result_class
 from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
-    from finc_eval.privacy.reference.sketch import PrivateSketch
 
 
 def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCache | Document:
@@ -48,8 +46,6 @@ def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCac
         case "sketch":
             return Sketch.load(path)
         case "private sketch":
-            from finc_eval.privacy.reference.sketch import PrivateSketch  # slow to import, and rarely needed
-
             return PrivateSketch.load(path)
         case _:
             return EmbeddingCache(path)
@@ -61,12 +57,13 @@ def extractor_of(path: str | Path) -> str | None:
         case "embeddings":
             with EmbeddingCache(path) as cache:
                 return cache.extractor
-        case "sketch" | "private sketch":
-            with h5py.File(path, "r") as file:
-                space = str(file.attrs["space"])
-            return None if space.startswith(ARRAY_SPACE) else space.split("@")[0]
+        case "sketch":
+            space = Sketch.load(path).space
+        case "private sketch":
+            space = PrivateSketch.load(path).space
         case _:
             return None
+    return None if space.startswith(ARRAY_SPACE) else space.split("@")[0]
 
 
 def _from_json(path: Path) -> Document:
