@@ -178,7 +178,7 @@ class Settings(SketchSettings):
 
     @property
     def by_eigenvalue(self) -> bool:
-        """Whether modes are unrotated eigenvectors, ordered by eigenvalue."""
+        """True when modes are unrotated eigenvectors, ordered by eigenvalue."""
         return isinstance(self.method, Ken) or (isinstance(self.method, Finc) and self.method.rotation is None)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
