@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypedDict
 from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
-from finc_eval.numerics.precision import Precision, check_precision
+from finc_eval.numerics.precision_names import PRECISIONS, Precision
 
 Kernel = Literal["gaussian", "cosine"]
 
@@ -42,7 +42,7 @@ class SketchSettings(Record):
 
     def __post_init__(self) -> None:
         check_choice("kernel", self.kernel, ("gaussian", "cosine"))
-        check_precision(self.precision)
+        check_choice("precision", self.precision, PRECISIONS)
         if isinstance(self.features, str):
             if self.features != "auto":
                 raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')
