@@ -36,7 +36,7 @@ REFERENCE = "ref"
 
 @dataclass(frozen=True)
 class ModeShare(Record):
-    """How much of a mode one set has.
+    """The part of a mode that one set has.
 
     Attributes:
         mass: cross-fitted mass of the mode in the set, in [0, 1].

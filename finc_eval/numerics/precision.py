@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from finc_eval.numerics.precision_names import Precision
+from finc_eval.numerics.names import Precision
 
 DROPPED_BITS = {"tf32": 13, "bfloat16": 16}
 """Of float32's 23 bits of mantissa, those that an input of the product loses."""

@@ -17,7 +17,7 @@ from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space, sample_keys
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
-from finc_eval.numerics.precision_names import PRECISIONS, Precision
+from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunks
