@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, pair
-from finc_eval.metrics.score import wilson
+from finc_eval.numerics.inference import wilson
 
 
 @dataclass(frozen=True, eq=False)

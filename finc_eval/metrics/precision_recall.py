@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
-from finc_eval.metrics.score import mean_interval, wilson
+from finc_eval.numerics.inference import mean_interval, wilson
 
 Convention = Literal["kynkaanniemi", "prdc"]
 Metric = Literal["precision", "recall", "density", "coverage"]
