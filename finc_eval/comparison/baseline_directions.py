@@ -25,7 +25,8 @@ from finc_eval.comparison.inputs import Side
 from finc_eval.comparison.method import Method
 from finc_eval.comparison.search import directions_sought
 from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, Subset
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
 

@@ -18,8 +18,9 @@ from finc_eval.comparison.method import Method, MethodName
 from finc_eval.comparison.result import Comparison, Copies, Settings
 from finc_eval.comparison.search import Rotation, Search, check_search
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import ARRAY_SPACE, BATCH_SIZE
+from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.numerics.precision import Precision, arithmetic

@@ -20,8 +20,9 @@ from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.core.device import default_device
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent, staged
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import kind_of
-from finc_eval.embeddings.base import BATCH_SIZE, CachedEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.feature_maps.approximation import enough_features
 from finc_eval.feature_maps.base import FeatureMap

@@ -20,9 +20,9 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.search import Rotation, check_search
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text
-from finc_eval.embeddings.base import BATCH_SIZE
 from finc_eval.numerics.precision import Precision
 from finc_eval.samples import Samples
 

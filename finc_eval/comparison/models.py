@@ -18,9 +18,9 @@ from finc_eval.comparison.result import SetInfo
 from finc_eval.comparison.search import NUMERICAL_ZERO, Rotation, Search, check_search
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text
-from finc_eval.embeddings.base import BATCH_SIZE
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.precision import Precision, arithmetic

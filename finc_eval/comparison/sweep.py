@@ -21,9 +21,10 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.search import Rotation, check_search
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent, staged
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.precision import Precision

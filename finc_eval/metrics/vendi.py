@@ -15,7 +15,8 @@ import torch
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, as_embeddings
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import LARGEST, random_blocks
 from finc_eval.metrics.mmd import check_level, check_sigma, unit_length
 from finc_eval.numerics.inference import normal_quantile, student_quantile

@@ -11,15 +11,9 @@ import torch
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import (
-    ARRAY_SPACE,
-    BATCH_SIZE,
-    ArrayEmbeddings,
-    as_embeddings,
-    check_same_space,
-    sample_keys,
-)
+from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space, sample_keys
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.precision import Precision, check_precision
