@@ -18,8 +18,6 @@ from .embeddings.cache import EmbeddingCache as EmbeddingCache
 from .embeddings.extract import extract as extract
 from .extractors.catalog import available_cards as available_cards
 from .extractors.catalog import load_card as load_card
-from .feature_maps.approximation import approximation_error as approximation_error
-from .feature_maps.approximation import theorem_1_bound as theorem_1_bound
 from .feature_maps.cosine import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .loading import load as load

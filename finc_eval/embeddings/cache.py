@@ -76,7 +76,7 @@ class EmbeddingCache:
         >>> _ = fe.extract(images, "pixels", out="gen.h5")
         >>> with fe.EmbeddingCache("gen.h5") as cache:
         ...     cache.extractor, cache.shape, cache.ids[:2], cache[-10:].shape
-        ('pixels', (50, 784), ['0', '1'], (10, 784))
+        ('pixels', (50, 2352), ['0', '1'], (10, 2352))
     """
 
     dtype, ndim = np.dtype(DTYPE), 2

@@ -87,7 +87,7 @@ def extract(
         >>> gen, _ = example_sets(50)
         >>> images = (255 * gen).astype("uint8").reshape(50, 28, 28)
         >>> fe.extract(images, "pixels", out="gen.h5")
-        EmbeddingCache('gen.h5', n=50, dim=784, 'pixels')
+        EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
     if isinstance(source, EmbeddingCache):
         return source

@@ -267,7 +267,9 @@ def test_what_lies_at_the_target_is_whole_other_or_foreign(tmp_path):
     assert whole_cache(tmp_path / "new.h5", "0" * 64) is None
     assert f"{tmp_path} is a folder: name the file" in message(whole_cache, tmp_path, "0" * 64)
     (tmp_path / "notes.txt").write_text("mine")
-    assert "already exists and is not a finc-eval embedding cache" in message(whole_cache, tmp_path / "notes.txt", "0" * 64)
+    assert "already exists and is not a finc-eval embedding cache" in message(
+        whole_cache, tmp_path / "notes.txt", "0" * 64
+    )
 
 
 def test_too_little_room_is_said_before_anything_is_written(tmp_path, monkeypatch):

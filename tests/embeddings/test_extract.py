@@ -227,7 +227,9 @@ def test_the_old_cache_stays_until_the_new_one_is_whole(tmp_path, folder, images
 
 def test_other_peoples_files_are_never_overwritten(tmp_path, images):
     (tmp_path / "thesis.h5").write_text("years of work")
-    assert "thesis.h5 already exists and is not a finc-eval embedding cache" in message(extract, images, out=tmp_path / "thesis.h5")
+    assert "thesis.h5 already exists and is not a finc-eval embedding cache" in message(
+        extract, images, out=tmp_path / "thesis.h5"
+    )
     assert (tmp_path / "thesis.h5").read_text() == "years of work"
 
 
@@ -609,7 +611,9 @@ def test_an_output_in_a_place_that_is_no_folder_is_one_sentence(tmp_path, images
     (tmp_path / "notes.txt").write_text("mine")
     for samples in (images, iter(images)):
         assert "cannot be written" in message(extract, samples, n=N, out=tmp_path / "notes.txt" / "gen.h5")
-    assert "is not a finc-eval embedding cache: choose another name" in message(extract, images, out=tmp_path / "notes.txt")
+    assert "is not a finc-eval embedding cache: choose another name" in message(
+        extract, images, out=tmp_path / "notes.txt"
+    )
     (tmp_path / "default").write_text("no folder")
     for samples in (images, iter(images)):
         assert "cannot be written" in message(extract, samples, n=N)
