@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from finc_eval.core.errors import DataError
+from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
+from finc_eval.numerics.threads import single_threaded
 
 Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Factorization = Literal["cholesky", "eigen"]
@@ -87,8 +89,9 @@ def ken_spectrum(
     form: Factorization = "cholesky",
 ) -> torch.Tensor:
     """Return all positive eigenvalues of C_X − ρ·C_Y, descending; see `ken` for the arguments."""
-    _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, form)
-    values: torch.Tensor = torch.linalg.eigvalsh(factor.T @ (weights[:, None] * factor))
+    with single_threaded(len(x) + len(y) <= MAX_SERIAL_ROWS):
+        _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, form)
+        values: torch.Tensor = torch.linalg.eigvalsh(factor.T @ (weights[:, None] * factor))
     return values[values > jitter].flip(0)
 
 
