@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, pair
-from finc_eval.metrics.score import wilson
+from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, open_pair
+from finc_eval.numerics.inference import wilson
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def authpct(gen: object, train: object) -> Authenticity:
     Raises:
         FincEvalError: fewer than two training samples, unlike dimensions or extractors, or a row that is not finite.
     """
-    x, y = pair(gen, train, ("gen", "train"))
+    x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)
     found = nearest(x, y, 1)
     distances, indices = found.distances[:, 0], found.indices[:, 0]

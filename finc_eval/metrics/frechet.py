@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError
@@ -26,6 +25,7 @@ from finc_eval.metrics.gaussian import (
     gaussian_statistics,
     opened,
 )
+from finc_eval.numerics.inference import student_quantile
 from finc_eval.sketches.sketch import Sketch
 
 INFINITY_SIZES = 15
@@ -215,7 +215,7 @@ def frechet_interval(
     variances = [(len(values) - 1) * float(np.var(values)) for values in without]
     error = sum(variances) ** 0.5
     spread = sum(variance**2 / (len(values) - 1) for variance, values in zip(variances, without, strict=True))
-    half = float(student.ppf((1 + level) / 2, sum(variances) ** 2 / spread)) * error if error else 0.0
+    half = student_quantile(sum(variances) ** 2 / spread, level) * error if error else 0.0
     corrected = value - bias
     return FrechetInterval(
         value=value,

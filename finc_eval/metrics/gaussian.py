@@ -13,8 +13,9 @@ import torch
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import kind_of
-from finc_eval.embeddings.base import BATCH_SIZE, WINDOW, Embeddings, as_embeddings, check_same_space, sample_keys
+from finc_eval.embeddings.base import WINDOW, Embeddings, as_embeddings, check_same_space, sample_keys
 from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.metrics.mmd import check_level
+from finc_eval.numerics.inference import student_quantile
 
 SPLITS = 10
 SEED = 2020
@@ -52,7 +52,7 @@ class InceptionScore:
         if self.splits < 2:
             raise FincEvalError("the interval of an inception score comes from its splits: ask for two at least")
         error = float(np.std(self.scores, ddof=1)) / self.splits**0.5
-        half = float(student.ppf((1 + level) / 2, self.splits - 1)) * error
+        half = student_quantile(self.splits - 1, level) * error
         return max(self.mean - half, 1.0), self.mean + half
 
 

@@ -13,7 +13,8 @@ import torch
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.metrics.mmd import pair_of
 
 PROJECTIONS = 1000

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import norm
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import check_pair
+from finc_eval.numerics.inference import normal_interval
 from finc_eval.sketches.sketch import Sketch
 
 BLOCK = 2048
@@ -261,8 +261,7 @@ def _feature_mean(sketch: Sketch) -> torch.Tensor:
 
 
 def _estimate(value: float, error: float, level: float, n: int, m: int) -> MmdEstimate:
-    half = float(norm.ppf((1 + level) / 2)) * error
-    return MmdEstimate(value, error, value - half, value + half, level, n, m)
+    return MmdEstimate(value, error, *normal_interval(value, error, level), level, n, m)
 
 
 def check_level(level: float) -> None:

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
-from finc_eval.metrics.score import mean_interval, wilson
+from finc_eval.embeddings.distance_blocks import blocks
+from finc_eval.embeddings.neighbors import check_enough, open_pair, squared_radii
+from finc_eval.embeddings.smallest import Key, Smallest
+from finc_eval.numerics.inference import mean_interval, wilson
 
 Convention = Literal["kynkaanniemi", "prdc"]
 Metric = Literal["precision", "recall", "density", "coverage"]
@@ -103,7 +105,7 @@ def precision_recall(
             + did_you_mean(convention, get_args(Convention))
         )
     k = NEIGHBORS[convention] if k is None else k
-    x, y = pair(gen, ref, ("gen", "ref"))
+    x, y = open_pair(gen, ref, ("gen", "ref"))
     for source in (x, y):
         check_enough(source, k)
     closed = convention == "kynkaanniemi"

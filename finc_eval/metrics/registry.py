@@ -23,7 +23,8 @@ from finc_eval.metrics.mind import mind
 from finc_eval.metrics.mmd import CMMD_SCALE, CMMD_SIGMA, cmmd, mmd
 from finc_eval.metrics.precision_recall import Convention, precision_recall
 from finc_eval.metrics.precision_recall import Metric as Share
-from finc_eval.metrics.score import Score, mean_interval, wilson
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import mean_interval, wilson
 from finc_eval.metrics.vendi import VendiInterval, rke_interval, vendi, vendi_interval
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.sketches.reference import bottom_rows

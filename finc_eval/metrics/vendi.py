@@ -12,14 +12,14 @@ from math import exp, inf, isinf, log
 
 import numpy as np
 import torch
-from scipy.stats import norm
-from scipy.stats import t as student
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, as_embeddings
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import LARGEST, random_blocks
 from finc_eval.metrics.mmd import check_level, check_sigma, unit_length
+from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.sketches.sketch import Sketch
@@ -133,7 +133,7 @@ def vendi_interval(
     )
     error = ((blocks - 1) * float(np.var(without))) ** 0.5
     gain = (blocks - 1) * (whole - float(np.mean(without)))
-    half = float(student.ppf((1 + level) / 2, blocks - 1)) * error
+    half = student_quantile(blocks - 1, level) * error
     return _interval(whole, half, error, gain, level)
 
 
@@ -285,7 +285,7 @@ def rke_interval(
     # Without the n pairs of a sample with itself, of which k² is one.
     pairs = (n * mean - 1) / (n - 1)
     gain = log(mean / pairs) if pairs > 0 else inf
-    return _interval(-log(mean), float(norm.ppf((1 + level) / 2)) * error, error, gain, level)
+    return _interval(-log(mean), normal_quantile(level) * error, error, gain, level)
 
 
 def _squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:
