@@ -1,0 +1,35 @@
+"""Rarity as a metric: mean of the scores of `finc_eval.baselines.rarity`, and the share of samples without a score."""
+
+from __future__ import annotations
+
+from finc_eval.baselines.rarity import rarity
+from finc_eval.core.errors import DataError
+from finc_eval.metrics.inputs import Metric, MetricInputs
+from finc_eval.metrics.precision_recall import ball_notes
+from finc_eval.metrics.score import Score, mean_interval, wilson
+
+
+def _rarity(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    found = rarity(gen, ref)
+    scores = found.scores[found.inside]
+    if not len(scores):
+        raise DataError(
+            f"all {gen.n} samples of {gen.name} lie outside every ball of the reference, where rarity has no score: "
+            "take prdc, or finc_eval.baselines.rarity for their distances"
+        )
+    outside = found.outside / gen.n
+    note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of those that have no score"
+    return [
+        Score(
+            "rarity",
+            float(scores.mean()),
+            interval=mean_interval(scores),
+            signature=found.signature,
+            notes=(note, *ball_notes(ref)),
+        ),
+        Score("rarity_outside", outside, interval=wilson(outside, gen.n), signature=found.signature),
+    ]
+
+
+METRICS = (Metric("rarity", "mean rarity of the samples that have a score, and share of those without one", _rarity),)
