@@ -6,9 +6,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+from finc_eval.comparison.over import Mode, Tail
 from PIL import Image
 
-from finc_eval.comparison.over import Mode, Tail
 from finc_eval.comparison.result import Comparison, SetInfo, Settings
 from finc_eval.core.signature import Signature
 from finc_eval.feature_maps.approximation import KernelError

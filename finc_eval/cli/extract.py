@@ -42,6 +42,7 @@ def extract(
     as_json: Json = False,
 ) -> None:
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped."""
+    from finc_eval.core.run import Run
     from finc_eval.embeddings.extract import WORKERS
     from finc_eval.embeddings.extract import extract as run
 
@@ -53,11 +54,10 @@ def extract(
             n=n,
             seed=seed,
             strict=strict,
+            precision=cast("NetworkPrecision", precision),
             batch_size=batch_size,
             workers=WORKERS if workers is None else workers,
-            precision=cast("NetworkPrecision", precision),
-            device=device,
-            progress=progress,
+            run=Run(device, progress=progress),
         )
     record = {
         "path": str(cache.path),

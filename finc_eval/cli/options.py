@@ -174,6 +174,7 @@ def embedded(
     label: str, source: str, extractor: str, strict: bool, device: str | None, progress: Progress
 ) -> EmbeddingCache | str:
     """The path of embeddings or a sketch as it is; anything else is embedded first."""
+    from finc_eval.core.run import Run
     from finc_eval.embeddings.extract import extract
 
     if _is_embedded(source):
@@ -182,7 +183,7 @@ def embedded(
     def labeled(stage: str, done: int, total: int) -> None:
         progress(f"{stage} {label}", done, total)
 
-    return extract(source, extractor, strict=strict, device=device, progress=labeled)
+    return extract(source, extractor, strict=strict, run=Run(device, progress=labeled))
 
 
 def _is_embedded(source: str) -> bool:

@@ -262,13 +262,26 @@ CHECKS = (
         "kid", TORCH_FIDELITY, TORCH_FIDELITY_KID, _kid_of_subsets, note="in float32 it is off by 1e-7 of the kernel"
     ),
     Check("inception_score", TORCH_FIDELITY, TORCH_FIDELITY_SCORE, _inception_score),
-    Check("precision_recall", TORCH_FIDELITY, TORCH_FIDELITY_PRECISION, _precision_recall, min_samples=4, note=CONVENTIONS),
+    Check(
+        "precision_recall", TORCH_FIDELITY, TORCH_FIDELITY_PRECISION, _precision_recall, min_samples=4, note=CONVENTIONS
+    ),
     Check("fd", PYTORCH_FID, PYTORCH_FID_FD, _fd, note=PREPROCESSING),
     Check("fd", CLEAN_FID, CLEAN_FID_FD, _fd, note=PREPROCESSING),
-    Check("kid", CLEAN_FID, CLEAN_FID_KID, _kid_of_all, min_samples=3, note="its subsets are not seeded: all pairs are compared"),
+    Check(
+        "kid",
+        CLEAN_FID,
+        CLEAN_FID_KID,
+        _kid_of_all,
+        min_samples=3,
+        note="its subsets are not seeded: all pairs are compared",
+    ),
     Check("prdc", PRDC, PRDC_ALL, _prdc, min_samples=6, note=CONVENTIONS),
     Check(
-        "vendi", VENDI_SCORE, VENDI_SCORE_COSINE, _vendi, note="its score_X treats any order as 1: computed from the kernel matrix"
+        "vendi",
+        VENDI_SCORE,
+        VENDI_SCORE_COSINE,
+        _vendi,
+        note="its score_X treats any order as 1: computed from the kernel matrix",
     ),
     Check("gaussian_vendi", VENDI_SCORE, VENDI_SCORE_GAUSSIAN, _gaussian_vendi),
     Check("kid", SCIKIT_LEARN, SCIKIT_LEARN_KID, _kid_of_all, min_samples=3),

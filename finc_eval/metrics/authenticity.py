@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, pair
+from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, open_pair
 from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.score import Score, wilson
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import wilson
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ def authpct(gen: object, train: object) -> Authenticity:
         DataError: there are fewer than two training samples, or a row is not finite.
         IncompatibleError: the sets differ in dimension or extractor.
     """
-    x, y = pair(gen, train, ("gen", "train"))
+    x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)
     found = nearest(x, y, 1)
     return Authenticity(found.distances[:, 0], kth_distances(y, 1)[found.indices[:, 0]])

@@ -5,20 +5,17 @@ from __future__ import annotations
 from finc_eval.baselines.fld import fld
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
-
-Z95 = 1.959964
-"""Normal quantile of a 95 % interval."""
+from finc_eval.numerics.inference import normal_interval
 
 
 def _fld(inputs: MetricInputs) -> list[Score]:
     found = fld(*inputs.embeddings(), inputs.test_embeddings())
-    half = Z95 * found.standard_error
     notes = ("0 is as good as samples of the training set", *((found.warning,) if found.warning else ()))
     return [
         Score(
             "fld",
             found.fld,
-            interval=(found.fld - half, found.fld + half),
+            interval=normal_interval(found.fld, found.standard_error),
             higher_is_better=False,
             signature=found.signature,
             notes=notes,

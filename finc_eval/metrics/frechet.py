@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 
 from finc_eval.core.checks import check_count, check_fraction
 from finc_eval.core.errors import DataError, IncompatibleError
@@ -32,6 +31,7 @@ from finc_eval.metrics.inputs import (
     open_set,
 )
 from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import student_quantile
 from finc_eval.sketches.sketch import Sketch
 
 MIN_CLIPS = 256
@@ -209,7 +209,7 @@ def frechet_interval(
     variances = [(len(values) - 1) * float(np.var(values)) for values in without]
     error = sum(variances) ** 0.5
     spread = sum(variance**2 / (len(values) - 1) for variance, values in zip(variances, without, strict=True))
-    half = float(student.ppf((1 + confidence) / 2, sum(variances) ** 2 / spread)) * error if error else 0.0
+    half = student_quantile(sum(variances) ** 2 / spread, confidence) * error if error else 0.0
     corrected = value - bias
     return FrechetInterval(
         value=value,
@@ -333,7 +333,9 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
 
 METRICS = (
     Metric("fid", "Fréchet inception distance", _frechet, "inception-fid"),
-    Metric("sfid", "Fréchet distance of spatial features, which say where things are", _frechet, "inception-fid", SPATIAL),
+    Metric(
+        "sfid", "Fréchet distance of spatial features, which say where things are", _frechet, "inception-fid", SPATIAL
+    ),
     Metric("fd_dinov2", "Fréchet distance of DINOv2 ViT-L/14", _frechet, "dinov2-vitl14"),
     Metric("fd", "Fréchet distance in any embedding space", _frechet),
     Metric("fvd", "Fréchet video distance", _fvd, "i3d-rgb-k400", "logits"),

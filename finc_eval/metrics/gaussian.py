@@ -12,7 +12,8 @@ import torch
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
-from finc_eval.embeddings.base import BATCH_SIZE, WINDOW, Embeddings, sample_keys
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import WINDOW, Embeddings, sample_keys
 from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 
-from finc_eval.core.checks import check_count, check_fraction
+from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import student_quantile
 
 SPLITS = 10
 SEED = 2020
@@ -55,11 +55,10 @@ class InceptionScore:
         Raises:
             UsageError: there is one split, or the confidence is not between 0 and 1.
         """
-        check_fraction("confidence", confidence)
         if self.splits < 2:
             raise UsageError("the interval of an inception score comes from its splits: ask for two at least")
         error = float(np.std(self.scores, ddof=1)) / self.splits**0.5
-        half = float(student.ppf((1 + confidence) / 2, self.splits - 1)) * error
+        half = student_quantile(self.splits - 1, confidence) * error
         return max(self.mean - half, 1.0), self.mean + half
 
 
@@ -115,7 +114,9 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
     found = inception_score(inputs.gen)
     signature = inputs.signature(splits=found.splits, seed=found.seed)
     size = found.n // found.splits
-    limit = f"each split has {size} samples: the score cannot exceed that number, and is too low; published ones have 5000"
+    limit = (
+        f"each split has {size} samples: the score cannot exceed that number, and is too low; published ones have 5000"
+    )
     return [
         Score(
             "inception_score_mean",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from finc_eval.comparison.inputs import bottom_rows
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import kind_of
@@ -19,6 +18,7 @@ from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.bandwidth import median_bandwidth
+from finc_eval.sketches.reference import bottom_rows
 from finc_eval.sketches.sketch import Sketch
 
 OpenedSet = Embeddings | GaussianStatistics
@@ -53,9 +53,7 @@ class MetricInputs:
         """
         sizes = "/".join("?" if one.n is None else str(one.n) for one in (self.gen, self.ref) if one)
         settings = tuple((name, str(value)) for name, value in fields.items())
-        return Signature(
-            self.name, (("n", sizes), ("fx", self.gen.space), *settings, ("v", version("finc-eval")))
-        )
+        return Signature(self.name, (("n", sizes), ("fx", self.gen.space), *settings, ("v", version("finc-eval"))))
 
     def embeddings(self) -> tuple[Embeddings, Embeddings]:
         """Return the generated set and the reference as embeddings.
@@ -147,7 +145,7 @@ def refuse_private_sketch(source: object, name: str) -> None:
         )
 
 
-def open_pair(gen: object, ref: object, *, least: int) -> tuple[Embeddings, Embeddings]:
+def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, Embeddings]:
     """Open two sets of one embedding space.
 
     Args:

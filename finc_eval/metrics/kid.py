@@ -10,7 +10,7 @@ import torch
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, open_pair
+from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples
 from finc_eval.metrics.mmd import MmdEstimate, kernel_sums, unbiased_estimate
 from finc_eval.metrics.score import Score
 
@@ -69,7 +69,7 @@ def kid(
     """
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
-    x, y = open_pair(gen, ref, least=2)
+    x, y = open_samples(gen, ref, least=2)
     for one in (x, y):
         if one.n < subset_size:
             raise DataError(
@@ -95,7 +95,7 @@ def kid_interval(
         DataError: a set has fewer than three samples.
         IncompatibleError: the sets were embedded by different extractors.
     """
-    x, y = open_pair(gen, ref, least=3)
+    x, y = open_samples(gen, ref, least=3)
     return unbiased_estimate(kernel_sums(x, y, polynomial_kernel, device=device), confidence)
 
 

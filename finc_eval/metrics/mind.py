@@ -14,8 +14,9 @@ import torch
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.device import usable_device
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, open_pair, split_reference
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, split_reference
 from finc_eval.metrics.score import Score
 
 PROJECTIONS = 1000
@@ -68,7 +69,7 @@ def mind(
         IncompatibleError: the sets were embedded by different extractors.
     """
     check_count("projections", projections)
-    x, y = open_pair(gen, ref, least=1)
+    x, y = open_samples(gen, ref, least=1)
     draw = torch.Generator().manual_seed(seed)
     n = min(x.n, y.n)
     parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]

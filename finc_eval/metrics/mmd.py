@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import norm
 
 from finc_eval.core.checks import check_fraction, check_positive
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, open_pair, reference_bandwidth, split_reference
+from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, reference_bandwidth, split_reference
 from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import normal_interval
 from finc_eval.sketches.sketch import Sketch
 
 KERNEL_BLOCK = 2048
@@ -142,7 +142,7 @@ def mmd(
     """
     check_positive("sigma", sigma)
     check_fraction("confidence", confidence)
-    x, y = open_pair(gen, ref, least=3)
+    x, y = open_samples(gen, ref, least=3)
     return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), device=device), confidence)
 
 
@@ -173,7 +173,7 @@ def cmmd(
         IncompatibleError: the sets were embedded by different extractors.
     """
     check_positive("sigma", sigma)
-    x, y = open_pair(gen, ref, least=1)
+    x, y = open_samples(gen, ref, least=1)
     gaussian = _gaussian_minus_one(sigma)
     kernel: Kernel = lambda left, right: gaussian(unit_length(left), unit_length(right))  # noqa: E731
     return scale * kernel_sums(x, y, kernel, device=device).biased()
@@ -216,7 +216,6 @@ def sketch_mmd(gen: Sketch, ref: Sketch, *, confidence: float = 0.95) -> MmdEsti
 
 def unbiased_estimate(sums: KernelSums, confidence: float) -> MmdEstimate:
     """Return the unbiased MMD² of these sums with its interval."""
-    check_fraction("confidence", confidence)
     return _estimate(sums.unbiased(), sums.standard_error(), confidence, len(sums.xx), len(sums.yy))
 
 
@@ -266,8 +265,7 @@ def _feature_mean(sketch: Sketch) -> torch.Tensor:
 
 
 def _estimate(value: float, error: float, confidence: float, n: int, m: int) -> MmdEstimate:
-    half = float(norm.ppf((1 + confidence) / 2)) * error
-    return MmdEstimate(value, error, value - half, value + half, confidence, n, m)
+    return MmdEstimate(value, error, *normal_interval(value, error, confidence), confidence, n, m)
 
 
 def _mmd(inputs: MetricInputs) -> list[Score]:
@@ -276,9 +274,7 @@ def _mmd(inputs: MetricInputs) -> list[Score]:
     found = mmd(gen, ref, sigma, device=inputs.device)
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
     return [
-        Score(
-            inputs.name, found.value, interval=(found.low, found.high), higher_is_better=False, signature=signature
-        )
+        Score(inputs.name, found.value, interval=(found.low, found.high), higher_is_better=False, signature=signature)
     ]
 
 

@@ -15,13 +15,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.checks import check_choice, check_fraction
+from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
+from finc_eval.embeddings.distance_blocks import blocks
+from finc_eval.embeddings.neighbors import check_enough, open_pair, squared_radii
+from finc_eval.embeddings.smallest import Key, Smallest
 from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.score import Score, mean_interval, wilson
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import mean_interval, wilson
 
 Convention = Literal["kynkaanniemi", "prdc"]
 PRDCMetric = Literal["precision", "recall", "density", "coverage"]
@@ -79,7 +82,6 @@ class PrecisionRecall:
         Raises:
             UsageError: the metric is unknown, or the confidence out of range.
         """
-        check_fraction("confidence", confidence)
         check_choice("metric", metric, get_args(PRDCMetric))
         if metric == "density":
             return mean_interval(self.balls / self.k, confidence)
@@ -105,7 +107,7 @@ def precision_recall(
     """
     check_choice("convention", convention, get_args(Convention))
     k = CONVENTION_NEIGHBORS[convention] if k is None else k
-    x, y = pair(gen, ref, ("gen", "ref"))
+    x, y = open_pair(gen, ref, ("gen", "ref"))
     for source in (x, y):
         check_enough(source, k)
     closed = convention == "kynkaanniemi"

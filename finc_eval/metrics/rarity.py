@@ -6,7 +6,8 @@ from finc_eval.baselines.rarity import rarity
 from finc_eval.core.errors import DataError
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.precision_recall import ball_notes
-from finc_eval.metrics.score import Score, mean_interval, wilson
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import mean_interval, wilson
 
 
 def _rarity(inputs: MetricInputs) -> list[Score]:

@@ -140,7 +140,9 @@ def _check(path: str | Path, mean: NDArray[Any], covariance: NDArray[Any]) -> No
 
 def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStatistics) -> GaussianStatistics:
     if str(arrays["format"]) != STATISTICS_FORMAT:
-        raise DataError(f"{path} has the format {str(arrays['format'])!r}, this version reads {STATISTICS_FORMAT!r}: write it again")
+        raise DataError(
+            f"{path} has the format {str(arrays['format'])!r}, this version reads {STATISTICS_FORMAT!r}: write it again"
+        )
     if missing := set(OWN_KEYS) - set(arrays):
         raise DataError(f"{path} lacks {', '.join(sorted(missing))}: it is damaged, make it again")
     n = int(arrays["n"])

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from math import sqrt
-from statistics import NormalDist
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar
 
 from finc_eval.core.errors import did_you_mean
 from finc_eval.core.record import Record
@@ -72,19 +67,3 @@ class Scores(Document):
             if score.key == key:
                 return score
         raise KeyError(f"{key}{did_you_mean(key, [score.key for score in self.scores])}")
-
-
-def wilson(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share of n independent samples."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(center - half, 0.0), min(center + half, 1.0)
-
-
-def mean_interval(values: NDArray[np.floating[Any]], level: float = 0.95) -> tuple[float, float]:
-    """The interval of the mean of numbers that are none below zero: the mean ± z standard errors."""
-    mean = float(values.mean())
-    error = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
-    half = NormalDist().inv_cdf((1 + level) / 2) * error
-    return max(mean - half, 0.0), mean + half

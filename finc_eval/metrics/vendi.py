@@ -12,18 +12,18 @@ from math import exp, inf, isinf, log
 
 import numpy as np
 import torch
-from scipy.stats import norm
-from scipy.stats import t as student
 
 from finc_eval.core.checks import check_count, check_fraction, check_positive
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, as_embeddings
+from finc_eval.embeddings.base import Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import MAX_COVARIANCE_SIZE, random_blocks
 from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
 from finc_eval.metrics.mmd import unit_length
 from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.sketches.sketch import Sketch
@@ -145,7 +145,7 @@ def vendi_interval(
     )
     error = ((blocks - 1) * float(np.var(without))) ** 0.5
     gain = (blocks - 1) * (whole - float(np.mean(without)))
-    half = float(student.ppf((1 + confidence) / 2, blocks - 1)) * error
+    half = student_quantile(blocks - 1, confidence) * error
     return _interval(whole, half, error, gain, confidence)
 
 
@@ -303,7 +303,7 @@ def rke_interval(
     # Without the n pairs of a sample with itself, whose k² is 1.
     pairs = (n * mean - 1) / (n - 1)
     gain = log(mean / pairs) if pairs > 0 else inf
-    return _interval(-log(mean), float(norm.ppf((1 + confidence) / 2)) * error, error, gain, confidence)
+    return _interval(-log(mean), normal_quantile(confidence) * error, error, gain, confidence)
 
 
 def _squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:

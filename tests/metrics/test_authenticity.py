@@ -43,5 +43,5 @@ def test_noisy_copies_read_far_lower_than_fresh_samples_and_noise_far_higher():
 
 
 def test_one_training_sample_has_no_neighbor():
-    with pytest.raises(FincEvalError, match="train has 1 samples, too few for 1 neighbors of each: pass at least 2"):
+    with pytest.raises(FincEvalError, match="train has 1 sample, too few for 1 neighbor of each: pass at least 2"):
         authpct(TRAIN, TRAIN[:1])

@@ -162,7 +162,7 @@ REFUSED = {
     "rarity": (3, "ref has 3 samples, too few for 3 neighbors of each: pass at least 4"),
     "fd": (1, "gen has 1 sample: a covariance needs two at least"),
     "fd_infinity": (19, "FD-infinity of 15 sizes needs two sizes and 30 samples at least"),
-    "authpct": (1, "ref has 1 samples, too few for 1 neighbors of each"),
+    "authpct": (1, "ref has 1 sample, too few for 1 neighbor of each"),
     "mind": (1, "ref has 1 sample: give more"),
 }
 
