@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from finc_eval.cli.options import Json
 from finc_eval.core.progress import terminal
 from finc_eval.core.record import plain
-
-if TYPE_CHECKING:
-    from finc_eval.doctor.diagnosis import Diagnosis
-    from finc_eval.doctor.parity import Outcome
+from finc_eval.doctor.diagnosis import Diagnosis, diagnose
+from finc_eval.doctor.parity import Outcome, check_parity
+from finc_eval.report.tables import print_table
 
 DISAGREES = 1
 """Exit code if an installed library gives different numbers."""
@@ -27,13 +26,10 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what this installation consists of, and with --parity whether other libraries give the same numbers.
+    """Say what this installation is made of, and with --parity whether it gives the numbers of other libraries.
 
     The exit code is 1 if an installed library differs by more than the tolerance that is printed.
     """
-    from finc_eval.doctor.diagnosis import diagnose
-    from finc_eval.doctor.parity import check_parity
-
     found = diagnose()
     if parity:
         with terminal() as progress:
@@ -48,8 +44,6 @@ def doctor(
 
 def print_diagnosis(diagnosis: Diagnosis) -> None:
     """Print a diagnosis as tables."""
-    from finc_eval.report.tables import print_table
-
     rows = [[name, version or "not installed"] for name, version in diagnosis.versions.items()]
     rows.append(["CUDA", diagnosis.cuda or "torch is built without"])
     rows += [["device", device] for device in diagnosis.devices]
@@ -63,8 +57,6 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
 
 
 def _print_parity(outcomes: Sequence[Outcome]) -> None:
-    from finc_eval.report.tables import print_table
-
     def number(value: float | None, digits: str = ".8g") -> str:
         return "" if value is None else f"{value:{digits}}"
 

@@ -111,9 +111,8 @@ def _in_space(metric: Metric, source: object, one: OpenedSet) -> OpenedSet:
     if metric.extractor not in (None, extractor) and not _is_anonymous(one):
         unknown = one.space.startswith(ARRAY_SPACE)
         made_by = "do not say which extractor made them" if unknown else f"are of {extractor}"
-        general = [
-            other.name for other in METRICS.values() if other.extractor is None and other.compute is metric.compute
-        ]
+        same = [other for other in METRICS.values() if other.compute is metric.compute]
+        general = [other.name for other in same if other.extractor is None]
         hint = f", or ask for {general[0]}" if general else ""
         raise IncompatibleError(
             f"{metric.name} is defined on {metric.extractor}, and the embeddings of {one.name} {made_by}: extract with "

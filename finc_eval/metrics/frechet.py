@@ -333,9 +333,7 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
 
 METRICS = (
     Metric("fid", "Fréchet inception distance", _frechet, "inception-fid"),
-    Metric(
-        "sfid", "Fréchet distance of spatial features, which say where things are", _frechet, "inception-fid", SPATIAL
-    ),
+    Metric("sfid", "Fréchet distance of spatial features: where things are", _frechet, "inception-fid", SPATIAL),
     Metric("fd_dinov2", "Fréchet distance of DINOv2 ViT-L/14", _frechet, "dinov2-vitl14"),
     Metric("fd", "Fréchet distance in any embedding space", _frechet),
     Metric("fvd", "Fréchet video distance", _fvd, "i3d-rgb-k400", "logits"),

@@ -71,7 +71,7 @@ class KernelSums:
     diagonal_y: float
 
     def unbiased(self) -> float:
-        """Return MMD² without the diagonals: Gretton's equation 3, the U-statistic, for at least two samples per set."""
+        """Return MMD² without the diagonals: Gretton's equation 3, the U-statistic, for n, m ≥ 2."""
         n, m = len(self.xx), len(self.yy)
         within = self.xx.sum() / (n * (n - 1)) + self.yy.sum() / (m * (m - 1))
         return float(within - 2 * self.xy.sum() / (n * m))
@@ -154,11 +154,11 @@ def cmmd(
     scale: float = CMMD_SCALE,
     device: str | torch.device | None = None,
 ) -> float:
-    """Compute CMMD (Jayasumana et al., CVPR 2024, arXiv 2401.09603): biased MMD² × 1000 of CLIP ViT-L/14-336 embeddings.
+    """Compute CMMD (Jayasumana et al., CVPR 2024, arXiv 2401.09603): biased MMD² × 1000 of CLIP embeddings.
 
-    The published code scales embeddings to length one and uses the Gaussian kernel with σ = 10 and the V-statistic,
-    diagonals included, so two finite sets of one law are above zero. Because σ is far larger than the largest
-    distance, 2, the number is close to scale/σ² times the squared distance of the two means.
+    The published code takes embeddings of CLIP ViT-L/14-336, scales them to length one and uses the Gaussian kernel
+    with σ = 10 and the V-statistic, diagonals included, so two finite sets of one law are above zero. Because σ is far
+    larger than the largest distance, 2, the number is close to scale/σ² times the squared distance of the two means.
 
     Args:
         gen: embeddings of the generated set, of any length, or their cache.
@@ -232,7 +232,7 @@ def unit_length(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _gaussian_minus_one(sigma: float) -> Kernel:
-    """Return the Gaussian kernel minus one: a constant cancels in an MMD, and so does the rounding of numbers near one."""
+    """Return the Gaussian kernel minus one: the constant cancels in an MMD, and the rounding near one is avoided."""
 
     def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         squared = torch.addmm(x.square().sum(1)[:, None] + y.square().sum(1), x, y.T, alpha=-2).clamp_(min=0)

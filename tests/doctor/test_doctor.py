@@ -10,7 +10,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.doctor import parity
 from finc_eval.doctor.oracles import Check, Library
-from finc_eval.doctor.parity import answers, difference
+from finc_eval.doctor.parity import difference, run_library
 
 NUMPY, NOWHERE = Library("numpy", "numpy"), Library("no-such-library", "no_such_library")
 HERE = "def their(x, y):\n    return [float(x.mean()), float(y.mean())]"
@@ -84,11 +84,11 @@ def test_codes_run_in_one_process_on_the_cases_they_are_given():
         "process": "import os\ndef their(x):\n    return os.getpid()",
         "sum": "def their(x):\n    return float(x.sum())",
     }
-    found = answers(NUMPY, codes, {"a": {"x": [1.0, 2.0]}, "b": {"x": [5.0]}})
+    found = run_library(NUMPY, codes, {"a": {"x": [1.0, 2.0]}, "b": {"x": [5.0]}})
     assert found["sum"] == {"a": 3.0, "b": 5.0}
     assert found["process"]["a"] == found["process"]["b"]
     with pytest.raises(FincEvalError, match="fails"):
-        answers(NUMPY, {"bad": "def their(x):\n    return 1 / 0"}, {"a": {"x": [1.0]}})
+        run_library(NUMPY, {"bad": "def their(x):\n    return 1 / 0"}, {"a": {"x": [1.0]}})
 
 
 def test_differences_are_relative_and_of_tiny_numbers_absolute():
