@@ -124,7 +124,7 @@ def compare_methods(
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(METHODS)}")
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run)
-    comparisons = {}
+    comparisons: dict[str, Comparison] = {}
     for method in chosen:
         named = replace(run, progress=_prefixed(run.progress, method.name))
         comparisons[method.name] = compare_opened(opened, replace(opened.settings, method=method), named)

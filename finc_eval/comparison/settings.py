@@ -35,6 +35,10 @@ class Finc(Record):
     ] = "varimax"
     name: Literal["finc"] = "finc"
 
+    def __post_init__(self) -> None:
+        if self.rotation not in ("varimax", None):
+            raise UsageError(f'rotation must be "varimax" or None, got {self.rotation!r}')
+
 
 @dataclass(frozen=True)
 class Ken(Record):
@@ -159,8 +163,22 @@ class Options(SketchOptions, total=False):
 
 
 def settings_of(settings: Settings | None, options: Options) -> Settings:
-    """Return the settings, or the default ones, with the options in place of their fields."""
-    return replace(settings or Settings(), **cast(dict[str, Any], options))
+    """Return the settings, or the default ones, with the options in place of their fields.
+
+    Raises:
+        UsageError: an option is not a field of the settings, or out of range.
+    """
+    chosen = settings or Settings()
+    known = [field.name for field in fields(chosen)]
+    for name in options:
+        if name in known:
+            continue
+        owners = [cls.__name__ for cls in METHOD_CLASSES.values() if name in (field.name for field in fields(cls))]
+        if owners:
+            value = f"{name}={options[name]!r}"  # type: ignore[literal-required]
+            raise UsageError(f"{name} is an option of {' and '.join(owners)}: pass method=fe.{owners[0]}({value})")
+        raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
+    return replace(chosen, **cast(dict[str, Any], options))
 
 
 def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -59,9 +58,14 @@ ABSENT: Any = _Absent()
 """The value of a field that JSON left out; the first use of it says where the value is to be had."""
 
 
-@cache
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
 def _adapter(cls: type) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
+    """Return pydantic's adapter of a class; making one takes milliseconds."""
+    if cls not in _ADAPTERS:
+        _ADAPTERS[cls] = TypeAdapter(cls)
+    return _ADAPTERS[cls]
 
 
 def plain(record: Any) -> Any:

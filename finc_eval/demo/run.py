@@ -56,7 +56,7 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=Run(progress=progress))
         for name in ("gen", "ref")
     )
-    comparison = compare(gen=gen, ref=ref, progress=progress)
+    comparison = compare(gen, ref, run=Run(progress=progress))
     comparison.save(out / "comparison.h5")
     kinds = tuple([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     shares = shares_of(kinds[0], kinds[1])

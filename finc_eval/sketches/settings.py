@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict, get_args
 
 from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
+from finc_eval.feature_maps.base import Kernel
 from finc_eval.numerics.precision import Precision, check_precision
-
-Kernel = Literal["gaussian", "cosine"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class SketchSettings(Record):
     ] = "float32"
 
     def __post_init__(self) -> None:
-        check_choice("kernel", self.kernel, ("gaussian", "cosine"))
+        check_choice("kernel", self.kernel, get_args(Kernel))
         check_precision(self.precision)
         if isinstance(self.features, str):
             if self.features != "auto":
