@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,14 +72,14 @@ def check_parity(progress: Progress = silent) -> list[Outcome]:
         progress("parity", done, len(libraries))
         checks = [check for check in CHECKS if check.library == library]
         if library.version is None:
-            outcomes += [_not_run(check, "not installed", f"pip install {library.name}") for check in checks]
+            outcomes += [_outcome(check, "not installed", f"pip install {library.name}") for check in checks]
             continue
         try:
             theirs = run_library(library, {check.metric: check.code for check in checks}, {"random": {"x": x, "y": y}})
         except LibraryError as error:
-            outcomes += [_not_run(check, "cannot be run", str(error)) for check in checks]
+            outcomes += [_outcome(check, "cannot be run", str(error)) for check in checks]
             continue
-        outcomes += [_outcome(check, check.ours(x, y), theirs[check.metric]["random"]) for check in checks]
+        outcomes += [_compared(check, check.ours(x, y), theirs[check.metric]["random"]) for check in checks]
     progress("parity", len(libraries), len(libraries))
     return outcomes
 
@@ -142,31 +142,14 @@ def difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return inf if any(map(isnan, gaps)) else max(gaps)
 
 
-def _outcome(check: Check, ours: Sequence[float], theirs: Sequence[float]) -> Outcome:
+def _compared(check: Check, ours: Sequence[float], theirs: Sequence[float]) -> Outcome:
     gap = difference(ours, theirs)
-    first, first_theirs, finite_gap = (float(value) if isfinite(value) else None for value in (ours[0], theirs[0], gap))
-    return Outcome(
-        metric=check.metric,
-        library=check.library.name,
-        version=check.library.version,
-        ours=first,
-        theirs=first_theirs,
-        difference=finite_gap,
-        verdict="agree" if gap <= check.tolerance else "disagree",
-        tolerance=check.tolerance,
-        note=check.note,
-    )
+    verdict: Verdict = "agree" if gap <= check.tolerance else "disagree"
+    return _outcome(check, verdict, check.note, ours[0], theirs[0], gap)
 
 
-def _not_run(check: Check, verdict: Verdict, note: str) -> Outcome:
-    return Outcome(
-        metric=check.metric,
-        library=check.library.name,
-        version=check.library.version,
-        ours=None,
-        theirs=None,
-        difference=None,
-        verdict=verdict,
-        tolerance=check.tolerance,
-        note=note,
-    )
+def _outcome(check: Check, verdict: Verdict, note: str, *numbers: float) -> Outcome:
+    """Return the outcome of a check; numbers: ours, theirs and their difference, if the library was run."""
+    ours, theirs, gap = (float(one) if isfinite(one) else None for one in numbers or (nan, nan, nan))
+    library = check.library
+    return Outcome(check.metric, library.name, library.version, ours, theirs, gap, verdict, check.tolerance, note)

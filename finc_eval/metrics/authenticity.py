@@ -84,14 +84,7 @@ def _authpct(inputs: MetricInputs) -> list[Score]:
     if found.copies:
         notes.append(f"{found.copies} of {len(found.distances)} have the same embedding as a training sample")
     return [
-        Score(
-            "authpct",
-            found.percent,
-            interval=found.interval(),
-            floor=floor,
-            signature=inputs.signature(),
-            notes=tuple(notes),
-        )
+        Score("authpct", found.percent, inputs.signature(), interval=found.interval(), floor=floor, notes=tuple(notes))
     ]
 
 

@@ -49,8 +49,10 @@ def evaluate(
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets(300)
         >>> scores = fe.evaluate(gen, ref, ["vendi", "prdc"])
-        >>> print(f"{scores['recall'].value:.2f}, Vendi {scores['vendi'].value:.1f} of {scores['vendi'].floor:.1f}")
-        0.00, Vendi 0.0 of 0.0
+        >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
+        18.4 effective kinds, 22.0 in the reference
+        >>> print(f"recall {scores['recall'].value:.2f}")
+        recall 0.92
     """
     run = run or Run()
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})

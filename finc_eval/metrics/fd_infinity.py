@@ -98,7 +98,7 @@ def fd_infinity(
 def _fd_infinity(inputs: MetricInputs) -> list[Score]:
     found = fd_infinity(inputs.gen, inputs.ref, device=inputs.device)
     signature = inputs.signature(sizes=len(found.sizes), seed=found.seed)
-    return [Score(inputs.name, found.value, higher_is_better=False, signature=signature, notes=found.warnings)]
+    return [Score(inputs.name, found.value, signature, higher_is_better=False, notes=found.warnings)]
 
 
 METRICS = (Metric("fd_infinity", "Fréchet distance, extrapolated to infinitely many samples", _fd_infinity),)

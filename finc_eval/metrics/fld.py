@@ -10,19 +10,12 @@ from finc_eval.numerics.inference import normal_interval
 
 def _fld(inputs: MetricInputs) -> list[Score]:
     found = fld(*inputs.embeddings(), inputs.test_embeddings())
+    interval = normal_interval(found.fld, found.standard_error)
     notes = ("0 is as good as samples of the training set", *((found.warning,) if found.warning else ()))
+    gap_notes = ("far below 0 if training samples are memorized",)
     return [
-        Score(
-            "fld",
-            found.fld,
-            interval=normal_interval(found.fld, found.standard_error),
-            higher_is_better=False,
-            signature=found.signature,
-            notes=notes,
-        ),
-        Score(
-            "fld_gap", found.gap, signature=found.signature, notes=("far below 0 if training samples are memorized",)
-        ),
+        Score("fld", found.fld, found.signature, interval=interval, higher_is_better=False, notes=notes),
+        Score("fld_gap", found.gap, found.signature, notes=gap_notes),
     ]
 
 

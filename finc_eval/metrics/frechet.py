@@ -323,10 +323,10 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
     return Score(
         inputs.name,
         found.value,
+        inputs.signature(),
         interval=interval,
         floor=floor,
         higher_is_better=False,
-        signature=inputs.signature(),
         notes=tuple(notes),
     )
 

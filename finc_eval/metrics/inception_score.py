@@ -114,19 +114,12 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
     found = inception_score(inputs.gen)
     signature = inputs.signature(splits=found.splits, seed=found.seed)
     size = found.n // found.splits
-    limit = (
-        f"each split has {size} samples: the score cannot exceed that number, and is too low; published ones have 5000"
-    )
+    note = f"each split has {size} samples: the score cannot exceed that, and is too low; published ones have 5000"
+    notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
+    interval = found.interval()
     return [
-        Score(
-            "inception_score_mean",
-            found.mean,
-            interval=found.interval(),
-            higher_is_better=True,
-            signature=signature,
-            notes=(limit,) if size < MIN_SPLIT_SAMPLES else (),
-        ),
-        Score("inception_score_std", found.std, signature=signature),
+        Score("inception_score_mean", found.mean, signature, interval=interval, higher_is_better=True, notes=notes),
+        Score("inception_score_std", found.std, signature),
     ]
 
 

@@ -10,7 +10,7 @@ from finc_eval.metrics.score import Score
 def _ken(inputs: MetricInputs) -> list[Score]:
     found = novelty(*inputs.embeddings())
     notes = (found.warning,) if found.warning else ()
-    return [Score("ken", found.score, signature=found.signature, notes=notes)]
+    return [Score("ken", found.score, found.signature, notes=notes)]
 
 
 METRICS = (Metric("ken", "kernel-based entropic novelty", _ken),)

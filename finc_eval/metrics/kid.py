@@ -112,16 +112,10 @@ def _kid(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     found, exact = kid(gen, ref, device=inputs.device), kid_interval(gen, ref, device=inputs.device)
     signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed)
+    interval, notes = (exact.low, exact.high), (f"the interval belongs to the KID of all pairs, {exact.value:.6g}",)
     return [
-        Score(
-            "kid_mean",
-            found.mean,
-            interval=(exact.low, exact.high),
-            higher_is_better=False,
-            signature=signature,
-            notes=(f"the interval belongs to the value over all pairs of samples, {exact.value:.6g}",),
-        ),
-        Score("kid_std", found.std, signature=signature),
+        Score("kid_mean", found.mean, signature, interval=interval, higher_is_better=False, notes=notes),
+        Score("kid_std", found.std, signature),
     ]
 
 

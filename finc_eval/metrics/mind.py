@@ -94,19 +94,10 @@ def _projected(source: Embeddings, rows: np.ndarray, directions: torch.Tensor) -
 def _mind(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     found = mind(gen, ref, device=inputs.device)
-    first, second = split_reference(ref, found.n)
-    part = mind(first, second, seed=found.seed, device=inputs.device)
+    part = mind(*split_reference(ref, found.n), seed=found.seed, device=inputs.device)
+    floor, signature = part.value * part.n / found.n, inputs.signature(projections=found.projections, seed=found.seed)
     notes = () if gen.n == ref.n else (f"computed from {found.n} samples of each set, drawn at random from the larger",)
-    return [
-        Score(
-            inputs.name,
-            found.value,
-            floor=part.value * part.n / found.n,
-            higher_is_better=False,
-            signature=inputs.signature(projections=found.projections, seed=found.seed),
-            notes=notes,
-        )
-    ]
+    return [Score(inputs.name, found.value, signature, floor=floor, higher_is_better=False, notes=notes)]
 
 
 METRICS = (Metric("mind", "Monge inception distance: sliced Wasserstein, 1000 directions", _mind),)

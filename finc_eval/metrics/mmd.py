@@ -273,9 +273,7 @@ def _mmd(inputs: MetricInputs) -> list[Score]:
     sigma = reference_bandwidth(ref)
     found = mmd(gen, ref, sigma, device=inputs.device)
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
-    return [
-        Score(inputs.name, found.value, interval=(found.low, found.high), higher_is_better=False, signature=signature)
-    ]
+    return [Score(inputs.name, found.value, signature, interval=(found.low, found.high), higher_is_better=False)]
 
 
 def _cmmd(inputs: MetricInputs) -> list[Score]:
@@ -285,7 +283,7 @@ def _cmmd(inputs: MetricInputs) -> list[Score]:
     scale = (1 / gen.n + 1 / ref.n) / (1 / first.n + 1 / second.n)
     floor = scale * cmmd(first, second, device=inputs.device)
     signature = inputs.signature(sigma=CMMD_SIGMA, scale=CMMD_SCALE)
-    return [Score(inputs.name, value, floor=floor, higher_is_better=False, signature=signature)]
+    return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
 
 
 METRICS = (

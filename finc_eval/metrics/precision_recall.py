@@ -164,9 +164,9 @@ def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable
             Score(
                 key,
                 getattr(found, key),
+                found.signature,
                 interval=found.interval(key),
                 higher_is_better=True,
-                signature=found.signature,
                 notes=notes,
             )
             for key in keys
@@ -185,15 +185,9 @@ def _realism(inputs: MetricInputs) -> list[Score]:
     notes = ball_notes(ref)
     if copies:
         notes += (f"{copies} samples of infinite realism, copies of reference samples, are left out",)
+    signature, interval = replace(found.signature, metric="realism"), mean_interval(finite)
     return [
-        Score(
-            "realism",
-            float(finite.mean()),
-            interval=mean_interval(finite),
-            higher_is_better=True,
-            signature=replace(found.signature, metric="realism"),
-            notes=notes,
-        )
+        Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes),
     ]
 
 

@@ -13,23 +13,17 @@ from finc_eval.numerics.inference import mean_interval, wilson
 def _rarity(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     found = rarity(gen, ref)
-    scores = found.scores[found.inside]
+    scores, outside = found.scores[found.inside], found.outside / gen.n
     if not len(scores):
         raise DataError(
             f"all {gen.n} samples of {gen.name} lie outside every ball of the reference, where rarity has no score: "
             "take prdc, or finc_eval.baselines.rarity for their distances"
         )
-    outside = found.outside / gen.n
     note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of those that have no score"
+    notes, interval = (note, *ball_notes(ref)), mean_interval(scores)
     return [
-        Score(
-            "rarity",
-            float(scores.mean()),
-            interval=mean_interval(scores),
-            signature=found.signature,
-            notes=(note, *ball_notes(ref)),
-        ),
-        Score("rarity_outside", outside, interval=wilson(outside, gen.n), signature=found.signature),
+        Score("rarity", float(scores.mean()), found.signature, interval=interval, notes=notes),
+        Score("rarity_outside", outside, found.signature, interval=wilson(outside, gen.n)),
     ]
 
 

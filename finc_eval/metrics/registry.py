@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 
 from finc_eval.core.errors import UsageError, did_you_mean
@@ -23,9 +24,13 @@ MODULES = (
 )
 """Modules that declare metrics, in the order shown to users: a new metric is one line here."""
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric for module in MODULES for metric in import_module(f"finc_eval.metrics.{module}").METRICS
-}
+
+def collect(modules: Iterable[str]) -> dict[str, Metric]:
+    """Return the metrics that modules of `finc_eval.metrics` declare, by name."""
+    return {metric.name: metric for name in modules for metric in import_module(f"finc_eval.metrics.{name}").METRICS}
+
+
+METRICS = collect(MODULES)
 """All metrics, by name."""
 
 

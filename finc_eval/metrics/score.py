@@ -27,8 +27,8 @@ class Score(Record):
 
     key: str
     value: float
-    _: KW_ONLY
     signature: SignatureText
+    _: KW_ONLY
     interval: tuple[float, float] | None = None
     floor: float | None = None
     higher_is_better: bool | None = None
@@ -49,8 +49,8 @@ class Scores(Document):
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> scores = fe.evaluate(*example_sets(300), ["vendi", "kid"])
-        >>> [score.key for score in scores.scores], scores["vendi"].notes
-        (['vendi'], ('the floor is the score of the reference',))
+        >>> f"{scores['vendi'].value:.1f}", scores["vendi"].notes[0]
+        ('18.4', 'the floor is the score of the reference')
         >>> scores.failures["kid"]
         "gen has 300 samples, fewer than KID's subsets of 1000: ..."
     """

@@ -338,7 +338,7 @@ def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
             return [_score(inputs, vendi_interval(gen, order=order, device=inputs.device), floor, signature)]
         value = vendi(gen, order=order, device=inputs.device).value
         few = f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples; the score cannot exceed {gen.n}, their number"
-        return [Score(inputs.name, value, floor=floor, signature=signature, notes=(REFERENCE_FLOOR, few))]
+        return [Score(inputs.name, value, signature, floor=floor, notes=(REFERENCE_FLOOR, few))]
 
     return compute
 
@@ -356,14 +356,7 @@ def _score(inputs: MetricInputs, found: VendiInterval, floor: float, signature: 
     if found.gain > MIN_NOTED_GAIN:
         more = f"{found.gain:.0%} " if found.gain < 1 else ""
         notes.append(f"more samples would make it about {more}higher: compare at equal n only")
-    return Score(
-        inputs.name,
-        found.value,
-        interval=(found.low, found.high),
-        floor=floor,
-        signature=signature,
-        notes=tuple(notes),
-    )
+    return Score(inputs.name, found.value, signature, interval=(found.low, found.high), floor=floor, notes=tuple(notes))
 
 
 METRICS = (

@@ -83,12 +83,7 @@ class PrivateScore(Document):
         hidden = f"the noise of the reference hides differences below {self.smallest_detected:.3g}"
         notes = (*map(str, self.guarantees), hidden, *self.notes)
         return Score(
-            "private_mmd",
-            self.value,
-            interval=self.interval,
-            higher_is_better=False,
-            signature=self.signature,
-            notes=notes,
+            "private_mmd", self.value, self.signature, interval=self.interval, higher_is_better=False, notes=notes
         )
 
     def to_dict(self) -> dict[str, Any]:
