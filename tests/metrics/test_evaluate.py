@@ -43,7 +43,7 @@ def caches(tmp_path_factory, digits):
     return {name: fe.extract(part, "pixels", folder / f"{name}.h5") for name, part in parts.items()}
 
 
-def test_every_metric_of_any_space_gives_a_number_and_what_pins_it():
+def test_every_metric_for_any_space_gives_a_number_with_its_signature():
     result = evaluate(GEN, REF, ANY)
     assert not result.failures
     assert [score.key for score in result.scores] == ANY
@@ -123,7 +123,7 @@ def test_realism_is_a_mean_without_copies():
     assert "all 5 samples of gen are copies" in evaluate(centers[:5], REF, ["realism"]).failures["realism"]
 
 
-def test_rarity_is_of_those_inside_and_says_how_many_are_outside():
+def test_rarity_averages_samples_inside_a_ball_and_says_how_many_are_outside():
     result = evaluate(GEN, REF, ["rarity"])
     found = rarity(GEN, REF)
     assert result["rarity"].value == pytest.approx(np.nanmean(found.scores))
@@ -133,7 +133,7 @@ def test_rarity_is_of_those_inside_and_says_how_many_are_outside():
     assert "all 600 samples of gen lie outside every ball" in evaluate(GEN + 90, REF, ["rarity"]).failures["rarity"]
 
 
-def test_metrics_of_memorization_take_the_reference_for_the_training_set_and_a_third_set():
+def test_metrics_of_memorization_use_the_reference_as_training_set_and_take_a_third_set():
     test = draw(500, 0.0, 4)
     fresh, copies = (evaluate(gen, REF, ["fld", "authpct"], test=test) for gen in (draw(400, seed=5), REF[:400]))
     assert fresh["fld"].interval[0] < fresh["fld"].value < fresh["fld"].interval[1] < copies["fld"].value
@@ -221,7 +221,7 @@ def test_sfid_is_the_distance_of_spatial_features_from_the_same_pass(inception_c
     assert "has no mu_s and sigma_s" in evaluate(gen, tmp_path / "plain.npz", ["sfid"]).failures["sfid"]
 
 
-def test_what_one_metric_refuses_leaves_the_others(caches):
+def test_a_metric_that_refuses_the_sets_does_not_stop_the_others(caches):
     result = evaluate(draw(40), draw(40, seed=5), ["kid", "fd"])
     assert "fewer than KID's subsets of 1000" in result.failures["kid"]
     assert result["fd"].value > 0
@@ -262,7 +262,7 @@ def test_the_command_takes_statistics_and_a_third_set(caches, tmp_path):
     assert json.loads(result.stdout)["scores"][0]["floor"] > 0
 
 
-def test_the_command_prints_what_it_can_and_fails_for_the_rest(caches):
+def test_the_command_prints_the_scores_it_has_and_fails_for_the_others(caches):
     result = run("--gen", caches["gen"].path, "--ref", caches["ref"].path, "--metrics", "vendi,fid")
     assert result.exit_code == 3
     assert "vendi|n:500/700" in result.stdout

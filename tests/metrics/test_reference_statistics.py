@@ -49,7 +49,7 @@ def test_compressed_files_read_as_well(theirs, tmp_path):
     assert read_statistics(tmp_path / "fid.npz").dim == 6
 
 
-def test_the_adm_file_holds_those_of_fid_and_of_sfid_beside_its_samples(theirs, tmp_path):
+def test_a_file_of_the_adm_evaluator_holds_statistics_for_fid_and_sfid(theirs, tmp_path):
     samples = np.zeros((3, 8, 8, 3), np.uint8)
     path = saved(tmp_path / "adm.npz", **theirs, mu_s=np.ones(4), sigma_s=2 * np.eye(4), arr_0=samples)
     assert read_statistics(path).dim == 6
