@@ -163,7 +163,7 @@ def grouped_modes(comparisons: Mapping[str, Comparison], sets: Sequence[Sketched
 
 
 def _correlations(rows: torch.Tensor) -> torch.Tensor:
-    """Correlate every pair of rows, (k, m) → (k, k); 0 where a row does not vary, or there are no columns."""
+    """Correlate every pair of rows, (k, m) → (k, k); 0 for a row that does not vary, or without columns."""
     if rows.shape[1] < 2:
         return rows.new_zeros(len(rows), len(rows))
     return torch.corrcoef(rows).reshape(len(rows), -1).nan_to_num(0.0)
