@@ -10,6 +10,7 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed, running
+from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
 MAX_FAILURES_SHOWN = 10
@@ -32,7 +33,7 @@ def extract(
         int | None,
         typer.Option(help="Samples per pass through the network, halved where memory does not suffice; default: auto."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Threads that decode samples; default: number of cores.")] = None,
+    workers: Annotated[int, typer.Option(help="Threads that decode samples.")] = WORKERS,
     precision: NetworkPrecisionName = "float32",
     device: Device = None,
     as_json: Json = False,
@@ -48,8 +49,8 @@ def extract(
             strict=strict,
             precision=precision,
             batch_size=batch_size,
+            workers=workers,
             run=run,
-            **({} if workers is None else {"workers": workers}),
         )
     if as_json:
         print(json.dumps(_record(cache), indent=1))
