@@ -50,7 +50,8 @@ def extract(
             precision=precision,
             batch_size=batch_size,
             workers=workers,
-            run=run,
+            device=run.device,
+            progress=run.progress,
         )
     if as_json:
         print(json.dumps(_record(cache), indent=1))

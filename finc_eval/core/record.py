@@ -96,7 +96,7 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
     Raises:
         DataError: a key is unknown or missing, or a value has a wrong type.
-        FincEvalError: the record refuses a value.
+        UsageError: the checks of the record refuse a value.
     """
     try:
         # As JSON, because in Python a strict tuple would refuse the lists of a table.
