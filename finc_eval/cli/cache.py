@@ -59,7 +59,7 @@ def explain(
     print(name)
     for line in lines:
         print(f"  changed: {line}")
-    print("  the samples would be embedded again" if lines else "  nothing has changed: it would be used as it is")
+    print("  it would be made again" if lines else "  nothing has changed: it would be used as it is")
 
 
 @app.command()

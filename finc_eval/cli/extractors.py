@@ -17,8 +17,8 @@ from finc_eval.report.tables import print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Extractors turn samples into embeddings. Each is a card: a TOML file with everything that decides the numbers. "
-    "Your own card, in a file ending in .toml, is used like those that come with finc-eval; it needs no Python.",
+    help="Extractors turn samples into embeddings. Each is a card: a TOML file that states what decides the numbers. "
+    "Your own card, in a file ending in .toml, is used like those that come with finc-eval and needs no Python.",
 )
 
 ExtractorName = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or path of a card.")]
@@ -83,7 +83,9 @@ def check(extractors: ExtractorNames, device: Device = None) -> None:
         print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
     bad = [found.name for found in reports if not found.passed]
     if bad:
-        raise DataError(f"{', '.join(bad)}: the embedding is not what the card says: check weights, versions and device")
+        raise DataError(
+            f"{', '.join(bad)}: the embedding is not what the card says: check weights, versions and device"
+        )
 
 
 def _print_card(card: Card) -> None:

@@ -145,7 +145,9 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
     elif kind in TYPE_FINDINGS or kind.endswith(("_type", "_parsing")):
         wanted = _wanted(node)
     subject = f'{where}: "{key}"' if key else where
-    return f"{subject} must be {wanted}, got {value if len(value) <= MAX_VALUE_LENGTH else value[:MAX_VALUE_LENGTH] + '…'}"
+    return (
+        f"{subject} must be {wanted}, got {value if len(value) <= MAX_VALUE_LENGTH else value[:MAX_VALUE_LENGTH] + '…'}"
+    )
 
 
 def _wanted(node: dict[str, Any]) -> str:

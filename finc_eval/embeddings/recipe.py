@@ -43,7 +43,7 @@ class Identity:
     @property
     def key(self) -> str:
         """SHA-256 (hex) of what decides the rows. Names and places are no part of it."""
-        return _digest([self.manifest.digest, self.manifest.annotations, self.extractor_digest, DTYPE, SCHEMA])
+        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, DTYPE, SCHEMA])
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:

@@ -22,7 +22,7 @@ NetworkPrecision = Literal["float32", "bfloat16", "float16"]
 
 @dataclass(frozen=True)
 class Loader(Record):
-    """The code that makes the network.
+    """Choice of the code that makes the network.
 
     Attributes:
         kind: an entry of `finc_eval.extractors.networks.LOADERS`.
@@ -41,8 +41,8 @@ class Weights(Record):
     """A file of trained weights.
 
     Attributes:
-        file: file name, in the folder of weights and on a mirror. In your own card it may also be an absolute path, or a
-            path that begins with a folder (./net.pt), relative to the card.
+        file: file name, in the folder of weights and on a mirror. In your own card it may also be an absolute path, or
+            a path that begins with a folder (./net.pt), relative to the card.
         license: license of the weights.
         sha256: SHA-256 (hex) of the file, or at least its first 8 digits where the publisher states no more. None where
             none is published: then the digest of the first file is recorded, and later files must have it.

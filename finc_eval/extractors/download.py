@@ -20,7 +20,7 @@ SCHEMES = ("https://", "http://", "file://")
 
 
 class _Cut(Exception):
-    """The connection failed, or ended before the file did."""
+    """Failed connection, or one that ended before the file did."""
 
 
 def download(url: str, part: Path, progress: Progress, stage: str) -> None:
@@ -32,7 +32,8 @@ def download(url: str, part: Path, progress: Progress, stage: str) -> None:
 
     Args:
         url: https, http or file address.
-        part: file for the bytes. The note `note_of(part)` next to it says which file they belong to: remove both together.
+        part: file for the bytes. The note `note_of(part)` next to it says which file they belong to: remove both
+            together.
         progress: called with `stage`, the bytes that are here and their total (0 where the server does not say).
         stage: name of the work in the progress.
 
@@ -119,7 +120,7 @@ def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) ->
 
 
 def _noted(part: Path, url: str) -> tuple[str, int]:
-    """Return the validator and the size of the file in `part`, as its note says; ("", 0) if that is not the file at `url`."""
+    """Return the validator and the size of the file in `part`, from its note; ("", 0) if it is for another URL."""
     try:
         note = json.loads(note_of(part).read_text(encoding="utf-8"))
         return (str(note["validator"]), int(note["total"])) if note["url"] == url else ("", 0)

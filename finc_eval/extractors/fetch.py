@@ -22,9 +22,9 @@ OFFLINE_VARIABLES = ("FINC_EVAL_OFFLINE", "HF_HUB_OFFLINE")
 def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     """Download the card's weights into the folder of weights, unless the right file is there, and return the file.
 
-    The mirrors in $FINC_EVAL_MIRROR (addresses separated by spaces, to which the file name is added) are tried before the
-    card's addresses. A download is hashed before it is moved to its place, and resumed where it was cut. Processes that
-    fetch the same file wait for each other.
+    The mirrors in $FINC_EVAL_MIRROR (addresses separated by spaces, to which the file name is added) are tried before
+    the card's addresses. A download is hashed before it is moved to its place, and resumed where it was cut. Processes
+    that fetch the same file wait for each other.
 
     Args:
         card: the card.

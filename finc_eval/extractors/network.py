@@ -27,8 +27,8 @@ class Embedder:
         card: the extractor.
         device: device of the network; default: CUDA if available.
         precision: arithmetic of the network: "float32" is true float32, the others run under autocast.
-        compiled_for: batch size to compile the network for, on a CPU where torch can compile; it takes half a minute and
-            gives 1.7 times the speed. None: do not compile.
+        compiled_for: batch size to compile the network for, on a CPU where torch can compile; it takes half a minute
+            and gives 1.7 times the speed. None: do not compile.
 
     Raises:
         UsageError: the device cannot be used.
@@ -154,5 +154,5 @@ class Embedder:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Return whether an error means too little memory: CUDA has its own class, the CPU's allocator a bare RuntimeError."""
+    """Return whether memory was too small: CUDA has its own class of error, the CPU only RuntimeError."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

@@ -24,8 +24,8 @@ class WeightState(Record):
         name: name of the card.
         file: name of the file.
         state: "here" or "in package", both with the right digest; "missing"; or "wrong", with another digest.
-        trust: digest that the file must have: the SHA-256 in the "card", a "prefix" of it in the card, or, where none is
-            published, the one of the "first use".
+        trust: digest that the file must have: the SHA-256 in the "card", a "prefix" of it in the card, or, where none
+            is published, the one of the "first use".
         path: place of the file, or the place where it belongs.
         size: bytes of the file, or as the card states them; None where neither is known.
         sha256: SHA-256 (hex) of the file; None where it is missing.
@@ -43,9 +43,10 @@ class WeightState(Record):
 
 
 def locate(weights: Weights) -> Path | None:
-    """Return the file in the installed package that contains it, else in the folder of weights; None where it is missing.
+    """Return the file of weights, or None where it is missing.
 
-    The package is found without importing it.
+    It is looked for in the installed package that contains it, which is found without importing it, and then in the
+    folder of weights.
     """
     return next((path for path in (*_places_in_package(weights), _kept_at(weights)) if path.is_file()), None)
 
@@ -121,7 +122,7 @@ def _needs_pin(weights: Weights, path: Path) -> bool:
 
 def _state(name: str, weights: Weights, rehash: bool) -> WeightState:
     path, stated = locate(weights), len(weights.sha256 or "")
-    digest = path and file_digest(path, rehash=rehash)
+    digest = None if path is None else file_digest(path, rehash=rehash)
     return WeightState(
         name=name,
         file=weights.file,

@@ -24,8 +24,8 @@ LOADERS = {
 }
 """Module of each kind.
 
-It has `create(card)`, which makes a network for the tensors of a file of weights, and `Outputs(network)` if that network
-does not return its outputs by name; or `load(card, weights)` if there are no tensors to fill in.
+It has `create(card)`, which makes a network for the tensors of a file of weights, and `Outputs(network)` if that
+network does not return its outputs by name; or `load(card, weights)` if there are no tensors to fill in.
 """
 
 

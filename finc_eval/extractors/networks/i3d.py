@@ -30,7 +30,7 @@ WIDTH = 1024
 CLASSES = 400
 POOLING_WINDOW = (2, 7, 7)
 MIN_CLIP_SIZE = (9, 193, 193)
-"""Smallest (frames, height, width): after five halvings of the sides and three of the time, `POOLING_WINDOW` is left."""
+"""Smallest (frames, height, width): five halvings of the sides and three of the time leave `POOLING_WINDOW`."""
 
 
 class I3D(nn.Module):
@@ -57,9 +57,9 @@ class I3D(nn.Module):
         """
         size = tuple(clips.shape[2:])
         if any(side < least for side, least in zip(size, MIN_CLIP_SIZE, strict=True)):
-            frames, height, width = size
+            (frames, height, width), (least, *sides) = size, MIN_CLIP_SIZE
             raise DataError(
-                f"I3D needs clips of at least {MIN_CLIP_SIZE[0]} frames of {MIN_CLIP_SIZE[1]}x{MIN_CLIP_SIZE[2]} pixels, got {frames} "
+                f"I3D needs clips of at least {least} frames of {sides[0]}x{sides[1]} pixels, got {frames} "
                 f"frames of {height}x{width}: set clip.frames and preprocessing.size of the card to 16 and [224, 224]"
             )
         features = functional.avg_pool3d(self.trunk(clips), POOLING_WINDOW, stride=1).mean((2, 3, 4))

@@ -42,9 +42,9 @@ def timm(tensors: Tensors, network: torch.nn.Module) -> Tensors:
 def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     """Convert DINOv2 as Facebook Research publishes it, for timm's vision transformer of the same shape.
 
-    The mask token is dropped: only training needs it. Positions are resampled to the network's grid as in Facebook's own
-    forward (`interpolate_pos_encoding`: bicubic, no antialiasing, scale computed from the grid plus 0.1), because every
-    published DINOv2 feature went through it; timm's resampling gives other numbers at any size but 518.
+    The mask token is dropped: only training needs it. Positions are resampled to the network's grid as in Facebook's
+    own forward (`interpolate_pos_encoding`: bicubic, no antialiasing, scale computed from the grid plus 0.1), because
+    every published DINOv2 feature went through it; timm's resampling gives other numbers at any size but 518.
     """
     renamed = {"mlp.w12.": "mlp.fc1.", "mlp.w3.": "mlp.fc2."}
     result = {}

@@ -14,9 +14,9 @@ class Outputs(torch.nn.Module):
     """Map (n, 3, height, width) to outputs by name, (n, d) each.
 
     "features": the input of the last layer, after the network's own pooling and norm. "cls": the class token after the
-    norm of the trunk, for transformers that have one. "logits": the output of the last layer, if there is one. timm does
-    not say what that layer is for, so it is also called "projection": in CLIP's image towers it leads into the space
-    shared with text.
+    norm of the trunk, for transformers that have one. "logits": the output of the last layer, if there is one. timm
+    does not say what that layer is for, so it is also called "projection": in CLIP's image towers it leads into the
+    space shared with text.
     """
 
     def __init__(self, network: Any) -> None:

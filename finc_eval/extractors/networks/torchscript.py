@@ -30,14 +30,10 @@ def load(card: Card, weights: Path | None) -> TorchscriptNetwork:
         DataError: the card does not state the SHA-256 of its file, or the file is not TorchScript.
     """
     if card.loader.model or card.extra:
-        raise DataError(
-            f"card {card.name}: a TorchScript file holds one network with one output: remove the others"
-        )
+        raise DataError(f"card {card.name}: a TorchScript file holds one network with one output: remove the others")
     if card.weights is None or weights is None or card.weights.sha256 is None:
         # Loading the file runs its code, so trust on first use is not enough.
-        raise DataError(
-            f"card {card.name}: a TorchScript file is a program: state its weights.file and weights.sha256"
-        )
+        raise DataError(f"card {card.name}: a TorchScript file is a program: state its weights.file and weights.sha256")
     try:
         with warnings.catch_warnings():
             # torch deprecates the format, but FVD's network is published in no other.

@@ -47,5 +47,7 @@ def create(card: Card) -> torch.nn.Module:
             "correct loader.options"
         ) from error
     if not any(isinstance(module, torch.nn.Linear) for module in network.modules()):
-        raise DataError(f"card {card.name}: {model} has no linear layer whose input could be the features: choose another")
+        raise DataError(
+            f"card {card.name}: {model} has no linear layer whose input could be the features: choose another"
+        )
     return network

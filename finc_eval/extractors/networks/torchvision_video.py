@@ -12,8 +12,8 @@ from finc_eval.extractors.card import Card
 class Outputs(torch.nn.Module):
     """Map clips (n, 3, frames, height, width) to "features" (n, d) and "logits" (n, 400).
 
-    The features are the input of the classifier. S3D classifies at several places of a clip and averages; its classifier
-    is affine, so the logits of the averaged features are the same.
+    The features are the input of the classifier. S3D classifies at several places of a clip and averages; its
+    classifier is affine, so the logits of the averaged features are the same.
     """
 
     def __init__(self, network: torch.nn.Module) -> None:

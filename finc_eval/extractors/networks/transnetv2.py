@@ -18,7 +18,7 @@ FRAME_SIZE = (27, 48)
 WIDTHS = (16, 32, 64)
 DILATIONS = (1, 2, 4, 8)
 WINDOW = 101
-"""Number of neighboring frames, itself in the middle, that each frame is compared with; beyond the clip, cosines are 0."""
+"""Length of the window around each frame whose frames it is compared with; beyond the clip, cosines are 0."""
 
 
 class TransNetV2(nn.Module):
@@ -49,7 +49,8 @@ class TransNetV2(nn.Module):
         """
         if tuple(clips.shape[-2:]) != FRAME_SIZE:
             raise DataError(
-                f"TransNetV2 takes frames of {FRAME_SIZE[0]}x{FRAME_SIZE[1]} pixels, got {clips.shape[-2]}x{clips.shape[-1]}: "
+                f"TransNetV2 takes frames of {FRAME_SIZE[0]}x{FRAME_SIZE[1]} pixels, "
+                f"got {clips.shape[-2]}x{clips.shape[-1]}: "
                 f"set preprocessing.size of the card to {list(FRAME_SIZE)}"
             )
         stages = [clips / 255]
