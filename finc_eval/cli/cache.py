@@ -17,7 +17,7 @@ from finc_eval.embeddings import folder
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.extractors.catalog import load_card
-from finc_eval.report.tables import print_table
+from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -16,7 +16,7 @@ from finc_eval.core.record import plain
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.extractors.weights import WeightState, weight_states
-from finc_eval.report.tables import print_table
+from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,

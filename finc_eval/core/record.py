@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -27,7 +26,9 @@ def about(text: str) -> Any:
 class Record:
     """Base of the frozen dataclasses that results and settings consist of."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="null")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        ser_json_inf_nan="null", json_schema_serialization_defaults_required=True
+    )
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
@@ -59,9 +60,14 @@ ABSENT: Any = _Absent()
 """The value of a field that JSON left out; the first use of it says where the value is to be had."""
 
 
-@cache
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
 def _adapter(cls: type) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
+    """Return pydantic's adapter of a class; making one takes milliseconds."""
+    if cls not in _ADAPTERS:
+        _ADAPTERS[cls] = TypeAdapter(cls)
+    return _ADAPTERS[cls]
 
 
 def plain(record: Any) -> Any:
@@ -139,15 +145,13 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
         return f"{where} is nested too deeply"
     value, wanted = f"{finding['input']!r}", finding["msg"].removeprefix("Input should be ")
     if kind == "union_tag_invalid":
-        # A table that is one of several: its key "name" says which.
-        context = finding["ctx"]
-        key, value, wanted = f"{key}.name", repr(context["tag"]), f"one of {context['expected_tags']}"
+        choices = finding["ctx"]["expected_tags"].replace("'", "")
+        value, wanted = repr(finding["ctx"]["tag"]), f"one of {choices}"
     elif kind in TYPE_FINDINGS or kind.endswith(("_type", "_parsing")):
         wanted = _wanted(node)
     subject = f'{where}: "{key}"' if key else where
-    return (
-        f"{subject} must be {wanted}, got {value if len(value) <= MAX_VALUE_LENGTH else value[:MAX_VALUE_LENGTH] + '…'}"
-    )
+    shown = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"
+    return f"{subject} must be {wanted}, got {shown}"
 
 
 def _wanted(node: dict[str, Any]) -> str:

@@ -145,7 +145,7 @@ def test_what_the_header_says_of_the_number_of_frames_does_not_count():
         np.testing.assert_array_equal(pixels(lying, ALL), [every_frame(data)])
 
 
-# --- packets that are not frames ---------------------------------------------------------------------------------------
+# --- packets that are not frames --------------------------------------------------------------------------------------
 
 
 def test_windows_are_right_where_packets_are_no_frames(assets):
