@@ -21,7 +21,8 @@ from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Cached embeddings. They lie in $FINC_EVAL_CACHE, default: ~/.cache/finc-eval/embeddings.",
+    help="List, explain, verify and delete cached embeddings. They lie in $FINC_EVAL_CACHE, default: "
+    "~/.cache/finc-eval/embeddings.",
 )
 
 Cache = Annotated[str, typer.Argument(help="Path of a cache, or the beginning of its key.")]

@@ -17,8 +17,9 @@ from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Extractors turn samples into embeddings. Each is a card: a TOML file that states what decides the numbers. "
-    "Your own card, in a file ending in .toml, is used like those that come with finc-eval and needs no Python.",
+    help="List, show and check the extractors, which turn samples into embeddings. Each is a card: a TOML file that "
+    "states what decides the numbers. Your own card, in a file ending in .toml, is used like those that come with "
+    "finc-eval and needs no Python.",
 )
 
 ExtractorName = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or path of a card.")]

@@ -20,9 +20,9 @@ from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, default: ~/.cache/finc-eval/weights, and "
-    "their SHA-256 is checked before every use. $FINC_EVAL_MIRROR lists addresses to try first; FINC_EVAL_OFFLINE=1 "
-    "forbids downloads.",
+    help="List, fetch and verify the trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, default: "
+    "~/.cache/finc-eval/weights. Their SHA-256 is checked before every use. $FINC_EVAL_MIRROR lists addresses to try "
+    "first; FINC_EVAL_OFFLINE=1 forbids downloads.",
 )
 
 Extractors = Annotated[
