@@ -15,7 +15,7 @@ import torch
 from finc_eval.core.record import Record
 from finc_eval.doctor.parity import Outcome
 from finc_eval.embeddings.folder import cache_folder
-from finc_eval.extractors.weights import folder as weights_folder
+from finc_eval.extractors.weights_folder import weights_folder
 
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "h5py", "av", "pillow")
 """Packages whose version changes numbers, or which files can be read."""

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from finc_eval.core.checks import check_choice
 from finc_eval.extractors.card import Card, NetworkPrecision
-from finc_eval.extractors.weights import checked
+from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
 
 CACHE_SCHEMA = 2
@@ -43,7 +43,7 @@ class Identity:
     @property
     def key(self) -> str:
         """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
-        return _digest([self.manifest.digest, self.manifest.annotations, self.extractor_digest, DTYPE, CACHE_SCHEMA])
+        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, DTYPE, CACHE_SCHEMA])
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:
@@ -65,7 +65,7 @@ def _weights_digest(card: Card) -> str | None:
     stated = card.weights and card.weights.sha256
     if stated and len(stated) == 64:
         return stated
-    found = checked(card)
+    found = checked_weights(card)
     return found and found[1]
 
 

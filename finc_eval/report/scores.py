@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from finc_eval.metrics.score import Score, Scores
 from finc_eval.report.pages import environment
-from finc_eval.report.tables import print_table
+from finc_eval.report.terminal import print_table
 
 DIRECTIONS = {True: "higher", False: "lower", None: ""}
 """Word for the better direction of a score."""
