@@ -129,7 +129,7 @@ def held_out_experiment(
     comparison = compare(gen=gen, ref=ref, progress=progress)
     scores = comparison.score(gen)
     planted = tuple(
-        planted_kind(f"{kind}, held out of the reference", kind, comparison.modes, scores, kinds[0], shares, MAJORITY)
+        planted_kind(f"{kind}, held out of the reference", kind, comparison.over, scores, kinds[0], shares, MAJORITY)
         for kind in held_out
     )
     return Experiment(title, comparison, planted, report and comparison.to_html(report))

@@ -59,12 +59,12 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
     comparison.save(out / "comparison.h5")
     kinds = tuple([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     shares = shares_of(kinds[0], kinds[1])
-    over, under = comparison.score(gen), comparison.score(ref, comparison.under_represented)
+    over, under = comparison.score(gen), comparison.score(ref, comparison.under)
     planted = [
         planted_kind(
             f"{digit} in its own color, absent from the reference",
             f"coloured-{digit}",
-            comparison.modes,
+            comparison.over,
             over,
             kinds[0],
             shares,
@@ -72,7 +72,7 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
         for digit in range(10)
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
-    planted.append(planted_kind(rare, f"grey-{RARE_DIGIT}", comparison.under_represented, under, kinds[1], shares))
+    planted.append(planted_kind(rare, f"grey-{RARE_DIGIT}", comparison.under, under, kinds[1], shares))
     return Experiment("Digits", comparison, tuple(planted), comparison.to_html(out / "report.html"))
 
 
