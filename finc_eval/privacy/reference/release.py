@@ -15,7 +15,8 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.feature_maps.class_features import class_features, class_indices
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
 from finc_eval.feature_maps.hermite_series import degree_probabilities
-from finc_eval.privacy.dp.gaussian_mechanism import Adjacency, Bound, Guarantee, add_gaussian_noise
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.dp.settings import settings_of
