@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from finc_eval.comparison.compare import compare
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import Run
 from finc_eval.demo.found import Experiment, planted_kind, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.demo.real import clips, photographs
@@ -55,7 +56,7 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", progress=progress)
         for name in ("gen", "ref")
     )
-    comparison = compare(gen=gen, ref=ref, progress=progress)
+    comparison = compare(gen, ref, run=Run(progress=progress))
     comparison.save(out / "comparison.h5")
     kinds = tuple([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     shares = shares_of(kinds[0], kinds[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import torch
 
@@ -12,6 +12,8 @@ from finc_eval.core.errors import FincEvalError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+Kernel = Literal["gaussian", "cosine"]
 
 
 class FeatureMap(ABC):
@@ -24,7 +26,7 @@ class FeatureMap(ABC):
         seed: of the frequencies; 0 for a map without any.
     """
 
-    kernel: str
+    kernel: Kernel
     center: torch.Tensor
     sigma: float | None = None
     seed: int = 0

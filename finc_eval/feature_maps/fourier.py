@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.feature_maps.base import FeatureMap, Kernel
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.precision import arithmetic, rounded
 
@@ -45,7 +45,7 @@ class RandomFourierFeatures(FeatureMap):
         FincEvalError: when dim, features or sigma is not positive, or the center has another shape.
     """
 
-    kernel = "gaussian"
+    kernel: Kernel = "gaussian"
     sigma: float
 
     def __init__(

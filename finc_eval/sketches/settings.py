@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict, get_args
 
 from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
+from finc_eval.feature_maps.base import Kernel
 from finc_eval.numerics.precision import Precision, check_precision
-
-Kernel = Literal["gaussian", "cosine"]
 
 
 @dataclass(frozen=True)
 class SketchSettings(Record):
-    """Settings of a feature map. A sketch brings its own, which override them."""
+    """Settings of a feature map. A sketch brings its own, which override them.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> fe.Sketch.reference(example_sets(300)[1], fe.SketchSettings(features=200)).feature_map.features
+        200
+    """
 
     kernel: Annotated[
         Kernel,
@@ -41,7 +50,7 @@ class SketchSettings(Record):
     ] = "float32"
 
     def __post_init__(self) -> None:
-        check_choice("kernel", self.kernel, ("gaussian", "cosine"))
+        check_choice("kernel", self.kernel, get_args(Kernel))
         check_precision(self.precision)
         if isinstance(self.features, str):
             if self.features != "auto":

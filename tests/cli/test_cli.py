@@ -350,7 +350,7 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
 def test_a_page_does_not_take_the_place_of_embeddings(caches):
     before = (caches / "gen.h5").read_bytes()
     result = run("models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5")
-    assert result.exit_code == 3 and "it is not overwritten" in result.stderr
+    assert result.exit_code == 3 and "choose another name" in result.stderr
     assert (caches / "gen.h5").read_bytes() == before
 
 
