@@ -89,7 +89,8 @@ def release(
         book = opened_ledger(ledger, budget, settings)
         released = None if like is None else fe.privacy.PrivateSketch.load(like)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        sets = embed_all(sources, extractor or (released and _extractor_name(released)), strict, run)
+        made_by = None if released is None else _extractor_name(released)
+        sets = embed_all(sources, extractor or made_by, strict, run)
         transform: object = released
         if public is not None:
             transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
@@ -153,7 +154,7 @@ def compare(
 
 @app.command()
 def merge(
-    sketches: Annotated[list[Path], typer.Argument(help="Private sketches of owners who share no record.")],
+    sketches: Annotated[list[Path], typer.Argument(help="Private sketches of owners without common records.")],
     out: Annotated[Path, typer.Option(help="HDF5 file to write.")],
     as_json: Json = False,
 ) -> None:

@@ -1,7 +1,7 @@
 """The Gaussian mechanism: a statistic of known sensitivity plus unpredictable noise.
 
 The guarantee is proved for real numbers. Computers represent them with two gaps that are closed here, and one that is
-not. Noise comes from the operating system's random bytes alone, so there is no generator whose state could be guessed.
+not. Noise comes from the operating system's random bytes alone, not from a generator whose state could be guessed.
 The released numbers are rounded to a grid far coarser than floating point, so their last bits reveal nothing (Mironov
 2012). What remains: 63 random bits decide each number, which bounds the noise at 9.1 standard deviations and makes its
 tails slightly uneven. That concerns probabilities below 1e-18, far below any δ in use. Time and memory do not depend on

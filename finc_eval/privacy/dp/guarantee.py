@@ -13,7 +13,7 @@ from finc_eval.core.record import Record
 from finc_eval.privacy.dp.accounting import Ceilings, ceilings, epsilon_of, mu_of
 
 Adjacency = Literal["replace", "zero-out"]
-"""Which data sets count as neighbors: those that differ in one record, or those where one record counts as nothing."""
+"""Kind of neighboring data sets: one record is replaced by another (replace), or counts as nothing (zero-out)."""
 
 Bound = Literal["tight", "paper"]
 """Bound on how far one replaced record moves a sum of features: √2, proved in docs/private_reference.md, or the paper's

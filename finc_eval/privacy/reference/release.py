@@ -136,7 +136,7 @@ def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, bound: Bo
 
 
 def largest_tail(phi: HermiteFeatures, radius: float) -> float:
-    """Return the largest 1 − ‖φ(x)‖² over all x within the radius; 1 if there is no closed form."""
+    """Return the largest 1 − ‖φ(x)‖² over all x within the radius; 1 without a closed form."""
     if not isinstance(phi, TotalDegree):
         return 1.0
     return 1 - float(degree_probabilities(radius, phi.length_scale, phi.rho, phi.order, phi.dim).sum())
