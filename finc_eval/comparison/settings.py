@@ -20,6 +20,9 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
 Rotation = Literal["varimax"] | None
 
+SIGMA_SWEEP_FEATURES = 1000
+"""Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
+
 MAX_RHO = 1e9
 """Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
 
@@ -42,7 +45,7 @@ class Finc(Record):
     """
 
     rotation: Annotated[
-        Rotation, about("rotation of the eigenvectors: varimax, or none for the eigenvectors of the paper")
+        Rotation, about("varimax rotation of the eigenvectors, which the method of the paper does not have")
     ] = "varimax"
     name: Literal["finc"] = "finc"
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.numerics.names import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-Kernel = Literal["gaussian", "cosine"]
 
 
 class FeatureMap(ABC):

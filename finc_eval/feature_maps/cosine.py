@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.base import FeatureMap, Kernel
+from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.kernels import cosine_kernel, unit_rows
+from finc_eval.numerics.names import Kernel
 
 if TYPE_CHECKING:
     pass

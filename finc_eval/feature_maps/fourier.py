@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.base import FeatureMap, Kernel
+from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.names import Kernel
 from finc_eval.numerics.precision import arithmetic, rounded
 
 if TYPE_CHECKING:

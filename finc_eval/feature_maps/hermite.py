@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.base import FeatureMap, Kernel
+from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.hermite_series import hermite, length_scale_of, rho_of
 from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.names import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

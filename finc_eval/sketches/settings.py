@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypedDict, get_args
+from typing import Annotated, Literal, TypedDict
 
 from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
-from finc_eval.feature_maps.base import Kernel
-from finc_eval.numerics.precision import Precision, check_precision
+from finc_eval.numerics.names import KERNELS, PRECISIONS, Kernel, Precision
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ class SketchSettings(Record):
     ] = "float32"
 
     def __post_init__(self) -> None:
-        check_choice("kernel", self.kernel, get_args(Kernel))
-        check_precision(self.precision)
+        check_choice("kernel", self.kernel, KERNELS)
+        check_choice("precision", self.precision, PRECISIONS)
         if isinstance(self.features, str):
             if self.features != "auto":
                 raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')
