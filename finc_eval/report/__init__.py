@@ -20,6 +20,7 @@ MODULES = {
     "changes": "changes",
     "scores": "scores",
     "audit": "audit",
+    "membership-score": "membership",
     "private-score": "private",
     "private-comparison": "private",
 }

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from finc_eval.memorization.attack_statistics import attack_statistics, auc
 from scipy.integrate import quad
 from scipy.stats import gaussian_kde
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import silent
 from finc_eval.embeddings.base import as_embeddings
-from finc_eval.memorization.attack_statistics import attack_statistics, auc
 from finc_eval.memorization.attacks import Attack, DensityRatio, by_ball, by_machine, by_nearest, log_density, run
 from finc_eval.memorization.distances import play
 from finc_eval.memorization.stated import ceilings_of, check_stated, stated
