@@ -24,7 +24,6 @@ from .feature_maps.cosine import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .loading import load as load
 from .memorization.audit import audit as audit
-from .memorization.result import Audit as Audit
 from .metrics.evaluate import evaluate as evaluate
 from .samples import open_source as open_source
 from .sketches.sketch import Sketch as Sketch

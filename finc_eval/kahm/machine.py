@@ -127,11 +127,11 @@ class Kahm:
 
     Example:
         >>> import finc_eval as fe
-        >>> machine = fe.kahm.fit_machine([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [1.0, 3.0]])
+        >>> machine = fe.kahm.fit_machine([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]])
         >>> machine.n, machine.dim, machine.components
         (4, 2, 2)
         >>> machine.samples().round(decimals=6).tolist()
-        [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [1.0, 3.0]]
+        [[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]]
     """
 
     encoder: torch.Tensor
