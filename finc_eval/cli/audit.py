@@ -55,7 +55,14 @@ def audit(
     sources = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
     with terminal() as progress:
         sets = all_embedded(sources, extractor, strict, device, progress)
-        result = run_audit(**sets, settings=settings, run=Run(device, progress=progress))
+        result = run_audit(
+            sets["gen"],
+            sets["train"],
+            sets["holdout"],
+            sets.get("reference"),
+            settings,
+            run=Run(device, progress=progress),
+        )
     page, text = result.to_html(out), result.to_json(twin)
     if as_json:
         print(text)

@@ -189,7 +189,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
 
     Raises:
         UsageError: the name cannot name a file.
-        DataError: there are no queries, or a label of a class cannot be written.
+        DataError: `ask` has not written queries yet, or a label of a class cannot be written.
 
     Example:
         >>> import finc_eval as fe

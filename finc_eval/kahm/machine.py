@@ -29,7 +29,7 @@ Scale = float | Literal["as_is", "unit_ms"]
 """Factor on the samples where λ is chosen from their mean square."""
 
 MIN_DENOMINATOR = 1e-3
-"""Smallest denominator of an image, relative to that of a lone sample at distance 0; below it there is no image."""
+"""Smallest denominator that gives an image, relative to that of a lone sample at distance 0."""
 
 MIN_RELATIVE_VARIANCE = 1e-10
 """Smallest principal variance relative to the largest; directions below it are those of rounding."""

@@ -124,7 +124,7 @@ class WideKahm:
             IncompatibleError: the models have different dimensions.
         """
         if not models:
-            raise UsageError("there are no models to join: pass at least one")
+            raise UsageError("models to join must be at least one, got none")
         if len({model.dim for model in models}) != 1:
             raise IncompatibleError(f"models to join must have one dimension, got {[model.dim for model in models]}")
         return cls(tuple(branch for model in models for branch in model.branches))
@@ -208,7 +208,7 @@ def fit_wide(
         device: device where the model is computed and stays; None for CUDA if available.
 
     Raises:
-        DataError: there are no samples, or a row is not finite.
+        DataError: the set is empty, or a row is not finite.
         UsageError: the device does not exist.
 
     Example:

@@ -36,7 +36,7 @@ class SuspiciousPair(Record):
         calibrated: that distance over the mean distance to the nearest training samples; 0 for a copy, about 1 for a
             sample that is as near to many.
         fresh_share: share of fresh samples that are as near to the training set by that measure.
-        stratum: id of the training set's mode that the generated sample belongs to; None if there are no modes.
+        stratum: id of the training set's mode that the generated sample belongs to; None if none was found.
     """
 
     gen: str

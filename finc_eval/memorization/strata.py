@@ -80,7 +80,7 @@ def principal_modes(samples: Embeddings, seed: int, device: str | torch.device |
 
 
 def assign_strata(principal: Comparison, samples: Embeddings) -> NDArray[np.int64]:
-    """Return the index of the mode that each sample scores highest on, shape (n,); all 0 if there are no modes."""
+    """Return the index of the mode that each sample scores highest on, shape (n,); all 0 without modes."""
     found = np.zeros(samples.n, np.int64)
     if principal.modes:
         for batch, scores in principal.score_batches(samples, principal.modes):

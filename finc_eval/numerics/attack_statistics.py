@@ -109,7 +109,7 @@ def attack_statistics(
         confidence: confidence level of each interval and of the bound, in (0, 1).
 
     Raises:
-        DataError: there are no scores, or one is NaN.
+        DataError: scores are missing, or one is NaN.
         UsageError: the confidence or δ is out of range.
     """
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
@@ -132,7 +132,7 @@ def alarm_curve(members: ArrayLike, non_members: ArrayLike) -> Curve:
     """Count true and false alarms at every threshold; equal scores are one step.
 
     Raises:
-        DataError: there are no scores, or one is NaN.
+        DataError: scores are missing, or one is NaN.
     """
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     scores = np.concatenate([x, y])
