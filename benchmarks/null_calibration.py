@@ -6,10 +6,10 @@ correlation between the two half-sample estimates of one direction, which the st
 
 import numpy as np
 from _record import record
+from finc_eval.comparison.search import Search
 
 import finc_eval as fe
 from finc_eval.comparison.inputs import Side, Sketching
-from finc_eval.comparison.search import Search
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.embeddings.base import as_embeddings
 

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli.options import Device, Extractor, Json, Strict, all_embedded, twin_of
-from finc_eval.core.progress import terminal
-from finc_eval.core.run import Run
+import finc_eval as fe
+from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
+from finc_eval.cli.output import emit, twin_of
+from finc_eval.cli.sets import embed_all
 from finc_eval.memorization.settings import AuditSettings
 
 
+@takes(AuditSettings, "settings")
 def audit(
     gen: Annotated[
         str, typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
@@ -24,20 +26,13 @@ def audit(
             help="Samples of the same distribution that the generator has not seen, best as many as in --train."
         ),
     ],
+    settings: AuditSettings,
     reference: Annotated[
         str | None, typer.Option(help="Further samples, in neither of the two, for the DOMIAS attack.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="HTML file to write; its JSON twin has the same name.")] = Path(
+    out: Annotated[Path, typer.Option(help="HTML file to write, and beside it the same as JSON.")] = Path(
         "reports/audit.html"
     ),
-    stated_epsilon: Annotated[
-        float | None, typer.Option(help="ε of a guarantee that the trainer states for each training sample.")
-    ] = None,
-    stated_delta: Annotated[float | None, typer.Option(help="δ of that guarantee; 0 if it is pure.")] = None,
-    pairs: Annotated[int, typer.Option(help="Number of the most suspicious pairs to show.")] = AuditSettings.pairs,
-    seed: Annotated[
-        int, typer.Option(help="Random seed of subsets, planted copies and kernel affine hull machines.")
-    ] = AuditSettings.seed,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -47,25 +42,11 @@ def audit(
 
     Three questions have three answers. None of them is a guarantee. The exit code is 0 whatever is found.
     """
-    from finc_eval.memorization.audit import audit as run_audit
-    from finc_eval.report import show
-
-    settings = AuditSettings(stated_epsilon, stated_delta, pairs, seed)
-    twin = twin_of(out)
+    twin_of(out)
     sources = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    with terminal() as progress:
-        sets = all_embedded(sources, extractor, strict, device, progress)
-        result = run_audit(
-            sets["gen"],
-            sets["train"],
-            sets["holdout"],
-            sets.get("reference"),
-            settings,
-            run=Run(device, progress=progress),
+    with running(device) as run:
+        sets = embed_all(sources, extractor, strict, run)
+        result = fe.audit(
+            sets["gen"], sets["train"], sets["holdout"], sets.get("reference"), settings=settings, run=run
         )
-    page, text = result.to_html(out), result.to_json(twin)
-    if as_json:
-        print(text)
-        return
-    show(result)
-    print(f"\n{page}\n{twin}")
+    emit(result, out, as_json)

@@ -1,27 +1,27 @@
-"""Where computation runs."""
+"""Devices of computation."""
 
 from __future__ import annotations
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import UsageError
 
 
 def default_device() -> torch.device:
-    """The current CUDA device if there is one, else the CPU."""
+    """Return the current CUDA device if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def usable_device(device: str | torch.device | None) -> torch.device:
-    """The device of that name, or the default one.
+    """Return the device of a name, or the default one.
 
     Raises:
-        FincEvalError: there is no such device here.
+        UsageError: this machine does not have the device.
     """
     try:
         where = torch.device(device) if device else default_device()
         torch.empty(0, device=where)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise FincEvalError(f'the device "{device}" cannot be used ({reason}): try cpu or cuda') from error
+        raise UsageError(f'the device "{device}" cannot be used ({reason}): try cpu or cuda') from error
     return where

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,14 +17,19 @@ T = TypeVar("T")
 
 
 def about(text: str) -> Any:
-    """Describe a field of a record, for help texts and JSON Schemas: `Annotated[int, about("number of clusters")]`."""
+    """Describe a field of a record for help texts and JSON Schemas.
+
+    Use it as `Annotated[int, about("number of clusters")]`.
+    """
     return Field(description=text)
 
 
 class Record:
     """Base of the frozen dataclasses that results and settings consist of."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="null")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        ser_json_inf_nan="null", json_schema_serialization_defaults_required=True
+    )
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
@@ -42,12 +47,28 @@ Numbers = Annotated[NDArray[np.float32], *_array(np.float32, "number")]
 """An array of numbers, in JSON a list."""
 
 NOT_IN_JSON = (PlainValidator(lambda value: value), Field(exclude=True), WithJsonSchema({}))
-"""Marks a field that JSON leaves out: `Annotated[X, *NOT_IN_JSON]`. Whoever reads the record hands it in."""
+"""Marks a field that JSON leaves out: `Annotated[X, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)`."""
 
 
-@cache
+class _Absent:
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise DataError("this result was read from JSON, which leaves arrays out: load its .h5 file")
+
+
+ABSENT: Any = _Absent()
+"""The value of a field that JSON left out; the first use of it says where the value is to be had."""
+
+
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
 def _adapter(cls: type) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
+    """Return pydantic's adapter of a class; making one takes milliseconds."""
+    if cls not in _ADAPTERS:
+        _ADAPTERS[cls] = TypeAdapter(cls)
+    return _ADAPTERS[cls]
 
 
 def plain(record: Any) -> Any:
@@ -91,8 +112,22 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 def schema(cls: type) -> dict[str, Any]:
-    """Return the JSON Schema of a record as `plain` writes it."""
-    return _adapter(cls).json_schema(mode="serialization")
+    """Return the JSON Schema of a record as `plain` writes it, with descriptions from the docstrings."""
+    found = _adapter(cls).json_schema(mode="serialization")
+    for node in (found, *found.get("$defs", {}).values()):
+        _describe(node)
+    return found
+
+
+def _describe(node: dict[str, Any]) -> None:
+    """Divide a class's docstring into the description of the object and those of its properties."""
+    summary, _, rest = node.get("description", "").partition("\n\nAttributes:\n")
+    node["description"] = summary.partition("\n\nExample:")[0].partition("\n\nRaises:")[0]
+    for entry in re.split(r"\n {4}(?=\w)", "\n" + rest.partition("\n\n")[0]):
+        names, _, text = " ".join(entry.split()).partition(": ")
+        for name in names.split(", "):
+            if name in node.get("properties", {}):
+                node["properties"][name].setdefault("description", text)
 
 
 def _sentence(error: ValidationError, where: str, cls: type) -> str:
@@ -103,9 +138,17 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
     match first["type"]:
         case "unexpected_keyword_argument":
             return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
+        case "union_tag_invalid":
+            choices = first["ctx"]["expected_tags"].replace("'", "")
+            return f'{where}: "{key}" must be one of {choices}, got {first["ctx"]["tag"]!r}'
         case "missing":
             return f'{where}: the key "{key}" is missing'
-    message = first["msg"].removeprefix("Input should be ").replace("a valid integer", "a whole number").replace("a valid ", "a ")
+    message = (
+        first["msg"]
+        .removeprefix("Input should be ")
+        .replace("a valid integer", "a whole number")
+        .replace("a valid ", "a ")
+    )
     return f'{where}: "{key}" must be {message}, got {first["input"]!r}'
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.progress import Progress, silent, staged
 
 if TYPE_CHECKING:
     import torch
@@ -17,7 +17,7 @@ BATCH_SIZE = 2048
 
 @dataclass(frozen=True)
 class Run:
-    """Where and in what portions a result is computed. None of it changes a number.
+    """Device, portions and progress of a computation. None of them changes a number.
 
     Args:
         device: where to compute, such as "cpu" or "cuda:1"; default: CUDA if available.
@@ -39,3 +39,18 @@ class Run:
 
     def __post_init__(self) -> None:
         check_count("batch_size", self.batch_size)
+
+    @property
+    def torch_device(self) -> torch.device:
+        """The device as torch represents it.
+
+        Raises:
+            UsageError: this machine does not have the device.
+        """
+        from finc_eval.core.device import usable_device  # torch takes seconds to import
+
+        return usable_device(self.device)
+
+    def named(self, stage: str) -> Run:
+        """Return the same run with this name for every stage of its progress."""
+        return replace(self, progress=staged(self.progress, stage))

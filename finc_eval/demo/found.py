@@ -13,6 +13,7 @@ from finc_eval.comparison.compare import compare
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import Run
 
 BEST = 50
 FOUND_PURITY = 0.8
@@ -126,10 +127,10 @@ def held_out_experiment(
     """
     shares = shares_of(*kinds)
     held_out = sorted(set(shares[0]) - set(shares[1]))
-    comparison = compare(gen=gen, ref=ref, progress=progress)
+    comparison = compare(gen, ref, run=Run(progress=progress))
     scores = comparison.score(gen)
     planted = tuple(
-        planted_kind(f"{kind}, held out of the reference", kind, comparison.modes, scores, kinds[0], shares, MAJORITY)
+        planted_kind(f"{kind}, held out of the reference", kind, comparison.over, scores, kinds[0], shares, MAJORITY)
         for kind in held_out
     )
     return Experiment(title, comparison, planted, report and comparison.to_html(report))

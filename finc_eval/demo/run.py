@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from finc_eval.comparison.compare import compare
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import Run
 from finc_eval.demo.found import Experiment, planted_kind, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.demo.real import clips, photographs
@@ -55,16 +56,16 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", progress=progress)
         for name in ("gen", "ref")
     )
-    comparison = compare(gen=gen, ref=ref, progress=progress)
+    comparison = compare(gen, ref, run=Run(progress=progress))
     comparison.save(out / "comparison.h5")
     kinds = tuple([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     shares = shares_of(kinds[0], kinds[1])
-    over, under = comparison.score(gen), comparison.score(ref, comparison.under_represented)
+    over, under = comparison.score(gen), comparison.score(ref, comparison.under)
     planted = [
         planted_kind(
             f"{digit} in its own color, absent from the reference",
             f"coloured-{digit}",
-            comparison.modes,
+            comparison.over,
             over,
             kinds[0],
             shares,
@@ -72,7 +73,7 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
         for digit in range(10)
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
-    planted.append(planted_kind(rare, f"grey-{RARE_DIGIT}", comparison.under_represented, under, kinds[1], shares))
+    planted.append(planted_kind(rare, f"grey-{RARE_DIGIT}", comparison.under, under, kinds[1], shares))
     return Experiment("Digits", comparison, tuple(planted), comparison.to_html(out / "report.html"))
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.baseline_directions import constant_features
-from finc_eval.comparison.inputs import set_info
+from finc_eval.comparison.set_info import set_info
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.progress import Progress
+from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -190,7 +190,7 @@ class AuditData:
             for found in (self.measured.to_train, self.fresh)
         )
         progress("modes of the training set", 0, 1)
-        principal = principal_modes(train, seed, self.run.device)
+        principal = principal_modes(train, seed, replace(self.run, progress=silent))
         cells, fresh_cells = (assign_strata(principal, one) for one in (x, self.sets["holdout"]))
         test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
         ours, theirs = self.halves.stand_in.rows, self.halves.non_members.rows
@@ -224,7 +224,7 @@ class AuditData:
                 seed=seed,
             ),
         )
-        names = [principal.modes[cell].id for cell in cells] if principal.modes else [None] * x.n
+        names = [principal.over[cell].id for cell in cells] if principal.over else [None] * x.n
         threshold = suspicious_threshold(fresh)
         return Copying(
             measures=tuple(replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)),

@@ -12,7 +12,7 @@ from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from finc_eval.comparison.result import SetInfo
+    from finc_eval.comparison.set_info import SetInfo
     from finc_eval.memorization.distances import SetDistances
 
 MIN_RESOLVED_NON_MEMBERS = 10_000

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import computed_field
 
-from finc_eval.comparison.result import SetInfo
+from finc_eval.comparison.set_info import SetInfo
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document

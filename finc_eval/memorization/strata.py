@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from finc_eval.comparison.result import Comparison
+    from finc_eval.core.run import Run
     from finc_eval.embeddings.base import Embeddings
 
 MAX_STRATA = 12
@@ -63,7 +64,7 @@ class Stratum(Record):
     p_value: float
 
 
-def principal_modes(samples: Embeddings, seed: int, device: str | torch.device | None = None) -> Comparison:
+def principal_modes(samples: Embeddings, seed: int, run: Run | None = None) -> Comparison:
     """Find the modes of one set: rotated directions that have mass in it, whatever other sets have.
 
     They are the modes that one half of the set has more of than ρ = 0.05 times the other half. A ρ of 0 would need no
@@ -72,18 +73,18 @@ def principal_modes(samples: Embeddings, seed: int, device: str | torch.device |
     Args:
         samples: the set, of which at most 2 × `MAX_STRATA_SAMPLES` are drawn.
         seed: random seed of the halves and of the frequencies.
-        device: device of the computation; None for CUDA if available.
+        run: how to compute.
     """
     order = np.random.default_rng(seed).permutation(samples.n)[: 2 * MAX_STRATA_SAMPLES]
     halves = (Subset(samples, np.sort(order[half::2])) for half in (0, 1))
-    return compare(*halves, rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed, device=device)
+    return compare(*halves, rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed, run=run)
 
 
 def assign_strata(principal: Comparison, samples: Embeddings) -> NDArray[np.int64]:
     """Return the index of the mode that each sample scores highest on, shape (n,); all 0 without modes."""
     found = np.zeros(samples.n, np.int64)
-    if principal.modes:
-        for batch, scores in principal.score_batches(samples, principal.modes):
+    if principal.over:
+        for batch, scores in principal.score_batches(samples, principal.over):
             found[batch.start : batch.start + len(scores)] = scores.argmax(1)
     return found
 
@@ -109,7 +110,7 @@ def copying_by_stratum(
         test: C_T in these cells.
     """
     found = []
-    for cell, mode in enumerate(principal.modes):
+    for cell, mode in enumerate(principal.over):
         ours, fresh = calibrated[cells == cell], fresh_calibrated[fresh_cells == cell]
         if min(len(ours), len(fresh)) < MIN_CELL_SAMPLES:
             continue

@@ -1,20 +1,19 @@
-"""Audit as page, notebook view and terminal table: three questions, each with its own answer."""
+"""The page, the notebook view and the terminal tables of an audit: three questions, each with its own answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib.metadata import version
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from finc_eval.core.checks import check_choice
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.power import Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
 from finc_eval.report.formats import p_value, percent
-from finc_eval.report.pages import WHISKER_WIDTH, environment
-from finc_eval.report.tables import print_table
-from finc_eval.report.thumbnails import Thumbnail, read_thumbnails
+from finc_eval.report.pages import WHISKER_WIDTH, render
+from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.thumbnails import Pictures, read_pictures
+from finc_eval.samples import Samples
 
 FRAGMENT_PAIRS = 8
 """Number of suspicious pairs in a notebook."""
@@ -60,69 +59,59 @@ ATTACKS_EXPLAINED: dict[AttackName, str] = {
 }
 
 
-class MeasureRow(NamedTuple):
-    """Text of one measure, for page, notebook and terminal."""
-
-    measure: Measure
-    name: str
-    explained: str
-    value: str
-    interval: str
-    control: str
-    copies: str
-    p: str
+def measure_text(measure: Measure, value: float) -> str:
+    """Return a value of a measure as text, with the digits that the measure needs."""
+    if measure.name in ("dcr", "calibrated"):
+        return percent(value, 1)
+    large = abs(value) >= 100
+    digits = ".2f" if measure.name == "c_t" else ".1f" if measure.name == "authpct" or large else ".3g"
+    return f"{value:{digits}}".replace("-", "−")
 
 
-class AttackRow(NamedTuple):
-    """Text of one attack, for page, notebook and terminal."""
+MEASURE_COLUMNS: dict[str, Callable[[Measure], str]] = {
+    "Generated": lambda measure: measure_text(measure, measure.value),
+    "Interval": lambda measure: f"[{', '.join(measure_text(measure, end) for end in measure.interval)}]",
+    "Fresh": lambda measure: measure_text(measure, measure.control),
+    "Copies": lambda measure: "lower it" if measure.copies_lower else "raise it",
+    "Adj. p": lambda measure: p_value(measure.adjusted),
+}
+"""The columns of the table of measures, on the page, in a notebook and on the terminal."""
 
-    attack: Attack
-    name: str
-    explained: str
-    auc: str
-    interval: str
-    control: str
-    advantage: str
-    at_1_percent: str
-    at_01_percent: str
-    epsilon: str
+ATTACK_COLUMNS: dict[str, Callable[[Attack], str]] = {
+    "AUC": lambda attack: f"{attack.statistics.auc:.3f}",
+    "Interval": lambda attack: f"[{', '.join(f'{end:.3f}' for end in attack.statistics.auc_interval)}]",
+    "Fresh": lambda attack: f"{attack.control.auc:.3f}",
+    "Advantage": lambda attack: f"{attack.statistics.advantage:.3f}",
+    "True positives at 1 %": lambda attack: percent(attack.statistics.at_1_percent.tpr, 1),
+    "at 0.1 %": lambda attack: percent(attack.statistics.at_01_percent.tpr, 1),
+    "ε at least": lambda attack: f"{attack.statistics.epsilon_lower_bound:.2f}",
+}
+"""The columns of the table of attacks, on the page, in a notebook and on the terminal."""
 
 
-def page(result: Audit, samples: Mapping[str, Any]) -> str:
-    """Return the page of an audit as one HTML file that loads nothing.
+def page(result: Audit, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing.
 
-    Args:
-        result: the audit.
-        samples: where the samples of "gen" and "train" are now, if not where they were embedded from. Samples that
-            cannot be read are shown by their ids, and the page says why.
-
-    Raises:
-        UsageError: a label is neither "gen" nor "train".
-        DataError: samples that were passed cannot be opened.
+    Samples that cannot be read are shown by their ids, and the page says why.
     """
-    for label in samples:
-        check_choice("a label of samples", label, ("gen", "train"))
-    result.gen.check_samples(samples.get("gen"))
-    result.train.check_samples(samples.get("train"))
-    shown = result.copying.pairs
-    examples = [name for stratum in result.copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
-    pictures, notes = _pictures(result, shown, examples, samples)
-    return (
-        environment()
-        .get_template("audit.html")
-        .render(
-            _shared(result, pictures, notes),
-            pairs=shown,
-            examples=SHOWN_STRATUM_EXAMPLES,
-            warnings=result.warnings,
-            drawing=drawing,
-            powers=power_rows(result.copying.power),
-            power_sentence=power_sentence(result),
-            auc_scale=auc_drawing(result.attacks),
-            control_range=CONTROL_AUC_RANGE,
-            suspicious_share=SUSPICIOUS_SHARE,
-            version=version("finc-eval"),
-        )
+    copying = result.copying
+    examples = [name for stratum in copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
+    pictures, notes = _pictures(result, copying.pairs, examples, samples)
+    return render(
+        "audit.html",
+        result,
+        **_shared(result, pictures, notes),
+        pairs=copying.pairs,
+        examples=SHOWN_STRATUM_EXAMPLES,
+        warnings=result.warnings,
+        measures_explained=MEASURES_EXPLAINED,
+        attacks_explained=ATTACKS_EXPLAINED,
+        drawing=drawing,
+        powers=power_rows(copying.power),
+        power_sentence=power_sentence(result),
+        auc_scale=auc_drawing(result.attacks),
+        control_range=CONTROL_AUC_RANGE,
+        suspicious_share=SUSPICIOUS_SHARE,
     )
 
 
@@ -130,76 +119,23 @@ def fragment(result: Audit) -> str:
     """Return measures, attacks and the most suspicious pairs for a notebook, in the notebook's colors."""
     shown = result.copying.pairs[:FRAGMENT_PAIRS]
     pictures, notes = _pictures(result, shown, [], {})
-    return environment().get_template("audit_fragment.html").render(_shared(result, pictures, notes), pairs=shown)
+    return render("audit_fragment.html", result, **_shared(result, pictures, notes), pairs=shown)
 
 
 def show(result: Audit) -> None:
     """Print the three blocks of an audit: measures, attacks, and a stated guarantee."""
     copying = result.copying
-    rows = [[row.name, f"{row.value} {row.interval}", row.control, row.copies, row.p] for row in measure_rows(result)]
-    columns = ["measure", f"generated [{percent(AUDIT_CONFIDENCE)}]", "fresh samples", "copies", "adjusted p"]
-    print_table("1. Copying in the samples", columns, rows)
+    rows = [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(result)]
+    print_table("1. Copying in the samples", ["Measure", *MEASURE_COLUMNS], rows)
     print(f"exact copies: {copying.exact_copies} generated samples, {copying.fresh_exact_copies} fresh ones")
     print(f"modes of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
-    rows = [
-        [
-            row.name,
-            f"{row.auc} {row.interval}",
-            row.control,
-            row.advantage,
-            row.at_1_percent,
-            row.at_01_percent,
-            row.epsilon,
-        ]
-        for row in attack_rows(result)
-    ]
-    columns = ["attack", "AUC", "fresh samples", "advantage", "TPR at 1 %", "at 0.1 %", "epsilon at least"]
-    together = f"intervals together at {percent(AUDIT_CONFIDENCE)}"
-    print_table(f"2. Attackability: members against the holdout, {together}", columns, rows)
+    rows = [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in result.attacks]
+    title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
+    print_table(title, ["Attack", *ATTACK_COLUMNS], rows)
     print(f"\n3. Stated guarantee\n{guarantee_sentence(result)}")
-    for warning in result.warnings:
-        print(f"note: {warning}")
+    print_notes(result.warnings)
     print(result.signature)
-
-
-def measure_rows(audit: Audit) -> list[MeasureRow]:
-    """Return the rows of the measures, in the order in which they are shown."""
-    by_name = {measure.name: measure for measure in audit.copying.measures}
-    return [
-        MeasureRow(
-            measure=measure,
-            name=name,
-            explained=MEASURES_EXPLAINED[measure.name],
-            value=measure_text(measure, measure.value),
-            interval=f"[{measure_text(measure, measure.interval[0])}, {measure_text(measure, measure.interval[1])}]",
-            control=measure_text(measure, measure.control),
-            copies="lower it" if measure.copies_lower else "raise it",
-            p=p_value(measure.adjusted),
-        )
-        for key, name in MEASURE_NAMES.items()
-        if (measure := by_name.get(key)) is not None
-    ]
-
-
-def attack_rows(audit: Audit) -> list[AttackRow]:
-    """Return the rows of the attacks."""
-    return [
-        AttackRow(
-            attack=attack,
-            name=ATTACK_NAMES[attack.name],
-            explained=ATTACKS_EXPLAINED[attack.name],
-            auc=f"{found.auc:.3f}",
-            interval=f"[{found.auc_interval[0]:.3f}, {found.auc_interval[1]:.3f}]",
-            control=f"{attack.control.auc:.3f}",
-            advantage=f"{found.advantage:.3f}",
-            at_1_percent=percent(found.at_1_percent.tpr, 1),
-            at_01_percent=percent(found.at_01_percent.tpr, 1),
-            epsilon=f"{found.epsilon_lower_bound:.2f}",
-        )
-        for attack in audit.attacks
-        for found in (attack.statistics,)
-    ]
 
 
 def summary(audit: Audit) -> str:
@@ -264,15 +200,6 @@ def power_rows(powers: tuple[Power, ...]) -> dict[float, list[Power]]:
     return {noise: [power for power in powers if power.noise == noise] for noise in sorted({p.noise for p in powers})}
 
 
-def measure_text(measure: Measure, value: float) -> str:
-    """Return a value of a measure as text, with the digits that the measure needs."""
-    if measure.name in ("dcr", "calibrated"):
-        return percent(value, 1)
-    large = abs(value) >= 100
-    digits = ".2f" if measure.name == "c_t" else ".1f" if measure.name == "authpct" or large else ".3g"
-    return f"{value:{digits}}".replace("-", "−")
-
-
 def drawing(measure: Measure) -> dict[str, Any]:
     """Return the scale on which a measure's two intervals fill the drawing."""
     return _filled([*measure.interval, *measure.control_interval, measure.value, measure.control])
@@ -297,31 +224,31 @@ def _share(power: Power) -> str:
     return percent(power.share, 0 if power.share >= 0.01 else 2)
 
 
-def _shared(audit: Audit, pictures: Mapping[str, dict[str, Thumbnail]], notes: list[str]) -> dict[str, Any]:
+def _measures(audit: Audit) -> list[Measure]:
+    """Return the measures in the order in which they are shown."""
+    return sorted(audit.copying.measures, key=lambda measure: list(MEASURE_NAMES).index(measure.name))
+
+
+def _shared(audit: Audit, pictures: Pictures, notes: list[str]) -> dict[str, Any]:
     """Return the variables of both templates."""
     return {
-        "audit": audit,
-        "measures": measure_rows(audit),
-        "attacks": attack_rows(audit),
+        "measures": _measures(audit),
+        "measure_columns": MEASURE_COLUMNS,
+        "measure_names": MEASURE_NAMES,
+        "attack_columns": ATTACK_COLUMNS,
+        "attack_names": ATTACK_NAMES,
         "summary": summary(audit),
         "guarantee": guarantee_sentence(audit),
         "pictures": pictures,
         "notes": notes,
-        "alpha": AUDIT_ALPHA,
         "confidence": AUDIT_CONFIDENCE,
     }
 
 
 def _pictures(
-    audit: Audit, shown: tuple[SuspiciousPair, ...], examples: list[str], samples: Mapping[str, Any]
-) -> tuple[dict[str, dict[str, Thumbnail]], list[str]]:
+    audit: Audit, pairs: Sequence[SuspiciousPair], examples: Sequence[str], samples: Mapping[str, Samples]
+) -> tuple[Pictures, list[str]]:
     """Return thumbnails of both sets, and a sentence for each set that lacks some."""
-    wanted = {"gen": [pair.gen for pair in shown], "train": [*(pair.train for pair in shown), *examples]}
-    names = {"gen": "the generated set", "train": "the training set"}
-    found, notes = {}, []
-    for label, info in (("gen", audit.gen), ("train", audit.train)):
-        source = info.source if samples.get(label) is None else samples[label]
-        argument = f"samples={{{label!r}: …}}"
-        found[label], note = read_thumbnails(names[label], source, wanted[label], argument, info.clip)
-        notes += [note] if note else []
-    return found, notes
+    sets = {"gen": audit.gen, "train": audit.train}
+    shown = {"gen": [pair.gen for pair in pairs], "train": [*(pair.train for pair in pairs), *examples]}
+    return read_pictures(sets, shown, samples, {"gen": "the generated set", "train": "the training set"})

@@ -38,7 +38,7 @@ def test_the_demo_finds_what_was_planted(tmp_path, monkeypatch):
             assert planted.recall > 0.5
     assert rare.mode is not None
     assert rare.mode.p_value < 1e-6
-    assert rare.mode.excess == max(mode.excess for mode in digits.comparison.under_represented)
+    assert rare.mode.excess == max(mode.excess for mode in digits.comparison.under)
     copies = digits.comparison.copies
     assert copies.count == len(copies.examples) == COPIES
     for gen_id, ref_id in copies.examples:

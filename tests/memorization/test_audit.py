@@ -10,7 +10,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.memorization import audit as audit_module
@@ -272,7 +272,7 @@ def test_a_measure_that_the_data_do_not_allow_is_left_out_but_a_wrong_argument_i
 
 
 def test_pictures_may_lie_elsewhere_now_but_must_be_of_a_set_that_is_shown(threes, tmp_path):
-    with pytest.raises(UsageError, match="a label of samples must be one of gen, train, got 'holdout'"):
+    with pytest.raises(UsageError, match="the result has no set 'holdout': it has gen, train"):
         threes.to_html(tmp_path / "a.html", samples={"holdout": "photos/"})
     with pytest.raises(FincEvalError, match="photos"):
         threes.to_html(tmp_path / "a.html", samples={"gen": "photos/"})
