@@ -17,8 +17,23 @@ MAX_MODULES, MAX_LINES = 20, 400
 STEP_UP = ("finc_eval.core.serialize", "report")
 """The one lazy import that goes up: a result draws its page."""
 
+PLACES = (ROOT, PACKAGE, PACKAGE / "privacy")
+"""Where a path that the architecture names may start."""
+
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
+
+
+def table_rows(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading of a Markdown text, without its two head lines."""
+    section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+QUESTIONS = table_rows(ARCHITECTURE, "Where is …?")
+STEPS = table_rows(ARCHITECTURE, "The way of a sample")
 
 
 def name_of(path: Path) -> str:
@@ -86,21 +101,10 @@ def test_no_module_imports_the_public_names_of_the_package():
 
 
 def test_every_floor_of_the_contract_exists_and_is_described():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"} - {"__pycache__"}
     assert set(floors()) == rooms - {"__init__"}
-    missing = [room for room in floors() if f"`{room}" not in text]
+    missing = [room for room in floors() if f"| `{room}` |" not in ARCHITECTURE]
     assert missing == []
-
-
-def table_rows(text: str, heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading of a Markdown text, without its two head lines."""
-    section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-
-
-QUESTIONS = table_rows((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), "Where is …?")
 
 
 def test_the_table_answers_twenty_questions():
@@ -114,7 +118,13 @@ def test_a_newcomers_question_is_answered_by_files_that_exist(question, answer):
     assert [name for name in names if not (ROOT / name).exists()] == []
 
 
+@pytest.mark.parametrize("file, name", [step[2:] for step in STEPS], ids=[step[3].strip("`") for step in STEPS])
+def test_each_step_of_the_way_is_a_function_or_class_of_its_file(file, name):
+    tree = ast.parse((ROOT / file.strip("`")).read_text(encoding="utf-8"))
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert name.strip("`") in defined
+
+
 def test_the_files_that_the_architecture_names_exist():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    names = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", text))
-    assert sorted(name for name in names if not any((top / name).exists() for top in (ROOT, PACKAGE))) == []
+    names = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", ARCHITECTURE))
+    assert sorted(name for name in names if not any((top / name).exists() for top in PLACES)) == []
