@@ -68,17 +68,15 @@ def demo(
 ) -> None:
     """Plant differences between two sets of real digits, compare them as any folders, and say what was found."""
     from finc_eval.demo.run import run_demo
-    from finc_eval.report.tables import print_demo
+    from finc_eval.demo.show import print_demo
 
     with terminal() as progress:
-        result = run_demo(out, progress)
+        experiment = run_demo(out, progress)
     if as_json:
-        print(result.digits.comparison.to_json())
+        print(experiment.comparison.to_json())
         return
-    print_demo(result)
-    for experiment in (result.digits, *result.real):
-        if experiment.report:
-            print(f"\nOpen the report: {experiment.report}")
+    print_demo(experiment)
+    print(f"\nOpen the report: {experiment.report}")
 
 
 def main() -> None:
