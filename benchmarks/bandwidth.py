@@ -84,7 +84,7 @@ def main():
                     into.append(recovery(found, kinds, planted))
                 warned += any("sigma" in warning for warning in found.warnings)
             purity, stability, found = np.mean(figures["varimax"], axis=0)
-            raw_purity, raw_stability, raw_found = np.mean(figures[None], axis=0)
+            raw_purity, unrotated_stability, unrotated_found = np.mean(figures[None], axis=0)
             rows.append(
                 {
                     "set": name,
@@ -92,15 +92,15 @@ def main():
                     "kinds found": f"{found:.1f} of {len(planted)}",
                     "purity": round(float(purity), 3),
                     "stability": round(float(stability), 2),
-                    "found, raw": round(float(raw_found), 1),
-                    "purity, raw": round(float(raw_purity), 3),
-                    "stability, raw": round(float(raw_stability), 2),
+                    "found, unrotated": round(float(raw_found), 1),
+                    "purity, unrotated": round(float(raw_purity), 3),
+                    "stability, unrotated": round(float(raw_stability), 2),
                     "warned": f"{warned} of {SEEDS}",
                     "papers' rule": f"{chosen.count(factor)} of {SEEDS}",
                 }
             )
             print(rows[-1], flush=True)
-    record("bandwidth", rows, notes=f"mean of {SEEDS} seeds, r = 1000, 10 modes; raw: unrotated eigenvectors")
+    record("bandwidth", rows, notes=f"mean of {SEEDS} seeds, r = 1000, 10 modes; unrotated: the eigenvectors themselves")
 
 
 if __name__ == "__main__":

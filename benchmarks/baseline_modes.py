@@ -100,7 +100,7 @@ def row(name, method, runs):
         "recall": column("recall"),
         "of novel / over / under": by_sort(runs),
         "purity": column("purity"),
-        "found again": column("stability"),
+        "stability": column("stability"),
         "seconds": f"{np.median([run['seconds'] for run in runs]):.1f}",
     }
 

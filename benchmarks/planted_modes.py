@@ -42,7 +42,7 @@ SEEDS = 10
 MODES, FEATURES, RHO = 10, 1000, 1.0
 BEST, FOUND = 50, 0.8
 SORTS = ("novel", "over", "under")
-METHODS = ("rotated FINC", "raw FINC", "exact KEN")
+METHODS = ("rotated FINC", "unrotated FINC", "exact KEN")
 
 DIM, SHARED = 128, 15
 SHARE = 0.03
