@@ -1,10 +1,10 @@
 """Real photographs and real clips: is every class that is held out of the reference found?
 
-Needs the test assets (FINC_EVAL_ASSETS). Photographs: 24 classes of Tiny-ImageNet, half of each class in either set, six
-classes held out of the reference, embedded by EfficientNet-Lite0. Clips: 15 actions of UCF101, divided in the same way,
-five held out, given by their VGG-16 features averaged over 25 frames. A class is found if it has the majority of the 50
-best samples of some mode; the bar is lower than for the digits of the demo, because some classes look alike, such as
-convertibles and sports cars. Writes a page with the photographs to reports/held_out/, which is not kept.
+Needs the test assets (FINC_EVAL_ASSETS). Photographs: 24 classes of Tiny-ImageNet, half of each class in either set,
+six classes held out of the reference, embedded by EfficientNet-Lite0. Clips: 15 actions of UCF101, divided in the same
+way, five held out, given by their VGG-16 features averaged over 25 frames. A class is found if it has the majority of
+the 50 best samples of some mode; the bar is lower than for the digits of the demo, because some classes look alike,
+such as convertibles and sports cars. Writes a page with the photographs to reports/held_out/, which is not kept.
 """
 
 import zipfile
@@ -111,7 +111,7 @@ def main():
             _, found = look(path)
             rows += [row(name, planted) for planted in found]
     if rows:
-        record("held_out", rows, notes="one seed, r = 2000, 10 modes a role; recall: among the best samples of the mode")
+        record("held_out", rows, notes="one seed, r = 2000, 10 modes a role; recall: in the best samples of a mode")
 
 
 if __name__ == "__main__":
