@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 from PIL import Image
 
-from finc_eval.comparison.modes import Mode, Tail
+from finc_eval.comparison.over import Mode, Tail
 from finc_eval.comparison.result import Comparison, SetInfo, Settings
 from finc_eval.core.signature import Signature
 from finc_eval.feature_maps.approximation import KernelError

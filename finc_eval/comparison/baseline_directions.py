@@ -1,4 +1,4 @@
-"""The baselines as proposers of directions: what they find becomes modes in the way of FINC's eigenvectors.
+"""Directions of the baselines: what they find becomes modes in the way of FINC's eigenvectors.
 
 Each of them ends in functions Σ_i c_i k(·, x_i) of the kernel: KEN in eigenfunctions, the others in the kernel means of
 clusters. With k(x, y) ≈ φ(x)·φ(y), such a function is the direction Σ_i c_i φ(x_i).
@@ -21,11 +21,12 @@ from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import spectral_clustering
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
 from finc_eval.comparison.directions import Directions
-from finc_eval.comparison.inputs import Side
-from finc_eval.comparison.method import Method
-from finc_eval.comparison.search import directions_sought
-from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, Subset
+from finc_eval.comparison.finc_directions import direction_count
+from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.settings import Fld, Ken, Rarity, Settings
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
 
@@ -34,13 +35,13 @@ KEN_BYTES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Expansion:
+class KernelExpansion:
     """Functions Σ_i coefficients[i] · k(·, samples[i]).
 
     Attributes:
         samples: shape (m, d).
         coefficients: shape (m, t), float64, one function a column.
-        eigenvalues: of eigenfunctions, descending; None of kernel means.
+        eigenvalues: eigenvalues of the eigenfunctions, descending; None for kernel means.
     """
 
     samples: torch.Tensor
@@ -48,7 +49,7 @@ class Expansion:
     eigenvalues: torch.Tensor | None = None
 
     def directions(self, phi: FeatureMap) -> torch.Tensor:
-        """Σ_i c_i φ(x_i) of each function, shape (q, t), float64."""
+        """Return Σ_i c_i φ(x_i) of each function, shape (q, t), float64."""
         total = torch.zeros(phi.size, self.coefficients.shape[1], dtype=torch.double, device=phi.device)
         for start in range(0, len(self.samples), BATCH_SIZE):
             part = slice(start, start + BATCH_SIZE)
@@ -56,33 +57,36 @@ class Expansion:
         return total
 
 
-Find = Callable[[Embeddings, Embeddings], Expansion]
-"""A method: what it finds that the first set has more of than the second."""
+Finder = Callable[[Embeddings, Embeddings], KernelExpansion]
+"""A method: the kernel expansions of which the first set has more than the second."""
 
 
 @dataclass(frozen=True)
-class Expanded:
-    """A `Proposer` of the directions of expansions.
+class KernelExpansionDirections:
+    """A `DirectionFinder` of the directions of kernel expansions.
 
     Kernel means of any samples lie near to each other, along the mean φ of all samples. So their directions are taken
     at right angles to the mean φ of the second set, which finds more of planted kinds (docs/method.md).
 
     Attributes:
         find: the method.
-        first: the set that may have more.
-        second: the set compared with.
+        first: set that may have more.
+        second: set compared with.
         rho: ρ.
     """
 
-    find: Find
-    first: Side
-    second: Side
+    find: Finder
+    first: SketchedSet
+    second: SketchedSet
     rho: float
 
     def __call__(
         self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
     ) -> tuple[Directions, list[torch.Tensor]]:
-        """As of `Proposer`; a part of the frequencies changes φ, and not what the method finds."""
+        """Find the directions in the samples of some folds; see `DirectionFinder`.
+
+        Some of the frequencies alone change φ, and not what the method finds.
+        """
         found = self.find(_of_folds(self.first, folds), _of_folds(self.second, folds))
         raw = found.directions(self.first.sketch.feature_map)
         mean = None if found.eigenvalues is not None else mean_features(self.second, folds).to(raw)
@@ -95,7 +99,7 @@ class Expanded:
 
 
 def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tensor:
-    """Every column without its component along `mean` if there is one, at norm 1 and in float32; zeros stay zeros."""
+    """Remove from each column its component along `mean`, and scale it to norm 1, in float32; zeros stay zeros."""
     if mean is not None:
         axis = mean / torch.linalg.vector_norm(mean)
         vectors = vectors - torch.outer(axis, axis @ vectors)
@@ -103,99 +107,101 @@ def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tens
     return (vectors / norms).float()
 
 
-def mass(side: Side, folds: Sequence[int], vectors: torch.Tensor) -> torch.Tensor:
-    """vᵀCv over the samples of some folds, for every column: (q, t) → (t,)."""
-    chosen = [side.sketch.folds[fold] for fold in folds]
+def mass(one: SketchedSet, folds: Sequence[int], vectors: torch.Tensor) -> torch.Tensor:
+    """Return vᵀCv over the samples of some folds, for every column: (q, t) → (t,)."""
+    chosen = [one.sketch.folds[fold] for fold in folds]
     total = torch.stack([fold.n * (vectors * fold.apply(vectors)).sum(0) for fold in chosen]).sum(0)
     return total / float(sum(fold.n for fold in chosen))
 
 
-def mean_features(side: Side, folds: Sequence[int]) -> torch.Tensor:
-    """The mean φ over the samples of some folds, shape (q,)."""
-    chosen = [side.sketch.folds[fold] for fold in folds]
+def mean_features(one: SketchedSet, folds: Sequence[int]) -> torch.Tensor:
+    """Return the mean φ over the samples of some folds, shape (q,)."""
+    chosen = [one.sketch.folds[fold] for fold in folds]
     return torch.stack([fold.first for fold in chosen]).sum(0) / float(sum(fold.n for fold in chosen))
 
 
-def baseline_fits(method: Method, gen: Side, ref: Side, rho: float, modes: int) -> Callable[[Side, Side], CrossFit]:
-    """What fits this many modes of a baseline, those of which its first argument has more than its second.
+def baseline_fit(
+    settings: Settings, gen: SketchedSet, ref: SketchedSet
+) -> Callable[[SketchedSet, SketchedSet], CrossFit]:
+    """Return a function that fits the modes of a baseline of which its first set has more than its second.
 
     Raises:
-        FincEvalError: where a set came as a sketch, or there are too many samples for KEN, or too few to cluster.
+        DataError: a set came as a sketch, or there are too many samples for KEN, or too few to cluster.
+        UsageError: fewer than two modes were asked for, into which samples could be clustered.
     """
-    for side in (gen, ref):
-        _embeddings(side)
-    if method.name == "ken":
-        _check_few_enough(gen, ref)
-    else:
-        for side in (gen, ref):
-            _check_enough_novel(method, side, modes)
+    method, modes = settings.method, settings.modes
+    for one in (gen, ref):
+        _embeddings(one)
     phi = gen.sketch.feature_map
-    find: Find
-    if method.name == "ken":
-        find = partial(ken_expansion, phi=phi, rho=rho, count=directions_sought([gen, ref], modes))
-    elif method.name == "rarity":
-        find = partial(rarity_expansion, method=method, clusters=modes)
+    find: Finder
+    if isinstance(method, Ken):
+        _check_few_enough(gen, ref)
+        find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], modes))
+    elif isinstance(method, Rarity | Fld):
+        for one in (gen, ref):
+            _check_enough_novel(method, one, modes)
+        expansion = rarity_expansion if isinstance(method, Rarity) else fld_expansion
+        find = partial(expansion, method=method, clusters=modes)
     else:
-        find = partial(fld_expansion, method=method, clusters=modes)
+        raise TypeError(f"{method} is not a baseline")
 
-    def fit(first: Side, second: Side) -> CrossFit:
-        populations = [(1.0, side.population) for side in (first, second)]
-        return cross_fit(Expanded(find, first, second, rho), populations, phi.halves())
+    def fit(first: SketchedSet, second: SketchedSet) -> CrossFit:
+        directions = KernelExpansionDirections(find, first, second, settings.rho)
+        return cross_fit(directions, [first.moments, second.moments], phi.halves())
 
     return fit
 
 
-def _check_few_enough(gen: Side, ref: Side) -> None:
+def _check_few_enough(gen: SketchedSet, ref: SketchedSet) -> None:
     count = gen.sketch.n + ref.sketch.n
     if count > LARGEST:
         gigabytes = KEN_BYTES * count**2 / 1e9
-        raise FincEvalError(
+        raise DataError(
             f"exact KEN needs the kernel matrix of all {count:,} samples, at its peak {gigabytes:,.0f} GB: pass "
             f"subsets of at most {LARGEST:,} in all, or leave ken out"
         )
 
 
-def _check_enough_novel(method: Method, side: Side, modes: int) -> None:
+def _check_enough_novel(method: Rarity | Fld, one: SketchedSet, modes: int) -> None:
     if modes < 2:
-        raise FincEvalError(f"{method.name} clusters samples into modes and needs at least 2 of them, got {modes}")
-    half = min(fold.n for fold in side.sketch.folds)
-    novel = round((method.novel or 0) * half)
+        raise UsageError(f"{method.name} clusters samples into modes and needs at least 2 of them, got {modes}")
+    half = min(fold.n for fold in one.sketch.folds)
+    novel = round(method.novel * half)
     if novel <= modes:
-        raise FincEvalError(
-            f"{method.name} finds {novel} of the {half} samples of half of {side.label} novel, too few for {modes} "
+        raise DataError(
+            f"{method.name} finds {novel} of the {half} samples of half of {one.label} novel, too few for {modes} "
             "clusters: pass more samples, a larger novel share, or fewer modes"
         )
 
 
-def ken_expansion(x: Embeddings, y: Embeddings, *, phi: FeatureMap, rho: float, count: int) -> Expansion:
-    """The leading eigenfunctions of C_x − ρ·C_y, by exact KEN."""
+def ken_expansion(x: Embeddings, y: Embeddings, *, phi: FeatureMap, rho: float, count: int) -> KernelExpansion:
+    """Find the leading eigenfunctions of C_x − ρ·C_y, by exact KEN."""
     rows, others = (torch.cat([batch.rows for batch in part.batches()]).to(phi.device) for part in (x, y))
     found = ken(rows, others, phi.exact, rho=rho, count=count)
-    return Expansion(found.samples, found.coefficients, found.eigenvalues)
+    return KernelExpansion(found.samples, found.coefficients, found.eigenvalues)
 
 
-def rarity_expansion(x: Embeddings, y: Embeddings, *, method: Method, clusters: int) -> Expansion:
-    """Clusters of the samples of x that have the highest Rarity scores beside y, those outside every ball first."""
-    assert method.neighbors is not None
+def rarity_expansion(x: Embeddings, y: Embeddings, *, method: Rarity, clusters: int) -> KernelExpansion:
+    """Cluster the samples of x that have the highest Rarity scores against y, those outside every ball first."""
     return _clusters(x, rarity(x, y, k=method.neighbors).novel(share=method.novel), clusters)
 
 
-def fld_expansion(x: Embeddings, y: Embeddings, *, method: Method, clusters: int) -> Expansion:
-    """Clusters of the samples of x that are least likely under FLD's mixture around y.
+def fld_expansion(x: Embeddings, y: Embeddings, *, method: Fld, clusters: int) -> KernelExpansion:
+    """Cluster the samples of x that are least likely under FLD's mixture around y.
 
     One half of y are the centers, the other decides their widths. Features that are constant among the centers are left
     out, because nothing standardizes them.
 
     Raises:
-        FincEvalError: when too few samples, or features, are left.
+        DataError: too few samples, or features, are left.
     """
     part = (_keys(y) >> np.uint64(1)) & np.uint64(1) == 1  # the last bit is the fold
     centers, others = (Subset(y, np.flatnonzero(chosen)) for chosen in (part, ~part))
     if min(centers.n, others.n) < 2:
-        raise FincEvalError(f"{y.name} has {y.n} samples, too few for FLD to split in two: pass more")
+        raise DataError(f"{y.name} has {y.n} samples, too few for FLD to split in two: pass more")
     entries = np.flatnonzero(~constant_features(centers))
     if not len(entries):
-        raise FincEvalError(f"all samples of {y.name} are the same, which FLD cannot standardize: pass others")
+        raise DataError(f"all samples of {y.name} are the same, which FLD cannot standardize: pass others")
     generated, train, test = (
         Subset(source, np.arange(source.n), entries, name)
         for source, name in ((x, x.name), (others, "train"), (centers, "test"))
@@ -204,7 +210,7 @@ def fld_expansion(x: Embeddings, y: Embeddings, *, method: Method, clusters: int
 
 
 def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:
-    """Which features have one value in all samples, shape (d,)."""
+    """Mark the features that have one value in all samples, shape (d,)."""
     low, high = torch.full((embeddings.dim,), torch.inf), torch.full((embeddings.dim,), -torch.inf)
     for batch in embeddings.batches():
         rows = batch.rows.cpu()
@@ -212,29 +218,29 @@ def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:
     return (low == high).numpy()
 
 
-def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int) -> Expansion:
-    """The kernel means of clusters of some samples."""
+def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int) -> KernelExpansion:
+    """Return the kernel means of clusters of some samples."""
     found = spectral_clustering(x, novel, clusters)
     coefficients = torch.zeros(len(novel), clusters, dtype=torch.double)
     coefficients[np.arange(len(novel)), found.labels] = 1.0
-    return Expansion(x.rows_at(found.samples), coefficients)
+    return KernelExpansion(x.rows_at(found.samples), coefficients)
 
 
-def _of_folds(side: Side, folds: Sequence[int]) -> Embeddings:
-    """The embeddings of the samples of some folds."""
-    embeddings = _embeddings(side)
+def _of_folds(one: SketchedSet, folds: Sequence[int]) -> Embeddings:
+    """Return the embeddings of the samples of some folds."""
+    embeddings = _embeddings(one)
     if len(folds) == 2:
         return embeddings
-    return Subset(embeddings, np.flatnonzero(fold_of(_keys(embeddings)) == folds[0]), name=f"half of {side.label}")
+    return Subset(embeddings, np.flatnonzero(fold_of(_keys(embeddings)) == folds[0]), name=f"half of {one.label}")
 
 
-def _embeddings(side: Side) -> Embeddings:
-    if side.embeddings is None:
-        raise FincEvalError(
-            f"ken, rarity and fld need embeddings, and {side.label} is a sketch: pass the embeddings that it was made "
+def _embeddings(one: SketchedSet) -> Embeddings:
+    if one.embeddings is None:
+        raise DataError(
+            f"ken, rarity and fld need embeddings, and {one.label} is a sketch: pass the embeddings that it was made "
             "from, or take finc"
         )
-    return side.embeddings
+    return one.embeddings
 
 
 def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:

@@ -1,60 +1,81 @@
-"""What to know of two sets before trusting how they compare, one sentence each."""
+"""Warnings to print with a comparison: sentences on what to know before trusting its numbers."""
 
 from __future__ import annotations
 
 from math import ceil
 
 import numpy as np
+import torch
 
-from finc_eval.comparison.inputs import Side
-from finc_eval.comparison.result import Copies, SetInfo
+from finc_eval.comparison.baseline_directions import constant_features
+from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.result import Copies
+from finc_eval.comparison.set_info import MAX_EXAMPLES, SetInfo
+from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 
-FEW = 500
-"""Below this many samples a comparison carries a warning."""
+FEW_SAMPLES = 500
+"""Samples of a set below which a comparison carries a warning."""
 
-ALL_BUT_FEW = 0.99
+MOSTLY_DISTINCT = 0.99
 """Share of a set's samples that are distinct, below which a comparison carries a warning."""
 
 
-def caveats(gen: Side, ref: Side, copies: Copies | None) -> tuple[str, ...]:
-    """Of few or repeated samples, unreadable ones, windows of videos, copies, and files that differ by themselves."""
-    return (
-        *_of_sets((gen.info(), ref.info()), copies),
-        *_repeated(gen),
-        *_repeated(ref),
-        *_unlike_encodings(gen, ref),
-    )
+def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
+    """Count the generated samples that equal a reference sample; None without decoded pixels to compare."""
+    if gen.cache is None or ref.cache is None:
+        return None
+    contents, rows = np.unique(ref.cache.content, return_index=True)
+    copied = np.flatnonzero(np.isin(gen.cache.content, contents))
+    examples = copied[:MAX_EXAMPLES]
+    originals = rows[np.searchsorted(contents, gen.cache.content[examples])]
+    return Copies(len(copied), tuple(zip(gen.ids_at(examples), ref.ids_at(originals), strict=True)))
 
 
-def _of_sets(infos: tuple[SetInfo, SetInfo], copies: Copies | None) -> list[str]:
-    found = []
-    for label, info in zip(("gen", "ref"), infos, strict=True):
-        if info.n < FEW:
-            found.append(f"{label} has only {info.n} samples: expect wide intervals and unstable modes below {FEW}")
-        if info.unreadable:
-            found.append(f"{info.unreadable} samples of {label} could not be read and are not in the comparison")
-        if info.clip and info.clip.windows > 1:
-            videos = ceil(info.n / info.clip.windows)
-            found.append(
-                f"the {info.n} samples of {label} are windows of about {videos} videos, and those of one video are "
-                "alike: intervals and p-values take them for independent, and are too sure"
-            )
+def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None) -> list[str]:
+    """Warn of small or duplicated sets, unreadable samples, windows of videos, copies and unlike encodings."""
+    found = [warning for one in (gen, ref) for warning in (*_sample_warnings(one.label, one.info()), *_duplicates(one))]
     if copies and copies.count:
         found.append(f"{copies.count} generated samples are exact copies of reference samples")
+    if gen.cache and ref.cache:
+        found += unlike_encodings(gen.cache.profile, ref.cache.profile)
     return found
 
 
-def _repeated(side: Side) -> list[str]:
-    """Whether a set consists of copies of itself, as that of a collapsed generator."""
-    distinct = len(np.unique(side.cache.content)) if side.cache else side.sketch.n
-    if distinct > ALL_BUT_FEW * side.sketch.n:
+def bandwidth_warnings(sigma: float | None, samples: torch.Tensor) -> list[str]:
+    """Warn of a bandwidth at which the samples look all alike or all apart."""
+    warning = None if sigma is None else bandwidth_warning(samples, sigma)
+    return [] if warning is None else [warning]
+
+
+def fld_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
+    """Warn of features that FLD leaves out because they are constant."""
+    constant = [constant_features(one.embeddings) for one in (gen, ref) if one.embeddings is not None]
+    count = int(np.logical_or(*constant).sum())
+    if not count:
         return []
-    return [
-        f"only {distinct:,} of the {side.sketch.n:,} samples of {side.label} are distinct, the others are exact copies"
-    ]
+    return [f"{count} of the {gen.sketch.dim} features are constant in one of the sets, and FLD leaves them out there"]
 
 
-def _unlike_encodings(gen: Side, ref: Side) -> list[str]:
-    """What sets the files of the two sets apart, beside what they show."""
-    return unlike_encodings(gen.cache.profile, ref.cache.profile) if gen.cache and ref.cache else []
+def _sample_warnings(label: str, info: SetInfo) -> list[str]:
+    found = []
+    if info.n < FEW_SAMPLES:
+        found.append(f"{label} has only {info.n} samples: expect wide intervals and unstable modes below {FEW_SAMPLES}")
+    if info.unreadable:
+        found.append(f"{info.unreadable} samples of {label} could not be read and are not in the comparison")
+    if info.clip and info.clip.windows > 1:
+        videos = ceil(info.n / info.clip.windows)
+        found.append(
+            f"the {info.n} samples of {label} are windows of about {videos} videos, and those of one video are "
+            "alike: intervals and p-values take them for independent, and are too sure"
+        )
+    return found
+
+
+def _duplicates(one: SketchedSet) -> list[str]:
+    """Warn of a set that consists of copies of itself, as a collapsed generator makes."""
+    n = one.sketch.n
+    distinct = len(np.unique(one.cache.content)) if one.cache else n
+    if distinct > MOSTLY_DISTINCT * n:
+        return []
+    return [f"only {distinct:,} of the {n:,} samples of {one.label} are distinct, the others are exact copies"]

@@ -1,43 +1,48 @@
-"""What changed between two releases of a model: the modes of two comparisons with one reference, matched."""
+"""`compare_releases`: the modes of two comparisons with one reference, matched."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import torch
+from pydantic import computed_field
 
-from finc_eval.comparison.cross_fit import match, squared_overlap
+from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, match, squared_overlap
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_fraction
+from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.record import Record
+from finc_eval.core.serialize import Document
+from finc_eval.core.signature import SignatureText
 from finc_eval.numerics.inference import critical_value
 
 Status = Literal["new", "grown", "unchanged", "shrunk", "gone"]
 
 ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "unchanged")
 
-SAME = 0.5
-"""Squared overlap of two directions from which on they are one mode: no direction has it with two others. Also how much
-of a mode the other comparison, or refits, must have for it to be known there."""
+KNOWN_PART = SAME_MODE_OVERLAP
+"""Part of a mode that the other comparison, or refits, must have for it to be known there."""
 
-FREE = ("n", "modes", "se", "prec", "v")
+FREE_FIELDS = ("n", "modes", "se", "prec", "v")
 """Fields of the signature that two releases may differ in."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """What became of one mode.
+@dataclass(frozen=True, eq=False)
+class Change(Record):
+    """A mode in two releases.
 
     Attributes:
         status: "new" or "gone" where only one comparison has the mode; else "grown", "shrunk" or, where the interval of
             the change holds zero, "unchanged". Of an under-represented mode it is the deficit that grows or shrinks.
         role: "over" or "under" the reference.
-        old, new: the mode in either comparison.
+        old, new: the mode in either comparison; None where it is missing.
         overlap: squared overlap of the two directions, 0 to 1; 0 where one is missing.
         change: excess in the new comparison minus that in the old; a missing mode counts as 0.
-        interval: of the change; all intervals hold together with probability 0.95. It takes the errors of the two
-            comparisons as independent, though they share their reference, so it is somewhat too wide.
+        interval: interval of the change; all intervals hold together with probability 0.95. It takes the errors of the
+            two comparisons as independent, though they share their reference, so it is somewhat too wide.
     """
 
     status: Status
@@ -48,90 +53,110 @@ class Change:
     change: float
     interval: tuple[float, float]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
-        """The mode's name: it keeps its old one."""
-        mode = self.old or self.new
-        assert mode is not None
-        return mode.id
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types."""
-        return {
-            "id": self.id,
-            "status": self.status,
-            "role": self.role,
-            "old": None if self.old is None else self.old.id,
-            "new": None if self.new is None else self.new.id,
-            "overlap": self.overlap,
-            "excess_old": None if self.old is None else self.old.excess,
-            "excess_new": None if self.new is None else self.new.excess,
-            "change": self.change,
-            "interval": list(self.interval),
-        }
+        """Name of the mode: it keeps its old one."""
+        return next(mode.id for mode in (self.old, self.new) if mode is not None)
 
     def __repr__(self) -> str:
         low, high = self.interval
         return f"Change({self.status} {self.id}, {self.change:+.4f} [{low:+.4f}, {high:+.4f}])"
 
 
-def match_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> tuple[Change, ...]:
-    """Which modes are new, grown, unchanged, shrunk or gone from one release of a model to the next.
+@dataclass(frozen=True, eq=False)
+class Changes(Document):
+    """The modes of two releases of a model, matched.
+
+    Attributes:
+        changes: new modes, then grown, gone, shrunk and unchanged ones, each by the size of the change.
+        alpha: adjusted p-value up to which a mode counts.
+        old, new: signatures of the two comparisons.
+    """
+
+    type_name: ClassVar[str] = "changes"
+
+    changes: tuple[Change, ...]
+    alpha: float
+    old: SignatureText
+    new: SignatureText
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __getitem__(self, place: int) -> Change:
+        return self.changes[place]
+
+
+def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> Changes:
+    """Match the modes of two releases of a model: new, grown, unchanged, shrunk or gone.
 
     A mode is followed where it is significant in at least one of the comparisons. It counts as the same mode in both
-    where the directions overlap by more than half. It counts as new or gone where more than half of it lies outside
-    all that the other comparison reports, significant or not; where refits find it again (stability above one half),
-    since what halves of the data do not agree on two releases need not share; and where its interval lies above the
+    where the directions overlap by more than half. It counts as new or gone where three things hold. More than half of
+    it lies outside all that the other comparison reports, significant or not. Refits find it again (stability above
+    one half), since what halves of the data do not agree on two releases need not share. Its interval lies above the
     least excess that the other comparison reports, if that reports as many modes as it was asked for. So compare with
     more `modes` than you expect to differ.
 
     Args:
-        old: the comparison of the earlier release with the reference.
-        new: that of the later one, with the same reference and feature map: compare it with the reference's sketch.
+        old: comparison of the earlier release with the reference.
+        new: comparison of the later one, with the same reference and feature map: use the reference's sketch.
         alpha: adjusted p-value up to which a mode counts.
 
-    Returns:
-        New modes, then grown, gone, shrunk and unchanged ones, each by the size of the change.
-
     Raises:
-        FincEvalError: when the comparisons are of unlike references, feature maps or settings.
+        IncompatibleError: the comparisons have unlike references, feature maps or settings.
+        UsageError: α does not lie between 0 and 1.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(1000)  # gen has too many ones
+        >>> sketch = fe.Sketch.reference(ref[:500], features=500)
+        >>> old, new = fe.compare(ref[500:], sketch), fe.compare(gen[:500], sketch)
+        >>> [(change.status, change.role) for change in fe.compare_releases(old, new)]
+        [('new', 'over'), ('grown', 'over')]
     """
-    unlike = [line for line in old.signature.differences(new.signature) if line.split(":")[0] not in FREE]
+    check_fraction("alpha", alpha)
+    unlike = [line for line in old.signature.differences(new.signature) if line.split(":")[0] not in FREE_FIELDS]
     if unlike:
-        raise FincEvalError(
+        raise IncompatibleError(
             f"the two comparisons do not compare ({'; '.join(unlike)}): compare both releases with one sketch of the "
             "reference, in the same way"
         )
     pairs = [
         pair
-        for before, after in ((old.modes, new.modes), (old.under_represented, new.under_represented))
+        for before, after in ((old.over, new.over), (old.under, new.under))
         for pair in _paired(before, after, _cut(before, old), _cut(after, new))
         if any(mode is not None and mode.p_value <= alpha for mode in pair[:2])
     ]
     changes = [_change(*pair, family=len(pairs)) for pair in pairs]
-    return tuple(sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change))))
+    in_order = sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))
+    return Changes(tuple(in_order), alpha, old.signature, new.signature)
 
 
 def _cut(modes: tuple[Mode, ...], comparison: Comparison) -> float:
-    """The excess that a mode needed in order to be among these modes of the comparison."""
+    """Return the excess that a mode needed to be among these modes of the comparison."""
     return min(mode.excess for mode in modes) if len(modes) == comparison.settings.modes else 0.0
 
 
 def _paired(
     old: tuple[Mode, ...], new: tuple[Mode, ...], old_cut: float, new_cut: float
 ) -> list[tuple[Mode | None, Mode | None, float]]:
-    """Every mode that can be followed: with its counterpart and their overlap, or alone."""
+    """Return every mode that can be followed: with its counterpart and their overlap, or alone."""
     overlap = squared_overlap(_directions(old), _directions(new)) if old and new else torch.zeros(len(old), len(new))
-    rows, columns = match(torch.where(overlap > SAME, overlap, 0.0))
-    both = [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if overlap[i, j] > SAME]
+    rows, columns = match(torch.where(overlap > SAME_MODE_OVERLAP, overlap, 0.0))
+    both = [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if overlap[i, j] > SAME_MODE_OVERLAP]
     # Directions of one comparison are orthonormal: their squared overlaps add to the part that lies in their span.
     within = overlap.sum(1).tolist(), overlap.sum(0).tolist()
     matched = {i for i, _ in both}, {j for _, j in both}
 
-    def alone(side: int, index: int, mode: Mode, cut: float) -> bool:
-        """Whether the other comparison lacks the mode, and would have reported it if it had it."""
-        elsewhere = index in matched[side] or within[side][index] > SAME
-        return not elsewhere and mode.stability > SAME and mode.interval[0] > cut
+    def alone(release: int, index: int, mode: Mode, cut: float) -> bool:
+        """Tell whether the other comparison lacks the mode, and would have reported it if it had it."""
+        elsewhere = index in matched[release] or within[release][index] > KNOWN_PART
+        return not elsewhere and mode.stability > KNOWN_PART and mode.interval[0] > cut
 
     return [
         *((old[i], new[j], float(overlap[i, j])) for i, j in both),

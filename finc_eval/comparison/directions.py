@@ -1,4 +1,4 @@
-"""FINC: the directions of feature space on which one set has more mass than another, and how sure that is.
+"""FINC: the directions of feature space on which one set has more mass than another.
 
 Mathematics only: tensors in, tensors out. C_X = E[φ(x)φ(x)ᵀ] over the first set, C_Y over the second; a direction
 v has mass vᵀC_X v and vᵀC_Y v, and excess vᵀΛv with Λ = C_X − ρC_Y (FINC paper, arXiv 2405.02700, Section 4).
@@ -26,8 +26,8 @@ factorization: of 4000 entries, in 0.4 of the time of the larger problem with 10
 
 
 @dataclass(frozen=True)
-class Population:
-    """One set, as its two folds know it.
+class FoldedMoments:
+    """Moments of φ over a set, by fold.
 
     Attributes:
         folds: moments of φ over the samples of each fold.
@@ -38,39 +38,8 @@ class Population:
     features: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
-Mixture = Sequence[tuple[float, Population]]
-"""Populations with their weights, which add to 1."""
-
-
-class Difference:
-    """Λ = C_first − ρ·C_second over some of the folds.
-
-    Where φ of every sample is at hand and samples are few, Λ is kept by its factors, so that the eigenproblem has the
-    size of the number of samples.
-
-    Args:
-        first: the mixture that may have more.
-        second: the mixture compared with.
-        rho: ρ.
-        folds: which folds count.
-    """
-
-    def __init__(self, first: Mixture, second: Mixture, rho: float, folds: Sequence[int] = (0, 1)) -> None:
-        weighted = [*first, *((-rho * weight, population) for weight, population in second)]
-        self._terms = [
-            (weight / sum(population.folds[fold].n for fold in folds), population, fold)
-            for weight, population in weighted
-            for fold in folds
-        ]
-
-    def matrix(self) -> torch.Tensor | LowRank:
-        """Λ, or its factors."""
-        rows = [(weight, p.features[fold]) for weight, p, fold in self._terms if p.features is not None]
-        size = self._terms[0][1].folds[0].size
-        if len(rows) == len(self._terms) and DUAL * sum(len(part) for _, part in rows) <= size:
-            weights = torch.cat([torch.full((len(part),), weight, device=part.device) for weight, part in rows])
-            return LowRank(torch.cat([part for _, part in rows]), weights)
-        return weighted_sum([(weight, population.folds[fold]) for weight, population, fold in self._terms])
+WeightedSets = Sequence[tuple[float, FoldedMoments]]
+"""A mixture: sets with their weights, which add to 1."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +49,7 @@ class Directions:
     Attributes:
         vectors: shape (q, t), one direction a column.
         excess: shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards.
-        eigenvalues: the leading eigenvalues of Λ, descending.
+        eigenvalues: leading eigenvalues of Λ, descending.
     """
 
     vectors: torch.Tensor
@@ -88,20 +57,48 @@ class Directions:
     eigenvalues: torch.Tensor
 
 
-def directions(
+def covariance_difference(
+    first: WeightedSets, second: WeightedSets, rho: float, folds: Sequence[int] = (0, 1)
+) -> torch.Tensor | LowRank:
+    """Return Λ = C_first − ρ·C_second over some of the folds.
+
+    Where φ of every sample is at hand and samples are few, Λ is returned as its factors, so that the eigenproblem has
+    the size of the number of samples.
+
+    Args:
+        first: mixture that may have more.
+        second: mixture compared with.
+        rho: ρ.
+        folds: folds that count.
+    """
+    signed = [*first, *((-rho * weight, moments) for weight, moments in second)]
+    terms = [
+        (weight / sum(moments.folds[fold].n for fold in folds), moments, fold)
+        for weight, moments in signed
+        for fold in folds
+    ]
+    rows = [(weight, moments.features[fold]) for weight, moments, fold in terms if moments.features is not None]
+    size = terms[0][1].folds[0].size
+    if len(rows) == len(terms) and DUAL * sum(len(part) for _, part in rows) <= size:
+        weights = torch.cat([torch.full((len(part),), weight, device=part.device) for weight, part in rows])
+        return LowRank(torch.cat([part for _, part in rows]), weights)
+    return weighted_sum([(weight, moments.folds[fold]) for weight, moments, fold in terms])
+
+
+def fit_directions(
     difference: torch.Tensor | LowRank,
     count: int,
     scores: Callable[[torch.Tensor], torch.Tensor] | None,
     spectrum: int = 0,
 ) -> Directions:
-    """The `count` leading directions of Λ.
+    """Find the leading directions of Λ.
 
     Args:
         difference: Λ, shape (q, q), or its factors.
-        count: how many directions, t.
-        scores: φ(x)·v of some samples of both sets on directions, (q, t) → (m, t): the eigenspace is rotated (varimax)
-            so that each of them lies on few directions. None keeps the eigenvectors, as the paper does.
-        spectrum: how many leading eigenvalues to return, at least `count`.
+        count: number of directions, t.
+        scores: φ(x)·v of some samples of both sets on directions, (q, t) → (m, t). The eigenspace is rotated (varimax)
+            so that each of these samples lies on few directions. None keeps the eigenvectors, as the paper does.
+        spectrum: number of leading eigenvalues to return, at least `count`.
     """
     values, vectors = top_eigenpairs(difference, count, spectrum)
     if scores is not None:
@@ -118,7 +115,7 @@ class RotationSample:
 
     Attributes:
         features: φ of the samples of each set, shapes (m₁, q), (m₂, q), ….
-        folds: the fold of each of them all, (m,), on the CPU.
+        folds: fold of each of them all, (m,), on the CPU.
     """
 
     features: tuple[torch.Tensor, ...]
@@ -127,28 +124,34 @@ class RotationSample:
     def scores(
         self, vectors: torch.Tensor, *, fold: int | None = None, entries: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """φ(x)·v of all of them, or those of one fold: (q, t) → (m, t); `vectors` may have some entries of φ only."""
+        """Return φ(x)·v of the samples, or of those of one fold: (q, t) → (m, t).
+
+        Args:
+            vectors: directions; with `entries`, directions among these entries of φ only.
+            fold: fold that counts; default: both.
+            entries: entries of φ.
+        """
         if entries is not None:
-            vectors = _embedded(vectors, entries, self.features[0].shape[1])
+            vectors = padded(vectors, entries, self.features[0].shape[1])
         scores = torch.cat([part @ vectors for part in self.features])
         return scores if fold is None else scores[self.folds == fold]
 
 
 @dataclass(frozen=True)
-class Eigenvectors:
-    """FINC's proposer: the leading eigenvectors of Λ, rotated where there is a sample to rotate by.
+class EigenDirections:
+    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated where there is a sample to rotate by.
 
     Attributes:
-        first: the mixture that may have more.
-        second: the mixture compared with.
+        first: mixture that may have more.
+        second: mixture compared with.
         rho: ρ.
-        count: how many directions, t.
-        sample: what to rotate by, a half by its own samples only; None for eigenvectors.
-        spectrum: how many eigenvalues of all data to return.
+        count: number of directions, t.
+        sample: samples to rotate by, a half by its own samples only; None for eigenvectors.
+        spectrum: number of eigenvalues of all data to return.
     """
 
-    first: Mixture
-    second: Mixture
+    first: WeightedSets
+    second: WeightedSets
     rho: float
     count: int
     sample: RotationSample | None
@@ -157,29 +160,29 @@ class Eigenvectors:
     def __call__(
         self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
     ) -> tuple[Directions, list[torch.Tensor]]:
-        """As of `Proposer`."""
-        difference = Difference(self.first, self.second, self.rho, folds).matrix()
-        whole, only = (self.spectrum, None) if len(folds) == 2 else (0, folds[0])
-        found = directions(difference, self.count, self._scores(fold=only), whole)
+        """Find the directions in the samples of some folds; see `DirectionFinder`."""
+        difference = covariance_difference(self.first, self.second, self.rho, folds)
+        spectrum, fold = (self.spectrum, None) if len(folds) == 2 else (0, folds[0])
+        found = fit_directions(difference, self.count, self._scores(fold=fold), spectrum)
         restricted = [
-            directions(_restricted(difference, entries), self.count, self._scores(fold=only, entries=entries)).vectors
+            fit_directions(_restricted(difference, entries), self.count, self._scores(fold=fold, entries=entries))
             for entries in parts
         ]
-        return found, restricted
+        return found, [one.vectors for one in restricted]
 
-    def _scores(self, **of: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        return None if self.sample is None else partial(self.sample.scores, **of)
+    def _scores(self, **chosen: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        return None if self.sample is None else partial(self.sample.scores, **chosen)
 
 
-def _embedded(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor:
-    """Directions among these entries of φ as directions among all: (p, t) → (q, t)."""
+def padded(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor:
+    """Turn directions among some entries of φ into directions among all: (p, t) → (q, t)."""
     whole = vectors.new_zeros(size, vectors.shape[1])
     whole[entries] = vectors
     return whole
 
 
 def _restricted(difference: torch.Tensor | LowRank, entries: torch.Tensor) -> torch.Tensor | LowRank:
-    """Λ of the feature map that has these entries only, up to scale."""
+    """Return Λ of the feature map that has some of the entries only, up to scale."""
     if isinstance(difference, LowRank):
         rows = difference.rows[:, entries]
         if DUAL * len(rows) <= len(entries):

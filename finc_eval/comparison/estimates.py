@@ -1,4 +1,4 @@
-"""Masses of directions out of fold, and what they say: excess, standard error, p-values."""
+"""Out-of-fold masses of directions, and the excess, standard error and p-value that follow from them."""
 
 from __future__ import annotations
 
@@ -33,16 +33,18 @@ class Masses:
     variance: torch.Tensor
 
     def __getitem__(self, columns: slice) -> Masses:
-        """Those of some of the directions."""
+        """Select directions."""
         return Masses(self.n, self.mean[:, columns], self.variance[:, columns])
 
     @classmethod
     def conservative(cls, folds: tuple[Moments, Moments], vectors: tuple[torch.Tensor, torch.Tensor]) -> Masses:
-        """From moments alone: ‖φ‖ = ‖v‖ = 1, so s² ≤ 1 and its variance is at most m(1−m).
+        """Compute masses from moments alone, with an upper bound for the variances.
+
+        ‖φ‖ = ‖v‖ = 1, so s² ≤ 1, and its variance is at most m(1−m) for a mass m.
 
         Args:
             folds: moments of φ over fold 0 and fold 1.
-            vectors: the directions that score fold 0, and those that score fold 1, each (q, t).
+            vectors: directions that score fold 0, and those that score fold 1, each (q, t).
         """
         mean = torch.stack(
             [(v * moments.apply(v)).sum(0).double() for moments, v in zip(folds, vectors, strict=True)]
@@ -54,20 +56,20 @@ class Masses:
         )
 
     def pooled(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The mass over both folds, shape (t,), and the variance of that estimate."""
+        """Return the mass over both folds, shape (t,), and the variance of that estimate."""
         share = (self.n / self.n.sum())[:, None]
         return (share * self.mean).sum(0), (share.square() * self.variance / self.n[:, None]).sum(0)
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """What cross-fitting says of t directions; every tensor has shape (t,).
+    """Cross-fitted masses and excess of t directions; every tensor has shape (t,).
 
     Attributes:
         mass_first: out-of-fold mass in the set that may have more.
         mass_second: out-of-fold mass in the other set.
         excess: mass_first − ρ·mass_second.
-        error: the standard error of the excess.
+        error: standard error of the excess.
     """
 
     mass_first: torch.Tensor
@@ -77,29 +79,29 @@ class Estimates:
 
     @classmethod
     def of(cls, first: Sequence[tuple[float, Masses]], second: Sequence[tuple[float, Masses]], rho: float) -> Estimates:
-        """Excess and standard error from the masses of independent sets, mixed with these weights."""
+        """Compute excess and standard error from the masses of independent sets, mixed with these weights."""
         mass_first, variance_first = _mixed(first)
         mass_second, variance_second = _mixed(second)
         error = standard_error(variance_first + rho**2 * variance_second)
         return cls(mass_first, mass_second, mass_first - rho * mass_second, error)
 
     def p_values(self) -> torch.Tensor:
-        """One-sided p-values of "the excess is not positive", normal approximation, before any adjustment."""
+        """Return one-sided p-values of "the excess is not positive", normal approximation, before any adjustment."""
         z = self.excess / self.error.clamp_min(torch.finfo(self.error.dtype).tiny)
         return torch.from_numpy(np.asarray(norm.sf(z.numpy())))
 
     def half_widths(self, family: int) -> torch.Tensor:
-        """Half-widths of intervals that hold simultaneously for a family of this many directions (Bonferroni)."""
+        """Return half-widths of intervals that hold simultaneously for this many directions (Bonferroni)."""
         return critical_value(family) * self.error
 
 
 def standard_error(variance: torch.Tensor) -> torch.Tensor:
-    """The standard error of cross-fitted masses whose two half-sample estimates alone have this variance, pooled."""
+    """Return the standard error of masses whose pooled half-sample estimates have this variance if independent."""
     return ((1 + HALVES_CORRELATION) * variance).sqrt()
 
 
 def _mixed(parts: Sequence[tuple[float, Masses]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mass of a mixture of sets, and the variance of that estimate."""
+    """Return the mass of a mixture of sets, and the variance of that estimate."""
     pooled = [(weight, *masses.pooled()) for weight, masses in parts]
     mass = torch.stack([weight * mean for weight, mean, _ in pooled]).sum(0)
     return mass, torch.stack([weight**2 * variance for weight, _, variance in pooled]).sum(0)

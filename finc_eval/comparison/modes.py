@@ -3,67 +3,79 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import computed_field
+
+from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
 
 Role = Literal["over", "under"]
 
-TOP = 50
-"""How many samples of each set a mode keeps per tail."""
+SAMPLES_PER_TAIL = 50
+"""Samples of each set that a mode keeps per tail."""
+
+Direction = Annotated[NDArray[np.float32], *NOT_IN_JSON]
+"""v, shape (q,), norm 1. The HDF5 file of a comparison has it, JSON does not."""
 
 
-@dataclass(frozen=True)
-class Tail:
-    """The samples that score highest on one side of a mode.
+@dataclass(frozen=True, eq=False)
+class Tail(Record):
+    """The samples that score highest at one end of a mode.
 
     Attributes:
-        share: of the mode's in-sample excess, how much this side carries; the two sides add to 1.
-        gen, ref: indices of the top samples of each set, best first, at most `TOP`.
+        share: fraction of the mode's in-sample excess in this tail; the two tails add to 1.
+        gen, ref: indices of the top samples of each set, best first, at most `SAMPLES_PER_TAIL`.
         gen_ids, ref_ids: their sample ids.
         gen_scores, ref_scores: |s| = |φ(x)·v| of each, between 0 and 1.
     """
 
     share: float
-    gen: NDArray[np.int64]
-    ref: NDArray[np.int64]
+    gen: Indices
+    ref: Indices
     gen_ids: tuple[str, ...]
     ref_ids: tuple[str, ...]
-    gen_scores: NDArray[np.float32]
-    ref_scores: NDArray[np.float32]
+    gen_scores: Numbers
+    ref_scores: Numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Mode:
-    """A kind of sample that one set has more of than the other.
+class Mode(Record):
+    """A direction of feature space on which one set has more mass than the other.
 
     The mass of a set is the mean of s² over its samples, s = φ(x)·v: how much of the set resembles the mode. It is the
-    share of samples of that kind when the kind is tight and unlike all others. Masses, excess and interval are
-    cross-fitted: each sample is scored by the matching direction of the half of the data it is not part of.
+    share of such samples when they are tight and unlike all others. Masses, excess and interval are cross-fitted: each
+    sample is scored by the matching direction of the half of the data it is not part of.
 
     Attributes:
         id: stable name, from role and best sample; it does not depend on rank, batching or device.
         role: "over" when the generated set has more of it, "under" when it has less.
         excess: mass_gen − ρ·mass_ref for "over", mass_ref − ρ·mass_gen for "under".
         mass_gen, mass_ref: mass of the mode in each set, in [0, 1].
-        excess_frequency: by how much the kind's share of the samples in the set that has more exceeds ρ × its share in
-            the other, estimated from the scores on the mode's first side (docs/method.md); None where they allow no
+        excess_frequency: excess of the share of member samples in the set that has more over ρ times the share in the
+            other, estimated from the scores on the mode's first tail (docs/method.md); None where the scores allow no
             estimate.
         interval: confidence interval of the excess; all intervals of a comparison hold together with
             probability 0.95 (Bonferroni).
-        p_value: of "no excess", one-sided, adjusted for all directions tested (Holm).
-        standard_error: of the excess.
-        stability: in [0, 1], how much of the mode is found again: R² between its scores and those of the matching
+        p_value: one-sided p-value of "no excess", adjusted for all directions tested (Holm).
+        standard_error: standard error of the excess.
+        stability: share of the mode that refits find again, in [0, 1]: R² between its scores and those of the matching
             mode of a refit, averaged over four refits, to each half of the samples and with each half of the random
             frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name.
         fitted_excess: vᵀΛv in the data the direction was fitted to, an over-estimate; for unrotated modes
             this is the eigenvalue.
-        direction: v, shape (q,), norm 1; the positive side carries most of the excess.
-        tails: the positive and the negative side.
+        tails: positive and negative tail; the positive one carries most of the excess.
+        direction: v, shape (q,), norm 1.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> mode = fe.compare(*example_sets(), features=500).under[0]
+        >>> mode.role, mode.p_value < 0.05, mode.mass_gen < mode.mass_ref
+        ('under', True, True)
     """
 
     id: str
@@ -77,12 +89,13 @@ class Mode:
     standard_error: float
     stability: float
     fitted_excess: float
-    direction: NDArray[np.float32]
     tails: tuple[Tail, Tail]
+    direction: Direction = field(default=ABSENT, kw_only=True)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def ratio(self) -> float:
-        """mass_gen / mass_ref; infinite when the reference has none."""
+        """mass_gen / mass_ref; infinite when the reference has none, null in JSON."""
         return self.mass_gen / self.mass_ref if self.mass_ref > 0 else float("inf")
 
     @property
@@ -119,6 +132,6 @@ class Mode:
         return f"<table><caption>Mode {escape(self.id)}</caption>{cells}</table>"
 
 
-def mode_id(owner: str, best_sample: str) -> str:
-    """The name of the mode of this role, or set, whose best sample is this one: "over-1f09ab"."""
-    return f"{owner}-{hashlib.blake2b(best_sample.encode('utf-8', 'surrogateescape'), digest_size=3).hexdigest()}"
+def mode_id(role_or_set: str, best_sample: str) -> str:
+    """Return the name of the mode of a role, or a set, from its best sample: "over-1f09ab"."""
+    return f"{role_or_set}-{hashlib.blake2b(best_sample.encode('utf-8', 'surrogateescape'), digest_size=3).hexdigest()}"

@@ -6,15 +6,14 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BeforeValidator, Field
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record, about, read_table
-from finc_eval.numerics.precision import Precision
-from finc_eval.sketches.settings import Kernel, SketchSettings
+from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "ken", "rarity", "fld"]
 METHODS: tuple[MethodName, ...] = get_args(MethodName)
@@ -151,14 +150,9 @@ class Settings(SketchSettings):
         return tuple((name, _text(value)) for name, value in values)
 
 
-class Options(TypedDict, total=False):
+class Options(SketchOptions, total=False):
     """The fields of `Settings` as keywords of a function."""
 
-    kernel: Kernel
-    sigma: float | None
-    features: int | Literal["auto"]
-    seed: int
-    precision: Precision
     method: AnyMethod | MethodName
     rho: float
     modes: int

@@ -1,42 +1,46 @@
-"""The same two sets under many bandwidths, or many ρ: each set is read once."""
+"""`sweep`: the same two sets under many bandwidths, or many ρ. Each set is read once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, Literal
+from typing import ClassVar, Literal, Unpack
 
 import numpy as np
 import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.inputs import Kernel, Sketching, bottom_rows, centered_features, open_operand, open_sides
+from finc_eval.comparison.inputs import open_input, open_sets
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.search import Rotation, check_search
-from finc_eval.core.errors import FincEvalError
-from finc_eval.core.progress import Progress, silent, staged
+from finc_eval.comparison.settings import Finc, Options, Settings, settings_of
+from finc_eval.core.checks import check_choice
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import Record
+from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import write_text
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
 from finc_eval.numerics.kernels import gaussian_kernel
-from finc_eval.numerics.precision import Precision
+from finc_eval.sketches.reference import bottom_rows, centered_features
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
-SCHEMA = 1
+Parameter = Literal["sigma", "rho"]
 
-FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
-"""Bandwidths of a sweep, over the reference's median distance."""
+BANDWIDTH_FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
+"""Default bandwidths, over the reference's median distance."""
 
 RHOS = (1.0, 2.0, 5.0, 10.0)
+"""Default values of ρ."""
 
-SPREAD_OVER = 50
+SIGMA_FEATURES = 1000
+"""Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
+
+SPREAD_SAMPLES = 50
 """Samples of a mode whose mutual distances are its spreadness."""
 
 RESAMPLE = 250
@@ -44,20 +48,20 @@ RESAMPLE = 250
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Record):
     """One comparison of a sweep.
 
     Attributes:
-        value: of the parameter.
-        comparison: from sketches, so with conservative intervals.
-        spreadness: of every mode of the comparison, in its order (`all_modes`): the mean distance between the samples
-            of the set that has more which are most of the mode, over the reference's median distance. 1 is as
-            spread as the reference itself; NaN where fewer than two samples are known.
+        value: value of the parameter.
+        comparison: comparison of the two sketches, so with conservative intervals.
+        spreadness: for every mode of `comparison.modes`, in their order: mean distance between the samples of the set
+            that has more which are most of the mode, over the reference's median distance. 1 is as spread as the
+            reference itself; None where fewer than two samples are known.
     """
 
     value: float
     comparison: Comparison
-    spreadness: tuple[float, ...]
+    spreadness: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,181 +71,138 @@ class Sweep(Document):
     Attributes:
         parameter: "sigma" or "rho".
         points: one comparison a value.
-        default: the value that `compare` takes when nothing is said.
-        papers_rule: of a sweep of σ, the smallest value that the rule of the KEN and FINC papers accepts
+        default: default value of the parameter in `compare`.
+        papers_rule: for a sweep of σ, the smallest value that the rule of the KEN and FINC papers accepts
             (`stable_bandwidth`), or None.
     """
 
-    parameter: Literal["sigma", "rho"]
+    type_name: ClassVar[str] = "sweep"
+
+    parameter: Parameter
     points: tuple[Point, ...]
     default: float
     papers_rule: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types; `schema` numbers the layout."""
-        return {
-            "program": "finc-eval",
-            "version": version("finc-eval"),
-            "schema": SCHEMA,
-            "parameter": self.parameter,
-            "default": self.default,
-            "papers_rule": self.papers_rule,
-            "points": [
-                {
-                    "value": point.value,
-                    "spreadness": [None if np.isnan(s) else s for s in point.spreadness],
-                    "comparison": point.comparison.to_dict(),
-                }
-                for point in self.points
-            ],
-        }
-
-    def to_html(self, path: str | Path) -> Path:
-        """Write the page of the sweep: one self-contained HTML file."""
-        # The page is drawn by the layer above, which is loaded only when it is asked for.
-        from finc_eval.report.sweep import render_sweep
-
-        return write_text(path, render_sweep(self))
 
     def __repr__(self) -> str:
         found = ", ".join(f"{point.value:.4g}: {len(point.comparison.significant())}" for point in self.points)
         return f"Sweep({self.parameter}; modes with p ≤ 0.05 by value: {found})"
 
 
-def sweep_sigma(
+def sweep(
     gen: object,
     ref: object,
-    sigmas: Sequence[float] | None = None,
+    parameter: Parameter,
+    values: Sequence[float] | None = None,
+    settings: Settings | None = None,
     *,
-    rho: float = 1.0,
-    features: int = 1000,
-    modes: int = 10,
-    seed: int = 0,
-    rotation: Rotation = "varimax",
-    batch_size: int = BATCH_SIZE,
-    device: str | torch.device | None = None,
-    progress: Progress = silent,
+    run: Run | None = None,
+    **options: Unpack[Options],
 ) -> Sweep:
-    """Compare two sets under several bandwidths, reading each set once: one sketch a bandwidth, all filled together.
+    """Compare two sets under several values of σ or ρ, reading each set once.
 
-    The memory is that of one comparison times the number of bandwidths, so the default number of frequencies is half
-    of that of `compare`.
+    A sweep over σ fills one sketch a bandwidth, all together, so its memory is that of one comparison times the number
+    of bandwidths, and its default number of frequencies is half of that of `compare`. A sweep over ρ needs one sketch.
+    "No mode passes ρ = 5" is a normal answer.
 
     Args:
-        gen: the generated set's embeddings, as `compare` takes them; not a sketch, which has one bandwidth.
-        ref: the reference set's, likewise.
-        sigmas: the bandwidths; seven between 0.25 and 2 × the reference's median distance when left out.
-        rho: ρ > 0.
-        features: r, the number of frequencies of each bandwidth.
-        modes: how many modes of each role at most.
-        seed: of the frequencies.
-        rotation: "varimax", or None for raw eigenvectors.
-        batch_size: samples per matrix product.
-        device: where to compute.
-        progress: called with (stage, done, total).
+        gen: generated set, as `compare` takes it; for σ not a sketch, which has one bandwidth.
+        ref: reference set, in any of the same forms.
+        parameter: "sigma" or "rho".
+        values: values of the parameter; default: seven bandwidths between 0.25 and 2 × the reference's median
+            distance, or ρ = 1, 2, 5 and 10.
+        settings: settings of the comparisons.
+        run: device, portions and progress of the computation.
+        options: fields of `Settings`, in place of those of `settings`.
 
     Raises:
-        FincEvalError: when a set is a sketch, a bandwidth is not positive, and as `compare` does.
+        UsageError: the parameter is unknown, or a value or setting is out of range.
+        DataError: a set cannot be used.
+        IncompatibleError: the sets come from unlike extractors, or have unlike dimensions or feature maps.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> found = fe.sweep(*example_sets(), "rho", [1, 5], features=500)
+        >>> [point.value for point in found.points]
+        [1, 5]
     """
-    check_search(rho, modes, rotation)
-    embeddings = {label: _streamed(source, label) for label, source in (("gen", gen), ("ref", ref))}
+    check_choice("parameter", parameter, ("sigma", "rho"))
+    run = run or Run()
+    if parameter == "sigma" and settings is None:
+        options = {"features": SIGMA_FEATURES, **options}
+    chosen = settings_of(settings, options)
+    if not isinstance(chosen.method, Finc):
+        raise UsageError(f"sweep knows the method finc, got {chosen.method.name}: leave method out")
+    values = None if values is None else _ascending(values)
+    return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(gen, ref, values, chosen, run)
+
+
+def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings: Settings, run: Run) -> Sweep:
+    if settings.kernel != "gaussian" or settings.features == "auto":
+        raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
+    embeddings = {label: _streamed(source, label, run) for label, source in (("gen", gen), ("ref", ref))}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()
     median = median_distance(sample)
-    chosen = [factor * median for factor in FACTORS] if sigmas is None else _ascending(sigmas)
-    maps = [centered_features(sample, features, sigma, seed, device) for sigma in chosen]
+    chosen = [factor * median for factor in BANDWIDTH_FACTORS] if sigmas is None else sigmas
+    maps = [centered_features(sample, settings.features, sigma, settings.seed, run.torch_device) for sigma in chosen]
     sketches = {
-        label: sketch_all(one, maps, batch_size=batch_size, progress=staged(progress, f"sketch {label}"))
+        label: sketch_all(one, maps, precision=settings.precision, run=run.named(f"sketch {label}"))
         for label, one in embeddings.items()
     }
     points = []
     for done, (sigma, first, second) in enumerate(zip(chosen, sketches["gen"], sketches["ref"], strict=True)):
-        progress("compare", done, len(chosen))
-        points.append(_point(sigma, first, second, median, rho=rho, modes=modes, rotation=rotation))
-    progress("compare", len(chosen), len(chosen))
-    return Sweep("sigma", tuple(points), BANDWIDTH_FACTOR * median, _papers_rule(rows["gen"], rows["ref"], chosen, rho))
+        run.progress("compare", done, len(chosen))
+        points.append(_point(sigma, first, second, median, replace(settings, sigma=sigma)))
+    run.progress("compare", len(chosen), len(chosen))
+    papers_rule = _papers_rule(rows["gen"], rows["ref"], chosen, settings.rho)
+    default = BANDWIDTH_FACTOR * median
+    return Sweep("sigma", tuple(points), default, papers_rule, provenance=Provenance.here(run.device))
 
 
-def sweep_rho(
-    gen: object,
-    ref: object,
-    rhos: Sequence[float] = RHOS,
-    *,
-    kernel: Kernel = "gaussian",
-    sigma: float | None = None,
-    features: int | Literal["auto"] = 2000,
-    modes: int = 10,
-    seed: int = 0,
-    rotation: Rotation = "varimax",
-    precision: Precision = "float32",
-    batch_size: int = BATCH_SIZE,
-    device: str | torch.device | None = None,
-    progress: Progress = silent,
-) -> Sweep:
-    """Compare two sets for several ρ, from one sketch of each; "no mode passes ρ = 5" is a normal answer.
-
-    Args:
-        gen: the generated set, embeddings or sketch, as `compare` takes it.
-        ref: the reference set, likewise.
-        rhos: the values of ρ.
-        kernel: "gaussian" or "cosine".
-        sigma: σ of the Gaussian kernel; 0.5 × the reference's median distance when left out.
-        features: r, the number of frequencies, or "auto".
-        modes: how many modes of each role at most.
-        seed: of the frequencies.
-        rotation: "varimax", or None for raw eigenvectors.
-        precision: of the covariances.
-        batch_size: samples per matrix product.
-        device: where to compute.
-        progress: called with (stage, done, total).
-
-    Raises:
-        FincEvalError: as `compare` does.
-    """
-    how = Sketching(kernel, sigma, features, seed, precision, batch_size, device)
-    sides, _ = open_sides({"gen": gen, "ref": ref}, ["ref"], how, progress)
-    first, second = (sides[label].sketch for label in ("gen", "ref"))
+def _sweep_rho(gen: object, ref: object, rhos: list[float] | None, settings: Settings, run: Run) -> Sweep:
+    chosen = [replace(settings, rho=rho) for rho in rhos or RHOS]
+    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings, run)
+    first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
     median = float("nan")
-    with suppress(FincEvalError):  # a reference of copies has none, nor has a sketch without samples
+    with suppress(DataError):  # a reference of copies has no median distance, nor has a sketch without samples
         median = median_distance(second.sample.rows)
-    chosen = _ascending(rhos)
     points = []
-    for done, rho in enumerate(chosen):
-        progress("compare", done, len(chosen))
-        points.append(_point(rho, first, second, median, rho=rho, modes=modes, rotation=rotation))
-    progress("compare", len(chosen), len(chosen))
-    return Sweep("rho", tuple(points), 1.0)
+    for done, one in enumerate(chosen):
+        run.progress("compare", done, len(chosen))
+        points.append(_point(one.rho, first, second, median, replace(opened.settings, rho=one.rho)))
+    run.progress("compare", len(chosen), len(chosen))
+    return Sweep("rho", tuple(points), Settings.rho, provenance=Provenance.here(run.device))
 
 
 def _ascending(values: Sequence[float]) -> list[float]:
-    if not values:
-        raise FincEvalError("a sweep needs at least one value of its parameter, got none")
+    if not len(values):
+        raise UsageError("a sweep needs at least one value of its parameter, got none")
     return sorted(set(values))
 
 
-def _streamed(source: object, label: str) -> Embeddings:
-    operand = open_operand(source, label)
-    if isinstance(operand, Sketch):
-        raise FincEvalError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
-    return operand
+def _streamed(source: object, label: str, run: Run) -> Embeddings:
+    opened = open_input(source, label, run)
+    if isinstance(opened, Sketch):
+        raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
+    return opened
 
 
-def _point(
-    value: float, gen: Sketch, ref: Sketch, median: float, *, rho: float, modes: int, rotation: Rotation
-) -> Point:
-    found = compare(gen=gen, ref=ref, rho=rho, modes=modes, rotation=rotation)
-    spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, median) for mode in found.all_modes)
+def _point(value: float, gen: Sketch, ref: Sketch, median: float, settings: Settings) -> Point:
+    found = compare(gen, ref, settings)
+    spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, median) for mode in found.modes)
     return Point(value, found, spreadness)
 
 
-def _spreadness(mode: Mode, own: Sketch, median: float) -> float:
+def _spreadness(mode: Mode, own: Sketch, median: float) -> float | None:
     best = mode.top_gen if mode.role == "over" else mode.top_ref
-    rows = own.sample.rows[torch.from_numpy(best[:SPREAD_OVER])]
-    return float(torch.pdist(rows).mean()) / median if len(rows) > 1 else float("nan")
+    rows = own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])]
+    spread = float(torch.pdist(rows).mean()) / median if len(rows) > 1 else float("nan")
+    return None if np.isnan(spread) else spread
 
 
 def _papers_rule(gen: torch.Tensor, ref: torch.Tensor, sigmas: Sequence[float], rho: float) -> float | None:
-    """The papers' rule on KEN, by exact kernels of resamples of both sets."""
+    """Apply the papers' rule to KEN, by exact kernels of resamples of both sets."""
 
     def score(sigma: float, rng: np.random.Generator) -> float:
         x, y = (rows[rng.choice(len(rows), min(RESAMPLE, len(rows)), replace=False)].cpu() for rows in (gen, ref))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import UsageError
 
 
 def default_device() -> torch.device:
@@ -16,12 +16,12 @@ def usable_device(device: str | torch.device | None) -> torch.device:
     """The device of that name, or the default one.
 
     Raises:
-        FincEvalError: there is no such device here.
+        UsageError: this machine does not have the device.
     """
     try:
         where = torch.device(device) if device else default_device()
         torch.empty(0, device=where)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise FincEvalError(f'the device "{device}" cannot be used ({reason}): try cpu or cuda') from error
+        raise UsageError(f'the device "{device}" cannot be used ({reason}): try cpu or cuda') from error
     return where

@@ -58,6 +58,11 @@ class Provenance(Record):
         return cls(_versions(), _device_name(device), _git_state(Path.cwd()), _command())
 
 
+def package_version() -> str:
+    """Return the version of finc-eval."""
+    return version("finc-eval")
+
+
 @lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version()}

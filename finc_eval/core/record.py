@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 
 def about(text: str) -> Any:
-    """Describe a field of a record, for help texts and JSON Schemas: `Annotated[int, about("number of clusters")]`."""
+    """Describe a field of a record for help texts and JSON Schemas.
+
+    Use it as `Annotated[int, about("number of clusters")]`.
+    """
     return Field(description=text)
 
 
@@ -42,7 +45,18 @@ Numbers = Annotated[NDArray[np.float32], *_array(np.float32, "number")]
 """An array of numbers, in JSON a list."""
 
 NOT_IN_JSON = (PlainValidator(lambda value: value), Field(exclude=True), WithJsonSchema({}))
-"""Marks a field that JSON leaves out: `Annotated[X, *NOT_IN_JSON]`. Whoever reads the record hands it in."""
+"""Marks a field that JSON leaves out: `Annotated[X, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)`."""
+
+
+class _Absent:
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise DataError("this result was read from JSON, which leaves arrays out: load its .h5 file")
+
+
+ABSENT: Any = _Absent()
+"""The value of a field that JSON left out; the first use of it says where the value is to be had."""
 
 
 @cache
@@ -105,7 +119,12 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
             return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
         case "missing":
             return f'{where}: the key "{key}" is missing'
-    message = first["msg"].removeprefix("Input should be ").replace("a valid integer", "a whole number").replace("a valid ", "a ")
+    message = (
+        first["msg"]
+        .removeprefix("Input should be ")
+        .replace("a valid integer", "a whole number")
+        .replace("a valid ", "a ")
+    )
     return f'{where}: "{key}" must be {message}, got {first["input"]!r}'
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.progress import Progress, silent, staged
 
 if TYPE_CHECKING:
     import torch
@@ -39,3 +39,18 @@ class Run:
 
     def __post_init__(self) -> None:
         check_count("batch_size", self.batch_size)
+
+    @property
+    def torch_device(self) -> torch.device:
+        """The device as torch knows it.
+
+        Raises:
+            UsageError: this machine does not have the device.
+        """
+        from finc_eval.core.device import usable_device  # torch takes seconds to import
+
+        return usable_device(self.device)
+
+    def named(self, stage: str) -> Run:
+        """Return the same run with this name for every stage of its progress."""
+        return replace(self, progress=staged(self.progress, stage))

@@ -10,10 +10,10 @@ from finc_eval.demo.planted import shipped_digits
 Embeddings = NDArray[np.float32]
 
 
-def example_sets(n: int = 400) -> tuple[Embeddings, Embeddings]:
+def example_sets(n: int = 500) -> tuple[Embeddings, Embeddings]:
     """Return a generated and a reference set of digits, as pixels in [0, 1].
 
-    The generated set has no zeros and about twice as many ones; the two sets share no image.
+    The generated set has no zeros and about four times as many ones; the two sets share no image.
 
     Args:
         n: number of samples of each set, at most 1000; default: 400.
@@ -31,6 +31,6 @@ def example_sets(n: int = 400) -> tuple[Embeddings, Embeddings]:
     rows = images.reshape(len(images), -1).astype(np.float32) / 255
     rng = np.random.default_rng(0)
     ref, rest = np.split(rng.permutation(len(rows)), [n])
-    weights = np.choose(labels[rest].clip(0, 2), [0.0, 2.0, 1.0])
+    weights = np.choose(labels[rest].clip(0, 2), [0.0, 4.0, 1.0])
     gen = rng.choice(rest, n, replace=False, p=weights / weights.sum())
     return rows[gen], rows[ref]

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.baseline_directions import constant_features
-from finc_eval.comparison.inputs import set_info
-from finc_eval.comparison.result import SetInfo
+from finc_eval.comparison.set_info import SetInfo, set_info
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.signature import Signature
@@ -213,7 +212,7 @@ class _Known:
         return Copying(
             measures=tuple(replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)),
             exact=(int((gen.distances == 0).sum()), int((fresh.distances == 0).sum())),
-            pairs=self._pairs(gen, fresh, [kinds.modes[cell].id for cell in cells] if kinds.modes else None, pairs),
+            pairs=self._pairs(gen, fresh, [kinds.over[cell].id for cell in cells] if kinds.over else None, pairs),
             kinds=copying_by_kind(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
             power=power,
             level=level,

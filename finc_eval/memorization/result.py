@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finc_eval.comparison.result import SetInfo
+from finc_eval.comparison.set_info import SetInfo
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import Signature

@@ -85,9 +85,9 @@ def kinds_of(train: Embeddings, seed: int) -> Comparison:
 def assigned(kinds: Comparison, samples: Embeddings) -> NDArray[np.int64]:
     """Which of the modes each sample scores highest on, shape (n,); all 0 where there are none."""
     found = np.zeros(samples.n, np.int64)
-    if not kinds.modes:
+    if not kinds.over:
         return found
-    for batch, scores in kinds.score_batches(samples, kinds.modes):
+    for batch, scores in kinds.score_batches(samples, kinds.over):
         found[batch.start : batch.start + len(scores)] = scores.argmax(1)
     return found
 
@@ -113,7 +113,7 @@ def copying_by_kind(
         test: C_T in these cells.
     """
     found = []
-    for cell, mode in enumerate(kinds.modes):
+    for cell, mode in enumerate(kinds.over):
         ours, fresh = calibrated[cells == cell], fresh_calibrated[fresh_cells == cell]
         if min(len(ours), len(fresh)) < FEWEST:
             continue

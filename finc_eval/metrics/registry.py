@@ -11,7 +11,7 @@ import numpy as np
 from finc_eval.baselines.fld import fld
 from finc_eval.baselines.novelty import novelty
 from finc_eval.baselines.rarity import rarity
-from finc_eval.comparison.inputs import bottom_rows
+from finc_eval.sketches.reference import bottom_rows
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings

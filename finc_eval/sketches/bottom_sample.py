@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+SAMPLE_SIZE = 2000
+"""Samples that a sketch keeps, unless another number is asked for."""
 
 
 class BottomSample:
-    """The `capacity` samples with the smallest id hashes: a uniform sample that merges and never depends on order."""
+    """The `capacity` samples with the smallest id hashes: a uniform sample that merges and never depends on order.
+
+    Args:
+        dim: number of entries of an embedding.
+        capacity: number of samples to keep at most.
+
+    Attributes:
+        keys: id hashes, ascending but for the last bit, shape (m,).
+        ids: sample ids.
+        rows: embeddings, shape (m, d), on the CPU.
+    """
 
     def __init__(self, dim: int, capacity: int) -> None:
         self.capacity = capacity
@@ -36,3 +46,9 @@ class BottomSample:
         self.rows = torch.cat([self.rows, rows.detach().float().cpu()])[torch.from_numpy(kept)]
         self.keys = all_keys[kept]
         self.ids = [all_ids[i] for i in kept]
+
+    def __add__(self, other: BottomSample) -> BottomSample:
+        total = BottomSample(self.rows.shape[1], min(self.capacity, other.capacity))
+        for part in (self, other):
+            total.update(part.keys, part.ids, part.rows)
+        return total

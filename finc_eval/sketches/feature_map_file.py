@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import h5py
 import torch
 
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.storage import feature_map_state, restored_feature_map
-
-if TYPE_CHECKING:
-    pass
 
 
 def write_feature_map(file: h5py.Group, feature_map: FeatureMap) -> None:
@@ -24,7 +19,7 @@ def write_feature_map(file: h5py.Group, feature_map: FeatureMap) -> None:
 
 
 def read_feature_map(file: h5py.Group, device: str | torch.device = "cpu") -> FeatureMap:
-    """The φ that `write_feature_map` stored."""
+    """Read the φ that `write_feature_map` stored."""
     group = file["feature_map"]
     tensors = {name: torch.from_numpy(tensor[:]) for name, tensor in group.items()}
     return restored_feature_map(dict(group.attrs), tensors, device)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 class FoldChunks:
@@ -36,7 +33,7 @@ class FoldChunks:
                 yield from ((fold, chunk) for chunk in full)
 
     def rest(self) -> Iterator[tuple[int, torch.Tensor]]:
-        """What is left, in chunks that are not full."""
+        """Yield the remaining embeddings, in chunks that are not full."""
         for fold, waiting in enumerate(self._waiting):
             if sum(map(len, waiting)):
                 yield fold, torch.cat(waiting)
@@ -44,5 +41,5 @@ class FoldChunks:
 
 
 def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The fold, 0 or 1, of samples with these id hashes."""
+    """Return the fold, 0 or 1, of samples with these id hashes."""
     return (keys & np.uint64(1)).astype(np.int64)

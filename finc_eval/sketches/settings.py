@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.errors import UsageError
@@ -52,3 +52,13 @@ class SketchSettings(Record):
             check_positive("sigma", self.sigma)
             if self.kernel == "cosine":
                 raise UsageError(f"sigma {self.sigma} was given, but the cosine kernel has no bandwidth: leave it out")
+
+
+class SketchOptions(TypedDict, total=False):
+    """The fields of `SketchSettings` as keywords of a function."""
+
+    kernel: Kernel
+    sigma: float | None
+    features: int | Literal["auto"]
+    seed: int
+    precision: Precision

@@ -1,61 +1,65 @@
-"""Sketches: the sufficient statistics of a set of embeddings. Sketches add: `a + b` is that of the union."""
+"""Sketches: the sufficient statistics of a set of embeddings. Sketches add: `a + b` is the sketch of the union."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import h5py
 import torch
 
-from finc_eval.core.errors import FincEvalError
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import (
-    ARRAY_SPACE,
-    BATCH_SIZE,
-    ArrayEmbeddings,
-    as_embeddings,
-    check_same_space,
-    sample_keys,
-)
+from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space, sample_keys
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.precision import Precision, check_precision
-from finc_eval.sketches.bottom_sample import BottomSample
+from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunks
+from finc_eval.sketches.reference import reference_feature_map
+from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-SCHEMA = 1
-SAMPLE_SIZE = 2000
+SKETCH_LAYOUT = 1
 
-LARGEST_EMBEDDING = 4096
+MAX_EMBEDDING = 4096
 """Entries of an embedding up to which its moments are kept."""
 
 
 class Sketch:
-    """What a comparison needs to know of a set: moments of φ(x) in two folds, moments of x, and a small sample.
+    """Moments of φ(x) in two folds, moments of x, and a small sample: all that a comparison needs of a set.
 
     The fold of a sample and its place in the bottom-k sample follow from a hash of its id alone, so a sketch does
     not depend on order, batches or shards, and `a + b` is the sketch of the union of two disjoint sets.
 
     Args:
         feature_map: φ; sketches can be added and compared only when they share it.
-        sample: how many embeddings to keep as the bottom-k sample; 0 keeps none.
-        space: the extractor that made the embeddings, as name@digest; unknown when left out.
-        precision: of the covariance of φ: float32, float64, or with features rounded to tf32 or bfloat16 before the
-            product, which GPUs multiply faster; sums are of float32 at least (docs/method.md has the errors).
+        sample: number of embeddings to keep as the bottom-k sample; 0 keeps none.
+        space: extractor of the embeddings, as name@digest; default: unknown.
+        precision: precision of the covariance of φ: float32, float64, or with features rounded to tf32 or bfloat16
+            before the product, which GPUs multiply faster. Sums are at least float32 (docs/method.md has the errors).
 
     Attributes:
-        folds: the moments of φ(x) over the samples with an even, and with an odd, id hash.
-        embedding: the moments of x − μ in float64, for the Fréchet distance; μ is the feature map's center. None
-            for embeddings of more than 4096 entries, whose covariance nobody could afford.
-        sample: the bottom-k sample of embeddings and their ids.
-        sources: the digests of the sets that went in.
+        folds: moments of φ(x) over the samples with an even, and with an odd, id hash.
+        embedding: moments of x − μ in float64, for the Fréchet distance; μ is the feature map's center. None for
+            embeddings of more than 4096 entries, whose covariance would not fit into memory.
+        sample: bottom-k sample of embeddings and their ids.
+        sources: digests of the sets that went in.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(300)
+        >>> reference = fe.Sketch.reference(ref, features=200)
+        >>> halves = [fe.Sketch.of(ref[::2], reference.feature_map), fe.Sketch.of(ref[1::2], reference.feature_map)]
+        >>> (halves[0] + halves[1]).n
+        300
     """
 
     def __init__(
@@ -75,7 +79,7 @@ class Sketch:
             Moments(feature_map.size, precision, device),
             Moments(feature_map.size, precision, device),
         )
-        small = feature_map.dim <= LARGEST_EMBEDDING
+        small = feature_map.dim <= MAX_EMBEDDING
         self.embedding = Moments(feature_map.dim, "float64", device) if small else None
         self.sample = BottomSample(feature_map.dim, sample)
         self.sources: tuple[str, ...] = ()
@@ -88,29 +92,63 @@ class Sketch:
         *,
         sample: int = SAMPLE_SIZE,
         precision: Precision = "float32",
-        batch_size: int = BATCH_SIZE,
-        progress: Progress = silent,
+        run: Run | None = None,
     ) -> Sketch:
-        """The sketch of an array or tensor of shape (n, d), an `EmbeddingCache` or the path of one, in one pass."""
-        (sketch,) = sketch_all(
-            source, [feature_map], sample=sample, precision=precision, batch_size=batch_size, progress=progress
-        )
-        return sketch
-
-    def update(self, rows: ArrayLike | torch.Tensor, ids: Sequence[str] | None = None) -> None:
-        """Add embeddings, shape (b, d).
+        """Sketch a set in one pass.
 
         Args:
-            rows: the embeddings.
-            ids: their sample ids, which decide fold and sample; the running row number when left out.
+            source: array or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
+            feature_map: φ, usually the one of the reference's sketch.
+            sample: number of embeddings to keep.
+            precision: precision of the covariance of φ.
+            run: portions and progress of the pass; the device is the feature map's.
 
         Raises:
-            FincEvalError: when the shape does not fit, or an embedding is not finite.
+            DataError: the embeddings have another shape, or are not finite.
+        """
+        (sketch,) = sketch_all(source, [feature_map], sample=sample, precision=precision, run=run)
+        return sketch
+
+    @classmethod
+    def reference(
+        cls,
+        source: object,
+        settings: SketchSettings | None = None,
+        *,
+        run: Run | None = None,
+        **options: Unpack[SketchOptions],
+    ) -> Sketch:
+        """Sketch a reference set with a feature map of its own, as `compare` does.
+
+        Args:
+            source: array or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
+            settings: settings of the feature map.
+            run: device, portions and progress.
+            options: fields of `SketchSettings`, in place of those of `settings`.
+
+        Raises:
+            UsageError: a setting is out of range.
+            DataError: the embeddings are not finite, or all equal.
+        """
+        chosen, run = replace(settings or SketchSettings(), **options), run or Run()
+        embeddings = as_embeddings(source, "ref")
+        phi, _ = reference_feature_map([embeddings], chosen, run.torch_device)
+        return cls.of(embeddings, phi, precision=chosen.precision, run=run)
+
+    def update(self, rows: ArrayLike | torch.Tensor, ids: Sequence[str] | None = None) -> None:
+        """Add embeddings.
+
+        Args:
+            rows: embeddings, shape (b, d).
+            ids: sample ids, which decide fold and sample; default: the running row number.
+
+        Raises:
+            DataError: the shape does not fit, or an embedding is not finite.
         """
         embeddings = ArrayEmbeddings(rows, "the batch")
         names = [str(self.n + i) for i in range(embeddings.n)] if ids is None else list(ids)
         if len(names) != embeddings.n:
-            raise FincEvalError(f"{embeddings.n} embeddings came with {len(names)} ids: give one id a row")
+            raise DataError(f"{embeddings.n} embeddings came with {len(names)} ids: give one id a row")
         keys = sample_keys(names)
         checked = next(embeddings.batches(embeddings.n)).rows
         self.sample.update(keys, names, checked)
@@ -127,49 +165,45 @@ class Sketch:
 
     @property
     def n(self) -> int:
-        """How many samples went in."""
+        """Number of samples that went in."""
         return self.folds[0].n + self.folds[1].n
 
     @property
     def dim(self) -> int:
-        """d, entries per embedding."""
+        """d, number of entries of an embedding."""
         return self.feature_map.dim
 
     @property
     def covariance(self) -> torch.Tensor:
-        """C = E[φ(x)φ(x)ᵀ], shape (q, q): the paper's (uncentered) kernel covariance of the set."""
+        """C = E[φ(x)φ(x)ᵀ], shape (q, q), the uncentered kernel covariance of the set (FINC paper, Section 3)."""
         return weighted_sum([(1 / self.n, fold) for fold in self.folds])
 
     def __add__(self, other: Sketch) -> Sketch:
         self.check_comparable(other)
-        total = Sketch.__new__(Sketch)
         if self.precision != other.precision:
-            raise FincEvalError(
+            raise IncompatibleError(
                 f"one sketch was accumulated in {self.precision}, the other in {other.precision}: make one again"
             )
-        total.feature_map, total.space, total.precision = self.feature_map, self.space, self.precision
+        total = Sketch(self.feature_map, sample=0, space=self.space, precision=self.precision)
         total.folds = (self.folds[0] + other.folds[0], self.folds[1] + other.folds[1])
-        total.embedding = None
         if self.embedding is not None and other.embedding is not None:
             total.embedding = self.embedding + other.embedding
-        total.sample = BottomSample(self.dim, min(self.sample.capacity, other.sample.capacity))
-        for part in (self.sample, other.sample):
-            total.sample.update(part.keys, part.ids, part.rows)
+        total.sample = self.sample + other.sample
         total.sources = tuple(sorted(self.sources + other.sources))
         return total
 
     def check_comparable(self, other: Sketch) -> None:
-        """Raise FincEvalError unless the two sketches are of one embedding space and one feature map."""
+        """Raise IncompatibleError unless the two sketches share embedding space and feature map."""
         check_same_space("one sketch", self.space, "the other", other.space)
         if self.feature_map is not other.feature_map and self.feature_map.digest != other.feature_map.digest:
-            raise FincEvalError(
+            raise IncompatibleError(
                 f"the sketches use different feature maps ({self.feature_map} and {other.feature_map}, or other "
-                "centers): make one of them with the other's map (finc-eval sketch --like)"
+                "centers): make one of them with the other's map (finc-eval sketch --feature-map-of)"
             )
 
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file (about 4·(2r)² bytes: the blocks above the diagonals of two folds)."""
-        with new_hdf5(path, "sketch", SCHEMA) as file:
+        with new_hdf5(path, "sketch", SKETCH_LAYOUT) as file:
             file.attrs["space"] = self.space
             file.attrs["precision"] = self.precision
             file.attrs["sources"] = list(self.sources)
@@ -192,9 +226,9 @@ class Sketch:
         """Read a sketch that `save` wrote.
 
         Raises:
-            FincEvalError: when the file is missing, damaged, or no sketch.
+            DataError: the file is missing, damaged, or not a sketch.
         """
-        with existing_hdf5(path, "sketch", SCHEMA) as file:
+        with existing_hdf5(path, "sketch", SKETCH_LAYOUT) as file:
             group = file["sample"]
             sketch = cls(
                 read_feature_map(file, device),
@@ -225,20 +259,20 @@ def sketch_all(
     *,
     sample: int = SAMPLE_SIZE,
     precision: Precision = "float32",
-    batch_size: int = BATCH_SIZE,
-    progress: Progress = silent,
+    run: Run | None = None,
 ) -> list[Sketch]:
-    """The sketches of one set by several feature maps, in one pass over it."""
+    """Sketch one set by several feature maps, in one pass over it."""
+    run = run or Run()
     embeddings = as_embeddings(source)
     sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
-    chunks = FoldChunks(batch_size)
-    for batch in embeddings.batches(batch_size):
+    chunks = FoldChunks(run.batch_size)
+    for batch in embeddings.batches(run.batch_size):
         for sketch in sketches:
             sketch.sample.update(batch.keys, batch.ids, batch.rows)
         for fold, rows in chunks.add(batch.keys, batch.rows):
             for sketch in sketches:
                 sketch._add(fold, rows)
-        progress("sketch", batch.start + len(batch.ids), embeddings.n)
+        run.progress("sketch", batch.start + len(batch.ids), embeddings.n)
     for fold, rows in chunks.rest():
         for sketch in sketches:
             sketch._add(fold, rows)

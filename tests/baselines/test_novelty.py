@@ -101,7 +101,7 @@ def test_the_spectrum_has_the_same_positive_part_in_both_forms():
 def test_the_modes_of_a_score_tell_fresh_samples_apart():
     x, y = draw(200, 3), draw(200, 2, seed=1)
     found = novelty(x, y)
-    modes = found.modes(1)
+    modes = found.over(1)
     assert float(modes.eigenvalues[0]) == pytest.approx(float(found.eigenvalues[0]))
     assert len(modes.scores_x) == len(x)
     fresh = draw(1, 1, seed=2) - CENTERS[0]

@@ -49,7 +49,7 @@ def test_clusters_of_novel_samples_are_the_planted_kinds(found, planted, name):
     over = found[name].modes[:2]
     assert {tuple(np.unique(gen_kinds[mode.top_gen[:40]])) for mode in over} == {(0,), (1,)}
     assert all(mode.p_value < 1e-6 and mode.interval[0] > 0 and mode.stability > 0.8 for mode in over)
-    assert (ref_kinds[found[name].under_represented[0].top_ref] == 5).all()
+    assert (ref_kinds[found[name].under[0].top_ref] == 5).all()
 
 
 def test_kens_modes_are_the_planted_kinds_or_mixtures_of_them(found, planted):
@@ -58,14 +58,14 @@ def test_kens_modes_are_the_planted_kinds_or_mixtures_of_them(found, planted):
         for tail in mode.tails:
             assert set(gen_kinds[tail.gen[:20]]) <= {0, 1} or tail.share < 0.2
         assert mode.p_value < 1e-6
-    assert (ref_kinds[found["ken"].under_represented[0].top_ref] == 5).all()
+    assert (ref_kinds[found["ken"].under[0].top_ref] == 5).all()
 
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_mode_of_a_baseline_is_consistent_in_itself(found, planted, name):
     gen, _, ref, _ = planted
     result = found[name]
-    for mode in result.modes:
+    for mode in result.over:
         assert mode.excess == pytest.approx(mode.mass_gen - mode.mass_ref)
         assert np.linalg.norm(mode.direction) == pytest.approx(1, abs=1e-5)
         scores = [result.score(one, [mode]).astype(np.float64) for one in (gen, ref)]
@@ -205,7 +205,7 @@ def test_swapped_sets_swap_the_roles(planted):
     # The cosine kernel depends on no reference.
     how = {"method": "rarity", "kernel": "cosine", "modes": 4}
     forward, backward = fe.compare(gen, ref, **how), fe.compare(ref, gen, **how)
-    for one, other in ((forward.modes, backward.under_represented), (forward.under_represented, backward.modes)):
+    for one, other in ((forward.over, backward.under), (forward.under, backward.over)):
         assert [mode.excess for mode in one] == pytest.approx([mode.excess for mode in other], abs=1e-6)
 
 

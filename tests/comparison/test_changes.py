@@ -55,7 +55,7 @@ def by_kind(changes, comparison):
 
 @pytest.fixture(scope="module")
 def changes(releases):
-    return fe.match_releases(*releases)
+    return fe.compare_releases(*releases)
 
 
 def test_every_planted_change_is_called_what_it_is(changes, releases):
@@ -96,7 +96,7 @@ def test_changes_come_by_status_and_size_and_keep_the_old_name(changes):
 
 def test_the_other_way_round_what_was_new_is_gone(changes, releases):
     mirrored = {"new": "gone", "gone": "new", "grown": "shrunk", "shrunk": "grown", "unchanged": "unchanged"}
-    backward = by_kind(fe.match_releases(*releases[::-1]), releases[0])
+    backward = by_kind(fe.compare_releases(*releases[::-1]), releases[0])
     for kind, change in by_kind(changes, releases[0]).items():
         assert backward[kind].status == mirrored[change.status]
         assert backward[kind].change == pytest.approx(-change.change)
@@ -104,7 +104,7 @@ def test_the_other_way_round_what_was_new_is_gone(changes, releases):
 
 def test_the_same_release_twice_has_changed_nothing(reference, releases):
     again = fe.compare(gen=draw(OLD, 4000, 7), ref=reference)
-    changes = fe.match_releases(releases[0], again)
+    changes = fe.compare_releases(releases[0], again)
     found = by_kind(changes, again)
     assert set(found) >= {1, 2, 3, 4, 5, 6}
     assert {change.status for change in found.values()} == {"unchanged"}
@@ -123,27 +123,27 @@ def test_two_draws_of_one_law_with_loose_kinds_have_nothing_new_and_nothing_gone
     phi, _ = fe.reference_feature_map(reference, sigma=3.0, features=200)
     sketch = fe.Sketch.of(reference[::2], phi)
     old, new = (fe.compare(gen=loose(seed) * 0.9, ref=sketch) for seed in (1, 2))
-    changes = fe.match_releases(old, new)
+    changes = fe.compare_releases(old, new)
     assert changes
     assert {change.status for change in changes} == {"unchanged"}
 
 
 def test_the_order_in_which_modes_are_reported_does_not_matter(changes, releases):
     # Unrotated modes come by eigenvalue, not by excess.
-    backward = [replace(release, modes=release.modes[::-1]) for release in releases]
-    again = fe.match_releases(*backward)
+    backward = [replace(release, modes=release.over[::-1]) for release in releases]
+    again = fe.compare_releases(*backward)
     assert {change.id: change.status for change in again} == {change.id: change.status for change in changes}
 
 
 def test_a_release_and_itself_overlap_entirely(releases):
-    for change in fe.match_releases(releases[0], releases[0]):
+    for change in fe.compare_releases(releases[0], releases[0]):
         assert (change.status, change.change) == ("unchanged", 0)
         assert change.old is change.new
         assert change.overlap == pytest.approx(1, abs=1e-4)
 
 
 def test_only_what_is_significant_in_one_of_them_is_followed(releases):
-    everything, strict = (fe.match_releases(*releases, alpha=alpha) for alpha in (0.999, 1e-12))
+    everything, strict = (fe.compare_releases(*releases, alpha=alpha) for alpha in (0.999, 1e-12))
     assert {change.id for change in strict} <= {change.id for change in everything}
     assert all(min(mode.p_value for mode in (c.old, c.new) if mode) <= 1e-12 for c in strict)
     # No more followed, no more to be simultaneously right about.
@@ -154,7 +154,7 @@ def test_only_what_is_significant_in_one_of_them_is_followed(releases):
 def test_saved_and_loaded_comparisons_give_the_same_changes(changes, releases, tmp_path):
     for name, release in zip(("old", "new"), releases, strict=True):
         release.save(tmp_path / f"{name}.h5")
-    loaded = fe.match_releases(fe.load(tmp_path / "old.h5"), fe.load(tmp_path / "new.h5"))
+    loaded = fe.compare_releases(fe.load(tmp_path / "old.h5"), fe.load(tmp_path / "new.h5"))
     assert [change.to_dict() for change in loaded] == [change.to_dict() for change in changes]
 
 
@@ -171,7 +171,7 @@ def test_releases_of_other_sizes_numbers_of_modes_and_intervals_still_match(rele
     fewer = fe.compare(gen=draw(NEW, 1500, 8), ref=rows, features=300, sigma=3.0, modes=6)
     differing = releases[0].signature.differences(fewer.signature)
     assert [line.split(":")[0] for line in differing] == ["n", "modes", "se"]
-    found = by_kind(fe.match_releases(releases[0], fewer), fewer)
+    found = by_kind(fe.compare_releases(releases[0], fewer), fewer)
     assert {kind: found[kind].status for kind in (0, 1, 2, 3)} == {kind: EXPECTED[kind] for kind in (0, 1, 2, 3)}
 
 
@@ -199,4 +199,4 @@ def test_comparisons_that_do_not_compare_are_refused_by_the_field(reference, rel
     with pytest.raises(
         fe.FincEvalError, match=rf"do not compare \((.*; )?{field}: .* and .*one sketch of the reference"
     ):
-        fe.match_releases(releases[0], other)
+        fe.compare_releases(releases[0], other)

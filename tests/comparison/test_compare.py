@@ -20,7 +20,7 @@ def pixels(images):
 def recovery(comparison, kinds):
     """Mean purity of the top samples of the modes, and how many digits are found colored."""
     purities, found = [], set()
-    for mode in comparison.modes:
+    for mode in comparison.over:
         names, counts = np.unique([kinds[i] for i in mode.top_gen], return_counts=True)
         purities.append(counts.max() / len(mode.top_gen))
         if purities[-1] > FOUND_PURITY and names[counts.argmax()].startswith("coloured"):
@@ -46,7 +46,7 @@ def comparison(thinned):
 
 def test_a_missing_digit_is_the_first_under_represented_mode(comparison, thinned):
     _, _, _, ref_labels = thinned
-    mode = comparison.under_represented[0]
+    mode = comparison.under[0]
     assert (ref_labels[mode.top_ref] == 0).mean() == 1.0
     assert mode.p_value < 1e-6
     assert mode.interval[0] > 0
@@ -54,14 +54,14 @@ def test_a_missing_digit_is_the_first_under_represented_mode(comparison, thinned
 
 
 def test_modes_are_sorted_by_excess_and_consistent(comparison):
-    for modes in (comparison.modes, comparison.under_represented):
+    for modes in (comparison.over, comparison.under):
         excess = [mode.excess for mode in modes]
         assert excess == sorted(excess, reverse=True)
-    for mode in comparison.modes:
+    for mode in comparison.over:
         assert mode.excess == pytest.approx(mode.mass_gen - mode.mass_ref)
         assert mode.interval[0] < mode.excess < mode.interval[1]
         assert np.linalg.norm(mode.direction) == pytest.approx(1, abs=1e-5)
-    for mode in comparison.under_represented:
+    for mode in comparison.under:
         assert mode.excess == pytest.approx(mode.mass_ref - mode.mass_gen)
 
 
@@ -88,8 +88,8 @@ def test_masses_of_tight_clusters_are_their_shares():
 def test_top_samples_are_those_that_score_highest(comparison, thinned):
     gen = thinned[0]
     scores = comparison.score(gen)
-    assert scores.shape == (len(gen), len(comparison.modes))
-    for column, mode in enumerate(comparison.modes):
+    assert scores.shape == (len(gen), len(comparison.over))
+    for column, mode in enumerate(comparison.over):
         best = scores[mode.top_gen, column]
         assert len(best) == 50
         assert (np.diff(best) < 2e-5).all()
@@ -100,8 +100,8 @@ def test_top_samples_are_those_that_score_highest(comparison, thinned):
 def test_the_first_side_of_a_mode_is_positive_and_carries_most_of_the_excess(comparison, thinned):
     gen, ref, _, _ = thinned
     for rows, tops in ((gen, lambda tail: tail.gen), (ref, lambda tail: tail.ref)):
-        scores = comparison.score(rows, comparison.under_represented)
-        for column, mode in enumerate(comparison.under_represented):
+        scores = comparison.score(rows, comparison.under)
+        for column, mode in enumerate(comparison.under):
             positive, negative = mode.tails
             assert positive.share + negative.share == pytest.approx(1)
             assert positive.share >= negative.share
@@ -119,10 +119,10 @@ def test_equal_samples_rank_in_the_order_of_the_set(thinned):
 
 def test_every_mode_has_a_name_of_its_own(comparison, digits):
     x = digits[0]
-    assert len({mode.id for mode in comparison.all_modes}) == 20
+    assert len({mode.id for mode in comparison.modes}) == 20
     # Raw eigenvectors of few samples often share their best one; none may get lost for that.
-    raw = fe.compare(gen=x[:100], ref=x[100:200], features=50, modes=40, rotation=None)
-    for modes in (raw.modes, raw.under_represented):
+    raw = fe.compare(gen=x[:100], ref=x[100:200], features=50, modes=40, method=fe.Finc(rotation=None))
+    for modes in (raw.over, raw.under):
         assert len({mode.id for mode in modes}) == len(modes) == 40
 
 
@@ -132,7 +132,7 @@ def test_swapping_the_sets_swaps_the_roles(comparison, thinned):
     phi = comparison.feature_map
     a, b = fe.Sketch.of(gen, phi), fe.Sketch.of(ref, phi)
     forward, backward = fe.compare(gen=a, ref=b), fe.compare(gen=b, ref=a)
-    for mine, other in zip(forward.modes, backward.under_represented, strict=True):
+    for mine, other in zip(forward.over, backward.under, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-5)
         assert mine.mass_gen == pytest.approx(other.mass_ref, abs=1e-5)
 
@@ -141,8 +141,8 @@ def test_sketches_alone_give_the_same_modes_with_wider_intervals(comparison, thi
     gen, ref, _, _ = thinned
     phi = comparison.feature_map
     from_sketches = fe.compare(gen=fe.Sketch.of(gen, phi), ref=fe.Sketch.of(ref, phi))
-    assert [m.id for m in from_sketches.all_modes] == [m.id for m in comparison.all_modes]
-    for mine, sharp in zip(from_sketches.all_modes, comparison.all_modes, strict=True):
+    assert [m.id for m in from_sketches.modes] == [m.id for m in comparison.modes]
+    for mine, sharp in zip(from_sketches.modes, comparison.modes, strict=True):
         assert abs(float(mine.direction @ sharp.direction)) > 0.999
         assert mine.excess == pytest.approx(sharp.excess, abs=1e-5)
         assert mine.interval[0] < sharp.interval[0] < sharp.interval[1] < mine.interval[1]
@@ -153,7 +153,7 @@ def test_sketches_alone_give_the_same_modes_with_wider_intervals(comparison, thi
 def test_a_set_against_itself_has_no_modes(digits):
     x = digits[0][:600]
     same = fe.compare(gen=x, ref=x, features=200)
-    assert same.modes == same.under_represented == ()
+    assert same.over == same.under == ()
     assert same.significant() == ()
     assert same.score(x[:3]).shape == (3, 0)
 
@@ -162,14 +162,14 @@ def test_a_high_rho_is_passed_only_by_what_is_really_new(thinned):
     gen, ref, _, _ = thinned
     strict = fe.compare(gen=gen, ref=ref, rho=5.0, features=300)
     assert strict.significant() == ()
-    for mode in strict.modes:
+    for mode in strict.over:
         assert mode.excess == pytest.approx(mode.mass_gen - 5 * mode.mass_ref)
 
 
 def test_raw_eigenvectors_come_in_the_order_of_their_eigenvalues(thinned):
     gen, ref, _, _ = thinned
-    raw = fe.compare(gen=gen, ref=ref, features=300, rotation=None)
-    np.testing.assert_allclose([m.fitted_excess for m in raw.modes], raw.spectrum[0][:10], atol=1e-5)
+    raw = fe.compare(gen=gen, ref=ref, features=300, method=fe.Finc(rotation=None))
+    np.testing.assert_allclose([m.fitted_excess for m in raw.over], raw.spectrum[0][:10], atol=1e-5)
 
 
 def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
@@ -189,8 +189,8 @@ def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
             (rng.permutation(len(gen)), rng.permutation(len(ref))),
         )
     ]
-    assert [m.id for m in results[0].all_modes] == [m.id for m in results[1].all_modes]
-    for mine, other in zip(results[0].all_modes, results[1].all_modes, strict=True):
+    assert [m.id for m in results[0].modes] == [m.id for m in results[1].modes]
+    for mine, other in zip(results[0].modes, results[1].modes, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-5)
 
 
@@ -204,7 +204,7 @@ def test_a_comparison_comes_back_from_its_file_and_has_a_json_twin(comparison, t
     assert twin == json.loads(comparison.to_json())
     assert twin["schema"] == 1
     assert twin["signature"] == str(comparison.signature)
-    assert twin["modes"][0]["excess"] == comparison.modes[0].excess
+    assert twin["over"][0]["excess"] == comparison.over[0].excess
 
 
 def test_arrays_tensors_and_halves_of_precision_agree(thinned):
@@ -212,7 +212,7 @@ def test_arrays_tensors_and_halves_of_precision_agree(thinned):
     reference = fe.compare(gen=gen, ref=ref, features=200)
     for convert in (torch.from_numpy, lambda a: a.astype(np.float64), lambda a: a.tolist()):
         other = fe.compare(gen=convert(gen), ref=convert(ref), features=200)
-        assert other.modes[0].excess == pytest.approx(reference.modes[0].excess, abs=1e-6)
+        assert other.over[0].excess == pytest.approx(reference.over[0].excess, abs=1e-6)
         assert other.signature == reference.signature
 
 
@@ -266,7 +266,7 @@ def test_colored_mnist_at_the_papers_size(mnist_test, capsys):
         sketch = fe.Sketch.of(pixels(gray(images[order[5000:]])), phi)
         embeddings = pixels(gen.images)
         rotated.append(recovery(fe.compare(gen=embeddings, ref=sketch), gen.kinds))
-        raw.append(recovery(fe.compare(gen=embeddings, ref=sketch, rotation=None), gen.kinds))
+        raw.append(recovery(fe.compare(gen=embeddings, ref=sketch, method=fe.Finc(rotation=None)), gen.kinds))
     with capsys.disabled():
         for name, figures in (("rotated", rotated), ("raw eigenvectors", raw)):
             purity, found = np.mean(figures, axis=0)
@@ -334,8 +334,8 @@ def test_few_samples_carry_a_warning(digits):
 def test_cpu_and_gpu_agree(thinned):
     gen, ref, _, _ = thinned
     cpu, gpu = (fe.compare(gen=gen, ref=ref, features=500, device=device) for device in ("cpu", "cuda"))
-    assert [m.id for m in cpu.all_modes] == [m.id for m in gpu.all_modes]
-    for mine, other in zip(cpu.all_modes, gpu.all_modes, strict=True):
+    assert [m.id for m in cpu.modes] == [m.id for m in gpu.modes]
+    for mine, other in zip(cpu.modes, gpu.modes, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-4)
 
 

@@ -37,15 +37,15 @@ def test_each_column_is_what_compare_finds_alone(table, planted):
     for method, one in table.comparisons.items():
         alone = fe.compare(gen, ref, method=method, features=100, modes=3)
         assert one.signature == alone.signature
-        assert [mode.id for mode in one.all_modes] == [mode.id for mode in alone.all_modes]
-        assert [mode.excess for mode in one.all_modes] == [mode.excess for mode in alone.all_modes]
+        assert [mode.id for mode in one.modes] == [mode.id for mode in alone.modes]
+        assert [mode.excess for mode in one.modes] == [mode.excess for mode in alone.modes]
 
 
 def test_what_several_methods_find_is_one_kind_and_two_planted_kinds_are_two(table, planted):
     _, gen_kinds, _, _ = planted
     by_planted = {0: set(), 1: set()}
     for method, one in table.comparisons.items():
-        for mode in one.modes[:2]:
+        for mode in one.over[:2]:
             (kind,) = np.unique(gen_kinds[mode.top_gen[:30]])
             by_planted[int(kind)].add(table.kind_of(method, mode).name)
     assert [len(names) for names in by_planted.values()] == [1, 1]
@@ -54,7 +54,7 @@ def test_what_several_methods_find_is_one_kind_and_two_planted_kinds_are_two(tab
 
 def test_every_mode_is_of_one_kind_of_its_role(table):
     for method, one in table.comparisons.items():
-        for mode in one.all_modes:
+        for mode in one.modes:
             (kind,) = [kind for kind in table.kinds if mode.id in kind.modes.get(method, ())]
             assert kind.role == mode.role and kind == table.kind_of(method, mode)
     assert [kind.name for kind in table.kinds] == [_letters(number) for number in range(len(table.kinds))]
@@ -68,7 +68,7 @@ def test_kinds_follow_from_what_samples_add_to_the_first_side(table, planted):
     def masses(mode):
         return np.maximum(first.score(rows, [mode])[:, 0], 0).astype(np.float64) ** 2
 
-    modes = {(method, mode.id): mode for method, one in table.comparisons.items() for mode in one.modes}
+    modes = {(method, mode.id): mode for method, one in table.comparisons.items() for mode in one.over}
     for kind in table.kinds:
         if kind.role == "over":
             members = [(method, name) for method, names in kind.modes.items() for name in names]
@@ -214,5 +214,5 @@ def test_a_table_without_samples_to_correlate_has_a_kind_a_mode(planted):
     gen, _, ref, _ = planted
     phi, _ = fe.reference_feature_map(ref, features=30)
     bare = [fe.Sketch.of(one, phi, sample=0) for one in (gen, ref)]
-    found = fe.compare_methods(*bare, ("finc",), rotation=None, modes=3)
-    assert len(found.kinds) == len(found.comparisons["finc"].all_modes)
+    found = fe.compare_methods(*bare, ("finc",), method=fe.Finc(rotation=None), modes=3)
+    assert len(found.kinds) == len(found.comparisons["finc"].modes)

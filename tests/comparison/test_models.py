@@ -164,8 +164,8 @@ def test_two_models_are_compared_as_two_sets_are(models):
     table = fe.compare_models({"a": a, "b": b})
     pair = fe.compare(gen=a, ref=b)
     assert table.tested == pair.tested
-    assert len(table.modes) == len(pair.all_modes)
-    for mode, one in zip(table.modes, sorted(pair.all_modes, key=lambda mode: -mode.excess), strict=True):
+    assert len(table.modes) == len(pair.modes)
+    for mode, one in zip(table.modes, sorted(pair.modes, key=lambda mode: -mode.excess), strict=True):
         assert mode.owner == ("a" if one.role == "over" else "b")
         assert abs(float(mode.direction @ one.direction)) > 0.999
         assert mode.holdings["a"].mass == pytest.approx(one.mass_gen, abs=1e-6)
@@ -194,8 +194,8 @@ def test_a_table_has_a_json_twin(table_with_ref, tmp_path):
     assert list(data["sets"]) == ["a", "b", "c", "ref"]
     assert data["sets"]["a"]["n"] == 2500
     assert data["schema"] == 1
-    assert len(data["modes"]) == len(table_with_ref.modes)
-    first, mode = data["modes"][0], table_with_ref.modes[0]
+    assert len(data["over"]) == len(table_with_ref.over)
+    first, mode = data["over"][0], table_with_ref.over[0]
     assert (first["id"], first["owner"], first["excess"]) == (mode.id, mode.owner, mode.excess)
     assert first["holdings"]["a"]["share_interval"] == list(mode.holdings["a"].share_interval)
     assert first["holdings"]["ref"]["share"] is None

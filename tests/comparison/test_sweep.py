@@ -137,12 +137,12 @@ def test_modes_spread_the_more_the_wider_the_bandwidth():
     sweep = fe.sweep_sigma(gen, ref, [0.8, 8.0], features=200, modes=4)
     narrow, wide = sweep.points
     for point in sweep.points:
-        assert len(point.spreadness) == len(point.comparison.all_modes)
+        assert len(point.spreadness) == len(point.comparison.modes)
     # A mode is one kind of a group at first, and then the whole group.
-    assert kinds_of(gen, narrow.comparison.modes[0]) == 1
-    assert kinds_of(gen, wide.comparison.modes[0]) > 2
-    assert narrow.comparison.modes[0].mass_gen == pytest.approx(0.7 / 4, abs=0.03)
-    assert wide.comparison.modes[0].mass_gen == pytest.approx(0.7, abs=0.07)
+    assert kinds_of(gen, narrow.comparison.over[0]) == 1
+    assert kinds_of(gen, wide.comparison.over[0]) > 2
+    assert narrow.comparison.over[0].mass_gen == pytest.approx(0.7 / 4, abs=0.03)
+    assert wide.comparison.over[0].mass_gen == pytest.approx(0.7, abs=0.07)
     assert 2 * max(narrow.spreadness) < wide.spreadness[0]
     assert np.mean(narrow.spreadness) < np.mean(wide.spreadness)
 
@@ -150,7 +150,7 @@ def test_modes_spread_the_more_the_wider_the_bandwidth():
 def test_spreadness_is_the_mean_distance_of_the_best_samples_of_the_set_that_has_more(sweep, thinned):
     gen, ref = thinned
     point = sweep.points[1]
-    for mode, spread in zip(point.comparison.all_modes, point.spreadness, strict=True):
+    for mode, spread in zip(point.comparison.modes, point.spreadness, strict=True):
         rows, ids = (gen, mode.tails[0].gen_ids) if mode.role == "over" else (ref, mode.tails[0].ref_ids)
         best = best_samples(rows, ids).astype(np.float64)
         distances = [np.linalg.norm(x - y) for i, x in enumerate(best) for y in best[:i]]
@@ -244,11 +244,11 @@ def test_with_the_roles_reversed_the_results_are_mirrored(few):
     ):
         assert mine.value == other.value
         assert mine.comparison.spectrum == other.comparison.spectrum[::-1]
-        for one, mirrored in zip(mine.comparison.modes, other.comparison.under_represented, strict=True):
+        for one, mirrored in zip(mine.comparison.over, other.comparison.under, strict=True):
             assert one.excess == pytest.approx(mirrored.excess, abs=1e-5)
             assert (one.mass_gen, one.mass_ref) == pytest.approx((mirrored.mass_ref, mirrored.mass_gen), abs=1e-5)
             assert one.tails[0].gen_ids[0] == mirrored.tails[0].ref_ids[0]
-        over = len(mine.comparison.modes)
+        over = len(mine.comparison.over)
         # Each is over the median distance of its own reference.
         ratios = np.array(mine.spreadness[:over]) / np.array(other.spreadness[len(other.spreadness) - over :])
         assert over == 0 or np.ptp(ratios) < 1e-6
@@ -257,7 +257,7 @@ def test_with_the_roles_reversed_the_results_are_mirrored(few):
 def test_without_samples_a_spreadness_is_unknown(few):
     phi = fe.RandomFourierFeatures(784, 50, sigma=6.0)
     sketches = [fe.Sketch.of(rows, phi, sample=0) for rows in few]
-    sweep = fe.sweep_rho(*sketches, [1.0], rotation=None, modes=3)
+    sweep = fe.sweep_rho(*sketches, [1.0], method=fe.Finc(rotation=None), modes=3)
     assert np.isnan(sweep.points[0].spreadness).all()
     assert json.loads(sweep.to_json())["points"][0]["spreadness"] == [None] * 6
 

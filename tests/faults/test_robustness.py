@@ -46,7 +46,7 @@ def compared(gen, ref, **settings):
         warnings.simplefilter("error")
         found = fe.compare(gen, ref, **{"features": 150, **settings})
     found.to_json()  # refuses NaN and infinity
-    for mode in found.all_modes:
+    for mode in found.modes:
         numbers = (mode.excess, *mode.interval, mode.standard_error, mode.fitted_excess)
         shares = (mode.mass_gen, mode.mass_ref, mode.p_value, mode.stability, mode.excess_frequency or 0.0)
         assert all(isfinite(number) for number in numbers)
@@ -120,20 +120,20 @@ def test_what_cannot_be_answered_is_one_clear_error(gen, ref, settings, message)
 
 def test_fewer_samples_than_modes_are_no_error():
     found = compared(normal(25, 6), normal(30, 6, 1), modes=100)
-    assert 0 < len(found.modes) <= 55
+    assert 0 < len(found.over) <= 55
     assert found.significant() == ()
 
 
 def test_few_features_are_no_error(planted):
     for features in (1, 2, 3):
         found = compared(*planted, features=features)
-        assert len(found.modes) <= features
+        assert len(found.over) <= features
 
 
 def test_one_constant_in_both_sets_is_no_difference():
     constant = np.ones((100, 6), np.float32)
     found = compared(constant, constant[:70], sigma=1.0)
-    assert found.all_modes == ()
+    assert found.modes == ()
     assert any("sigma 1 is too large" in warning for warning in found.warnings)
 
 
@@ -142,7 +142,7 @@ def test_two_constants_are_one_mode_each(settings):
     first, second = (np.tile(np.float32(row), (200, 1)) for row in ([0.3, 0.7, -0.2, 0.9], [2.1, -0.9, 0.9, 0.2]))
     found = compared(first, second, **settings)
     assert [mode.role for mode in found.significant()] == ["over", "under"]
-    for mode in found.all_modes:
+    for mode in found.modes:
         own, other = (mode.mass_gen, mode.mass_ref) if mode.role == "over" else (mode.mass_ref, mode.mass_gen)
         assert own > 0.98
         assert other < 0.02
@@ -154,14 +154,14 @@ def test_masses_do_not_exceed_one_by_rounding():
         b -= a * (a @ b) / (a @ a)
         # Cosine features of vectors at right angles: each set has all of its mass, 1 up to rounding, on its mode.
         found = compared(np.tile(a, (40, 1)), np.tile(b, (40, 1)), kernel="cosine")
-        assert found.modes[0].mass_gen == pytest.approx(1, abs=1e-5)
+        assert found.over[0].mass_gen == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("n", [100, 10_000])
 def test_a_generated_set_of_copies_is_one_mode(n):
     ref = normal(500, 6)
     found = compared(np.repeat(ref[:1], n, 0), ref)
-    (mode,) = found.modes
+    (mode,) = found.over
     assert mode.mass_gen > 0.98
     assert mode.p_value < 1e-12
     # What of the reference lies near the copied sample counts against it; far away nothing does.
@@ -174,17 +174,17 @@ def test_a_generated_set_of_copies_is_one_mode(n):
 def test_a_reference_of_copies_has_a_right_answer_under_a_given_bandwidth():
     gen = normal(500, 6)
     found = compared(gen, np.repeat(gen[:1], 10_000, 0), sigma=2.0)
-    (mode,) = found.under_represented
+    (mode,) = found.under
     assert mode.mass_ref > 0.95
     assert mode.p_value < 1e-12
-    assert found.modes
+    assert found.over
 
 
 def test_a_set_and_its_copies_do_not_differ(planted):
     gen, _ = planted
     found = compared(np.concatenate([gen, gen]), gen)
     assert found.significant() == ()
-    assert all(abs(mode.excess) < 1e-3 for mode in found.all_modes)
+    assert all(abs(mode.excess) < 1e-3 for mode in found.modes)
 
 
 def test_embeddings_of_one_entry_are_enough_for_two_clusters():
@@ -221,8 +221,8 @@ def test_an_enormous_rho_is_passed_by_nothing(planted):
 
 def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):
     found = compared(*planted, rho=1e-6)
-    assert found.modes[0].excess == pytest.approx(found.modes[0].mass_gen, abs=1e-5)
-    assert found.modes[0].mass_gen == pytest.approx(0.4, abs=0.06)
+    assert found.over[0].excess == pytest.approx(found.over[0].mass_gen, abs=1e-5)
+    assert found.over[0].mass_gen == pytest.approx(0.4, abs=0.06)
 
 
 @pytest.mark.parametrize("scale", [2.0**-100, 2.0**100], ids=["1e-30", "1e30"])
@@ -274,8 +274,8 @@ def test_a_cache_in_half_precision_gives_the_same_modes(digits, tmp_path):
             assert not np.array_equal(file["embeddings"][:], rows)  # half precision does lose something
     full = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", features=60)
     half = compared(tmp_path / "half-gen.h5", tmp_path / "half-ref.h5", features=60)
-    assert half.under_represented[0].id == full.under_represented[0].id
-    for mine, other in zip(half.all_modes, full.all_modes, strict=True):
+    assert half.under[0].id == full.under[0].id
+    for mine, other in zip(half.modes, full.modes, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-3)
 
 
@@ -298,7 +298,7 @@ def test_the_batch_size_changes_nothing(thinned, kernel):
     small, large = (compared(*thinned, batch_size=size, kernel=kernel, modes=5) for size in (64, 8192))
     assert small.significant()
     check_same_modes(small, large)
-    assert [mode.id for mode in small.all_modes] == [mode.id for mode in large.all_modes]
+    assert [mode.id for mode in small.modes] == [mode.id for mode in large.modes]
     assert small.signature == large.signature
 
 
@@ -359,7 +359,7 @@ def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch
     found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", batch_size=200)
     check_planted(found)
     assert max(sizes) <= 250
-    assert found.modes[0].tails[0].gen_ids[0].endswith(f"/{found.modes[0].top_gen[0]}.png")
+    assert found.over[0].tails[0].gen_ids[0].endswith(f"/{found.over[0].top_gen[0]}.png")
 
 
 LOOSE = np.array([0.3, 1.3, 0.3, 1.3, 0.3])
@@ -385,15 +385,15 @@ def test_the_excess_frequency_is_near_the_truth_where_the_mass_is_far_below_it()
 def test_equal_sets_have_no_excess_frequency_to_speak_of(digits):
     x = digits[0]
     found = compared(x[:1500], x[1500:3000], features=100)
-    assert all(mode.excess_frequency is None or mode.excess_frequency < 0.1 for mode in found.all_modes)
-    assert any(mode.excess_frequency is None for mode in found.all_modes)
+    assert all(mode.excess_frequency is None or mode.excess_frequency < 0.1 for mode in found.modes)
+    assert any(mode.excess_frequency is None for mode in found.modes)
 
 
 def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(planted, digits):
     stable = [mode.stability for mode in compared(*planted).significant() if mode.excess > 0.03]
     assert min(stable) > 0.95
     x = digits[0]
-    of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).all_modes]
+    of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).modes]
     assert np.mean(of_noise) < 0.75
     assert min(of_noise) < 0.6
 
@@ -404,8 +404,8 @@ def test_sketches_alone_find_the_same_and_are_less_sure(thinned, settings):
     sharp = compared(gen, ref, modes=5, **settings)
     phi, rho = sharp.feature_map, settings.get("rho", 1.0)
     from_sketches = compared(fe.Sketch.of(gen, phi), fe.Sketch.of(ref, phi), modes=5, rho=rho)
-    assert [mode.id for mode in from_sketches.all_modes] == [mode.id for mode in sharp.all_modes]
-    for mine, exact in zip(from_sketches.all_modes, sharp.all_modes, strict=True):
+    assert [mode.id for mode in from_sketches.modes] == [mode.id for mode in sharp.modes]
+    for mine, exact in zip(from_sketches.modes, sharp.modes, strict=True):
         assert abs(float(mine.direction @ exact.direction)) > 0.99
         assert mine.excess == pytest.approx(exact.excess, abs=1e-5)
         assert mine.interval[0] <= exact.interval[0] <= exact.interval[1] <= mine.interval[1]

@@ -110,7 +110,7 @@ def test_the_bound_of_theorem_1_halves_with_sixteen_times_the_frequencies():
 def test_theorem_1_is_kept_with_room_to_spare(digits):
     x = digits[0]
     phi, _ = fe.reference_feature_map(x[200:400], features=400)
-    found = fe.compare(gen=x[:200], ref=fe.Sketch.of(x[200:400], phi), rotation=None)
+    found = fe.compare(gen=x[:200], ref=fe.Sketch.of(x[200:400], phi), method=fe.Finc(rotation=None))
     kernel = phi.exact(*2 * [torch.from_numpy(x[:400]).double()])
     weights = torch.full((400,), 1 / 200, dtype=torch.double)
     weights[200:] *= -1

@@ -221,11 +221,11 @@ def eigenvalues_of_unit_rows(x, y, rho):
 @pytest.mark.parametrize("rho", [1.0, 2.0])
 def test_with_the_cosine_kernel_the_spectrum_is_that_of_the_unit_rows(digits, rho):
     x, y = digits[0][:900], digits[0][900:2000] * 3
-    raw = fe.compare(gen=x, ref=y, rho=rho, kernel="cosine", rotation=None)
+    raw = fe.compare(gen=x, ref=y, rho=rho, kernel="cosine", method=fe.Finc(rotation=None))
     over, under = eigenvalues_of_unit_rows(x, y, rho), eigenvalues_of_unit_rows(y, x, rho)
     np.testing.assert_allclose(raw.spectrum[0][:10], over[:10], atol=1e-6)
     np.testing.assert_allclose(raw.spectrum[1][:10], under[:10], atol=1e-6)
-    np.testing.assert_allclose([mode.fitted_excess for mode in raw.modes], over[:10], atol=1e-6)
+    np.testing.assert_allclose([mode.fitted_excess for mode in raw.over], over[:10], atol=1e-6)
     assert (raw.settings.kernel, raw.settings.sigma, raw.settings.features) == ("cosine", None, 784)
     assert raw.kernel_error.max < 1e-6
     assert not any("sigma" in warning for warning in raw.warnings)
@@ -239,7 +239,7 @@ def test_the_cosine_kernel_comes_back_from_the_file_of_a_sketch_and_of_a_compari
     found = fe.compare(gen=tmp_path / "x.h5", ref=tmp_path / "y.h5")
     direct = fe.compare(gen=fe.Sketch.of(x, phi), ref=fe.Sketch.of(y, phi))
     assert found.signature == direct.signature
-    assert [mode.excess for mode in found.modes] == [mode.excess for mode in direct.modes]
+    assert [mode.excess for mode in found.over] == [mode.excess for mode in direct.over]
     found.save(tmp_path / "c.h5")
     loaded = fe.load(tmp_path / "c.h5")
     assert isinstance(loaded.feature_map, CosineFeatures)

@@ -113,7 +113,7 @@ def test_without_two_samples_there_is_nothing_to_warn_of(digits):
         assert bandwidth_warning(torch.ones(count, 3), 1.0) is None
     phi = fe.RandomFourierFeatures(784, 50, sigma=6.0)
     sketches = [fe.Sketch.of(part, phi, sample=0) for part in (digits[0][:600], digits[0][600:1200])]
-    found = fe.compare(*sketches, rotation=None)
+    found = fe.compare(*sketches, method=fe.Finc(rotation=None))
     assert found.warnings == ()
     assert found.kernel_error is None
 

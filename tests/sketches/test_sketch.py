@@ -37,9 +37,9 @@ def test_covariances_and_eigenvalues_equal_the_papers_algorithm(digits):
     a, b = fe.Sketch.of(x, phi), fe.Sketch.of(y, phi)
     assert np.abs(a.covariance.numpy() - c_x).max() < 1e-6
     assert np.abs(b.covariance.numpy() - c_y).max() < 1e-6
-    comparison = fe.compare(gen=a, ref=b, rho=1.5, rotation=None)
+    comparison = fe.compare(gen=a, ref=b, rho=1.5, method=fe.Finc(rotation=None))
     np.testing.assert_allclose(comparison.spectrum[0][:10], eigenvalues[:10], atol=1e-5)
-    np.testing.assert_allclose([m.fitted_excess for m in comparison.modes], eigenvalues[:10], atol=1e-5)
+    np.testing.assert_allclose([m.fitted_excess for m in comparison.over], eigenvalues[:10], atol=1e-5)
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 1000])
@@ -182,7 +182,7 @@ def test_precisions_do_not_add_but_compare(digits):
     mixed = fe.compare(gen=exact, ref=coarse, modes=3)
     plain = fe.compare(gen=exact, ref=fe.Sketch.of(x[300:700], phi), modes=3)
     assert "prec:float32/bfloat16" in str(mixed.signature)
-    assert mixed.modes[0].excess == pytest.approx(plain.modes[0].excess, abs=1e-3)
+    assert mixed.over[0].excess == pytest.approx(plain.over[0].excess, abs=1e-3)
     with pytest.raises(fe.FincEvalError, match="precision must be one of"):
         fe.Sketch(phi, precision="half")
 

@@ -1,0 +1,72 @@
+"""FINC among sketched sets: how many directions to fit, and what to rotate them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import torch
+
+from finc_eval.comparison.cross_fit import CrossFit, cross_fit
+from finc_eval.comparison.directions import OVERSAMPLING, EigenDirections, RotationSample
+from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.settings import Settings
+from finc_eval.core.errors import DataError
+
+SPECTRUM = 25
+"""Leading eigenvalues kept for the plot."""
+
+
+def direction_count(sets: Sequence[SketchedSet], modes: int) -> int:
+    """Return the number of eigenvectors to fit for this many modes."""
+    phi = sets[0].sketch.feature_map
+    halves = phi.halves()
+    # No fit has more directions with mass than it has samples, or entries of φ.
+    smallest_half = min(sum(one.sketch.folds[fold].n for one in sets) for fold in (0, 1))
+    entries = phi.size if halves is None else min(len(half) for half in halves)
+    return min(ceil(OVERSAMPLING * modes), smallest_half, entries)
+
+
+@dataclass(frozen=True)
+class FincFit:
+    """Fits the directions on which one mixture of sets has more than ρ times the mass of another.
+
+    Attributes:
+        rho: ρ.
+        count: number of directions of each fit.
+        sample: bottom-k samples of all sets, to rotate by; None for eigenvectors.
+        frequency_halves: entries of φ of either half of the frequencies; None for a map without frequencies.
+    """
+
+    rho: float
+    count: int
+    sample: RotationSample | None
+    frequency_halves: tuple[torch.Tensor, torch.Tensor] | None
+
+    @classmethod
+    def among(cls, sets: Sequence[SketchedSet], settings: Settings) -> FincFit:
+        """Prepare fits among sets that share their feature map.
+
+        Raises:
+            DataError: modes are to be rotated, and the sketches keep no samples to rotate by.
+        """
+        sample = None
+        if not settings.by_eigenvalue:
+            features, folds = zip(*(one.sample for one in sets), strict=True)
+            sample = RotationSample(features, torch.cat(folds))
+            if min(int((sample.folds == fold).sum()) for fold in (0, 1)) < 2:
+                raise DataError(
+                    "the sketches keep no sample to rotate by: make them with one, or ask for unrotated eigenvectors "
+                    "(method=Finc(rotation=None), --no-rotation)"
+                )
+        count = direction_count(sets, settings.modes)
+        return cls(settings.rho, count, sample, sets[0].sketch.feature_map.halves())
+
+    def __call__(
+        self, first: Sequence[tuple[float, SketchedSet]], second: Sequence[tuple[float, SketchedSet]]
+    ) -> CrossFit:
+        """Fit the directions on which the first mixture has more; the weights of each mixture add to 1."""
+        more, less = ([(weight, one.moments) for weight, one in mixture] for mixture in (first, second))
+        find = EigenDirections(more, less, self.rho, self.count, self.sample, SPECTRUM)
+        return cross_fit(find, [moments for _, moments in (*more, *less)], self.frequency_halves)

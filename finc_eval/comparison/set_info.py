@@ -1,0 +1,86 @@
+"""`SetInfo`: what a result says of a set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from finc_eval.core.record import Record
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.samples import Samples, open_source
+from finc_eval.samples.clips import Clip
+
+MAX_EXAMPLES = 20
+"""Examples of unreadable samples, and of copies, that a result keeps."""
+
+
+@dataclass(frozen=True)
+class SetInfo(Record):
+    """What a result says of a set.
+
+    Attributes:
+        name: name of the set.
+        source: folder, zip or npz of its samples; None when the embeddings came without one.
+        n: number of samples.
+        digest: SHA-256 of the embeddings, or of the parts of a sketch.
+        from_sketch: True when only a sketch was at hand: intervals are then conservative, and the samples shown come
+            from the sketch's own sample.
+        unreadable: number of samples that could not be read.
+        unreadable_examples: the first few of them, as (id, reason).
+        clip: frames of a video that make a sample; None for images.
+    """
+
+    name: str
+    source: str | None
+    n: int
+    digest: str
+    from_sketch: bool
+    unreadable: int = 0
+    unreadable_examples: tuple[tuple[str, str], ...] = ()
+    clip: Clip | None = None
+
+    @property
+    def place(self) -> str:
+        """Place of the samples as a page may print it: only the name of what lies outside the working folder."""
+        if self.source is None:
+            return "a sketch" if self.from_sketch else "embeddings alone"
+        return Path(self.source).name if Path(self.source).is_absolute() else self.source
+
+    def check_samples(self, given: Samples | None) -> None:
+        """Raise DataError when samples that a caller names cannot be opened.
+
+        Samples that a caller names must be there; those that a result remembers may be gone.
+        """
+        if given is not None:
+            open_source(given, clip=self.clip)
+
+
+def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> SetInfo:
+    """Describe a set.
+
+    Args:
+        label: name of a set that did not come from a cache.
+        embeddings: embeddings of the set; None for a sketch.
+        n: number of samples.
+        digest: digest of the set.
+    """
+    cache = embeddings.cache if isinstance(embeddings, CachedEmbeddings) else None
+    failures = cache.failures if cache else []
+    return SetInfo(
+        name=Path(cache.source).name if cache else label,
+        source=_below_here(cache.source) if cache else None,
+        n=n,
+        digest=digest,
+        from_sketch=embeddings is None,
+        unreadable=len(failures),
+        unreadable_examples=tuple((str(i), str(reason)) for i, reason in failures[:MAX_EXAMPLES]),
+        clip=cache.clip if cache else None,
+    )
+
+
+def _below_here(source: str) -> str | None:
+    """Return the source's path, relative to the working folder where it lies below, so that reports name no more."""
+    path = Path(source)
+    if not path.is_absolute():
+        return None
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -1,0 +1,69 @@
+"""The feature map that a reference set gets: bandwidth, center and number of frequencies from a sample of the set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.feature_maps.approximation import enough_features
+from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_bandwidth
+from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
+from finc_eval.sketches.settings import SketchSettings
+
+ERROR_SAMPLE = 500
+"""Samples of a set on which the error of the kernel is measured."""
+
+
+def reference_feature_map(
+    reference: Sequence[Embeddings], settings: SketchSettings, device: torch.device
+) -> tuple[FeatureMap, str]:
+    """Make the feature map of a reference.
+
+    Bandwidth and center come from the 2000 samples with the smallest id hashes, so they do not depend on the order of
+    the set.
+
+    Args:
+        reference: the set, or several that are the reference together.
+        settings: settings of the feature map.
+        device: device of the feature map.
+
+    Returns:
+        The feature map, and how its bandwidth was chosen.
+    """
+    if settings.kernel == "cosine":
+        return CosineFeatures(reference[0].dim, device), "the cosine kernel has none"
+    sample = torch.cat([bottom_rows(one, SAMPLE_SIZE // len(reference)) for one in reference]).cpu()
+    sigma = median_bandwidth(sample) if settings.sigma is None else settings.sigma
+
+    def make(features: int) -> FeatureMap:
+        return centered_features(sample, features, sigma, settings.seed, device)
+
+    features = settings.features
+    phi = enough_features(make, sample[:ERROR_SAMPLE]) if features == "auto" else make(features)
+    rule = f"{BANDWIDTH_FACTOR} x median distance of {len(sample)} reference samples"
+    return phi, rule if settings.sigma is None else "given"
+
+
+def centered_features(
+    sample: torch.Tensor, features: int, sigma: float, seed: int, device: torch.device
+) -> RandomFourierFeatures:
+    """Make random Fourier features centered on the mean of a sample of the reference, shape (m, d)."""
+    center = sample.double().mean(0).float()
+    return RandomFourierFeatures(sample.shape[1], features, sigma=sigma, seed=seed, center=center, device=device)
+
+
+def bottom_rows(embeddings: Embeddings, capacity: int = SAMPLE_SIZE) -> torch.Tensor:
+    """Return the rows of the set's bottom-k sample, without sketching the set."""
+    smallest, index = np.empty(0, np.uint64), np.empty(0, np.int64)
+    for start, keys in embeddings.id_hashes():
+        smallest = np.concatenate([smallest, keys >> np.uint64(1)])
+        index = np.concatenate([index, np.arange(start, start + len(keys))])
+        kept = smallest.argsort(kind="stable")[:capacity]
+        smallest, index = smallest[kept], index[kept]
+    return embeddings.rows_at(index)
