@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli.options import Device, Extractor, Json, Strict, all_embedded, twin_of
-from finc_eval.core.progress import terminal
+from finc_eval.cli.options import Device, Extractor, Json, Strict, running
+from finc_eval.cli.output import twin_of
+from finc_eval.cli.sets import embed_all
 
 
 def audit(
@@ -47,15 +48,15 @@ def audit(
     check_stated(stated_epsilon, stated_delta)
     twin = twin_of(out)
     sources = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    with terminal() as progress:
-        sets = all_embedded(sources, extractor, strict, device, progress)
+    with running(device) as run_how:
+        sets = embed_all(sources, extractor, strict, run_how)
         result = run(
             **sets,
             stated_epsilon=stated_epsilon,
             stated_delta=stated_delta,
             pairs=pairs,
             seed=seed,
-            progress=progress,
+            progress=run_how.progress,
         )
     page, text = result.to_html(out), result.to_json(twin)
     if as_json:

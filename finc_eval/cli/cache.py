@@ -49,7 +49,7 @@ def explain(
     precision: NetworkPrecisionName = "float32",
 ) -> None:
     """Say which part of the key has changed since the cache was made: why it would not be used again."""
-    from finc_eval.cli.options import card_again
+    from finc_eval.cli.sets import card_again
     from finc_eval.embeddings.cache import EmbeddingCache
     from finc_eval.embeddings.folder import explain as run
     from finc_eval.embeddings.folder import find

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, all_embedded
+from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running
+from finc_eval.cli.sets import embed_all
 from finc_eval.core.errors import FincEvalError
-from finc_eval.core.progress import terminal
 
 if TYPE_CHECKING:
     from finc_eval.metrics.evaluate import Scores
@@ -47,16 +47,16 @@ def metrics(
     for name in wanted:
         groups.setdefault(metric_named(name).extractor if extractor is None else extractor, []).append(name)
     parts: list[Scores] = []
-    with terminal() as progress:
+    with running(device) as run:
         for space, group in groups.items():
             try:
-                sets = sources | all_embedded(samples, space, strict, device, progress)
+                sets = sources | embed_all(samples, space, strict, run)
             except FincEvalError as error:
                 if len(groups) == 1:
                     raise
                 parts.append(Scores(gen, ref, (), dict.fromkeys(group, str(error))))
                 continue
-            parts.append(evaluate(**sets, metrics=group, device=device, progress=progress))
+            parts.append(evaluate(**sets, metrics=group, device=device, progress=run.progress))
     scores = tuple(score for part in parts for score in part.scores)
     failures = {name: why for part in parts for name, why in part.failures.items()}
     result = Scores(parts[0].gen, parts[0].ref, scores, failures)

@@ -1,192 +1,149 @@
-"""The options that verbs share, and how their texts are read."""
+"""Options: those that several verbs share, and `takes`, which makes the options of a settings class."""
 
 from __future__ import annotations
 
-from math import inf
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from finc_eval.core.errors import FincEvalError
-from finc_eval.core.progress import Progress
+from finc_eval.cli.fields import flag, heading_of, options_of, parameter
+from finc_eval.core.progress import terminal
+from finc_eval.core.run import Run
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
-if TYPE_CHECKING:
-    from finc_eval.comparison.inputs import Kernel, Sketching
-    from finc_eval.comparison.method import MethodName
-    from finc_eval.embeddings.cache import EmbeddingCache
-    from finc_eval.numerics.precision import Precision
-
+Gen = Annotated[
+    str,
+    typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract or sketch wrote."),
+]
+Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]
 Extractor = Annotated[
     str | None,
     typer.Option(
-        help=f"What turns samples into embeddings: a name of finc-eval extractors list, timm:NAME, or the path of your "
-        f"own card ending in .toml. When left out, that of an .h5 file given beside, or else {DEFAULT_EXTRACTOR}."
+        help="What turns samples into embeddings: a name that finc-eval extractors list prints, timm:NAME, or the path "
+        "of your own card ending in .toml. Default: the extractor of a given .h5 file, or else "
+        f"{DEFAULT_EXTRACTOR}."
     ),
 ]
 Count = Annotated[
-    int | None, typer.Option("--n", help="Take only so many samples of the set, a seeded subset; fewer are an error.")
+    int | None, typer.Option("--n", help="Take only N samples of the set, a seeded subset. A smaller set is an error.")
 ]
-SubsetSeed = Annotated[int, typer.Option("--subset-seed", help="Seed of the subset that --n takes.")]
+SubsetSeed = Annotated[int, typer.Option("--subset-seed", help="Random seed of the subset that --n takes.")]
 NetworkPrecisionName = Annotated[
-    str,
-    typer.Option(
-        metavar="float32|bfloat16|float16",
-        help="Arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs.",
-    ),
+    Literal["float32", "bfloat16", "float16"],
+    typer.Option(help="Arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs."),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Unreadable samples are an error, not a note.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; CUDA if there is one when left out.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout instead of a table.")]
-Sigma = Annotated[
-    float | None,
-    typer.Option(help="Bandwidth of the Gaussian kernel; half the reference's median distance when left out."),
+Strict = Annotated[bool, typer.Option("--strict", help="Fail if a sample cannot be read, instead of noting it.")]
+Device = Annotated[
+    str | None, typer.Option(help="Device to compute on: cpu, cuda, cuda:1 …; default: CUDA if available.")
 ]
-KernelName = Annotated[
-    str,
-    typer.Option(
-        metavar="gaussian|cosine",
-        help="gaussian tells kinds apart by their distance, at the scale of sigma; cosine by their angle alone, and is "
-        "exact, with neither bandwidth nor frequencies.",
-    ),
-]
-Features = Annotated[
-    str,
-    typer.Option(
-        metavar="N|auto",
-        help="Number of random frequencies: more is more exact, and slower. auto takes 1000, 2000 or 4000, the first "
-        "whose measured error of the kernel is within 0.01.",
-    ),
-]
-PrecisionName = Annotated[
-    str,
-    typer.Option(
-        metavar="float32|tf32|bfloat16|float64",
-        help="How features enter the covariances: tf32 and bfloat16 are faster on GPUs and coarser, float64 is slower.",
-    ),
-]
-Gen = Annotated[
-    str, typer.Option(help="The generated set: a folder, .zip or .npz of images, or an .h5 of extract or sketch.")
-]
-Ref = Annotated[str, typer.Option(help="The reference set, likewise.")]
-Modes = Annotated[int, typer.Option(help="How many modes of each role at most.")]
-Raw = Annotated[bool, typer.Option("--raw", help="The paper's raw eigenvectors, without the varimax rotation.")]
-Novel = Annotated[
-    float | None,
-    typer.Option(help="Share of a set's samples that rarity and fld find novel and cluster; 0.3 when left out."),
-]
-Neighbors = Annotated[
-    int | None, typer.Option(help="To which neighbor the balls of rarity's manifold reach; 3 when left out.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of the random frequencies.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output instead of a table.")]
+
+Page = Annotated[Path, typer.Option(help="HTML page to write, and beside it the same as JSON.")]
+
+GIVEN = ("COMMANDLINE", "ENVIRONMENT")
+"""Sources of a value that a person chose."""
 
 
-def sketching_options(
-    kernel: str, sigma: float | None, features: int | Literal["auto"], seed: int, precision: str, device: str | None
-) -> Sketching:
-    """The options of a feature map, checked before any work is done."""
-    from finc_eval.comparison.inputs import Sketching
-
-    return Sketching(cast("Kernel", kernel), sigma, features, seed, cast("Precision", precision), device=device)
+@contextmanager
+def running(device: str | None) -> Iterator[Run]:
+    """Yield a run on this device whose progress is drawn on standard error."""
+    with terminal() as progress:
+        yield Run(device=device, progress=progress)
 
 
-def feature_count(text: str) -> int | Literal["auto"]:
-    """The number in "2000", or "auto"."""
-    if text == "auto":
-        return "auto"
-    try:
-        return int(text)
-    except ValueError:
-        raise FincEvalError(f"--features must be a whole number or auto, got {text!r}") from None
+def given_options(context: typer.Context, *names: str) -> list[str]:
+    """Return those of the named parameters that the command line gives, as they are written there: "--seed"."""
+    return [flag(name) for name in names if _is_given(context, name)]
 
 
-def listed_numbers(text: str) -> list[float]:
-    """The numbers in "1,2,5"."""
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or not all(0 < value < inf for value in found):
-        raise FincEvalError(f"--values must be positive numbers separated by commas, such as 1,2,5, got {text!r}")
-    return found
+def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb one option per field of a settings class, and hand it the settings.
 
+    Every kind of field has its kind of option:
 
-def listed_methods(text: str) -> list[MethodName]:
-    """The methods in "finc,ken"."""
-    from finc_eval.comparison.method import methods_of
+    - `bool`: a flag `--field`, or `--field/--no-field` where the default is True;
+    - `Literal["a", "b"]`: one of these words;
+    - `Literal["a"] | None` with the default "a": a flag `--no-field`, which means None;
+    - `int | Literal["auto"]`: a number or the word;
+    - `tuple[float, ...]`: values separated by commas;
+    - a union of dataclasses, told apart by a field such as `name: Literal["finc"]`: `--field NAME`, and an option for
+      each parameter of any of them. A parameter that the chosen one does not have is refused. A tuple of them is
+      named by `--field NAME,NAME`;
+    - `int`, `float`, `str`, `Path`, and each of them `| None`: a value.
 
-    return [method.name for method in methods_of(text.split(","))]
+    A class with a method `read(path)` also gets `--settings FILE`. The command line takes precedence over the file,
+    and the file over the defaults. The class itself checks the values, in its `__post_init__`.
 
+    Args:
+        cls: frozen dataclass. `about("…")` in the annotation of a field is the help text of its option, and the first
+            line of the docstring is the heading of all of them.
+        argument: name of the verb's argument that receives the settings.
+        narrower: narrower types of some fields, such as `method=Finc` where only one method can be used; None for a
+            field that is not an option of the verb.
 
-def named_sets(arguments: list[str]) -> dict[str, str]:
-    """Sets by name, from NAME=PATH."""
-    sets: dict[str, str] = {}
-    for argument in arguments:
-        name, _, path = argument.partition("=")
-        if not name or not path:
-            raise FincEvalError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
-        if name in sets:
-            raise FincEvalError(f"two models are called {name!r}: give each a name of its own")
-        sets[name] = path
-    return sets
+    A verb that takes the size of a picture::
 
+        @dataclass(frozen=True)
+        class Size:
+            # its docstring: "Size of the picture."
 
-def twin_of(page: Path) -> Path:
-    """Where the JSON twin of a page lies."""
-    from finc_eval.core.storage import kind_of
+            width: Annotated[int, about("width in pixels")] = 28
 
-    twin = page.with_suffix(".json")
-    if twin == page:
-        raise FincEvalError(f"{page} is the name of the JSON twin: call the page {page.stem}.html")
-    if kind_of(page) is not None:
-        raise FincEvalError(f"{page} is a finc-eval file, no page: it is not overwritten, choose another name")
-    return twin
-
-
-def card_again(made_by: str) -> str:
-    """The extractor behind embeddings, to be loaded again by its name.
-
-    Raises:
-        FincEvalError: it was a card of the user's own, whose path nobody knows.
+        @takes(Size, "size")
+        def draw(title: str, size: Size) -> None:  # finc-eval draw --title T --width 64
+            ...
     """
-    from finc_eval.extractors.catalog import available_cards
+    options = options_of(cls, narrower)
+    made = [each for one in options for each in one.parameters]
+    read = getattr(cls, "read", None)
+    if read is not None:
+        made.append(_settings_file(read, heading_of(cls)))
 
-    if made_by.startswith("timm:") or made_by in available_cards():
-        return made_by
-    raise FincEvalError(f"the embeddings were made with a card of your own, {made_by}: pass its path as --extractor")
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(verb, include_extras=True)
+        own = {name: one.replace(annotation=hints[name]) for name, one in inspect.signature(verb).parameters.items()}
+        spliced: list[inspect.Parameter] = []
+        for name, declared in own.items():
+            spliced += made if name == argument else [declared]
+        if "context" not in own:
+            spliced.append(parameter("context", typer.Context))
+
+        @wraps(verb)
+        def run(**values: Any) -> None:
+            given = {name: value for name, value in values.items() if _is_given(values["context"], name)}
+            start = read(values["settings_file"]) if read is not None and values["settings_file"] else None
+            changed = {
+                one.field: one.value(given, start) for one in options if any(p.name in given for p in one.parameters)
+            }
+            settings = cls(**changed) if start is None else replace(start, **changed)
+            verb(**{name: settings if name == argument else values[name] for name in own})
+
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spliced]
+        )
+        run.__annotations__ = {one.name: one.annotation for one in spliced}
+        return run
+
+    return decorate
 
 
-def all_embedded(
-    sources: dict[str, str], extractor: str | None, strict: bool, device: str | None, progress: Progress
-) -> dict[str, EmbeddingCache | str]:
-    """Every set as a cache, or as the path of the embeddings or the sketch that it is already."""
-    from finc_eval.loading import extractor_of
-
-    made = next(filter(None, map(extractor_of, sources.values())), None)
-    chosen = extractor or made or DEFAULT_EXTRACTOR
-    if made and not extractor and not all(map(_is_embedded, sources.values())):
-        chosen = card_again(made)
-    return {label: embedded(label, source, chosen, strict, device, progress) for label, source in sources.items()}
+def _settings_file(read: Callable[..., Any], heading: str) -> inspect.Parameter:
+    table = inspect.signature(read).parameters["table"].default
+    option = typer.Option(
+        "--settings",
+        metavar="FILE",
+        rich_help_panel=heading,
+        help=f"TOML file with these settings in a table \\[{table}]. Options on the command line take precedence.",
+    )
+    return parameter("settings_file", Annotated[Path | None, option], None)
 
 
-def embedded(
-    label: str, source: str, extractor: str, strict: bool, device: str | None, progress: Progress
-) -> EmbeddingCache | str:
-    """The path of embeddings or a sketch as it is; anything else is embedded first."""
-    from finc_eval.embeddings.extract import extract
-
-    if _is_embedded(source):
-        return source
-
-    def labeled(stage: str, done: int, total: int) -> None:
-        progress(f"{stage} {label}", done, total)
-
-    return extract(source, extractor, strict=strict, device=device, progress=labeled)
-
-
-def _is_embedded(source: str) -> bool:
-    """Whether this is a file of embeddings or a sketch, damaged ones included: they are to be said to be damaged."""
-    import h5py
-
-    return Path(source).is_file() and bool(h5py.is_hdf5(source))
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name in GIVEN

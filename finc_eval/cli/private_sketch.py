@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from finc_eval.cli.options import Device, Extractor, Json, Strict, all_embedded, named_sets, twin_of
+from finc_eval.cli.options import Device, Extractor, Json, Strict, running
+from finc_eval.cli.output import twin_of
+from finc_eval.cli.sets import embed_all, named_sets
 from finc_eval.core.errors import FincEvalError
-from finc_eval.core.progress import terminal
 
 if TYPE_CHECKING:
     from finc_eval.privacy.dp.gaussian_mechanism import Adjacency
@@ -92,12 +93,12 @@ def release(
         )
     Guarantee.of(epsilon, delta, cast("Adjacency", adjacency))  # refused now, not after an hour of embedding
     _check_room(out)
-    with terminal() as progress:
+    with running(device) as how:
         book = opened_ledger(ledger, budget, delta, cast("Adjacency", adjacency))
         sources = {"data": data} | ({} if public is None else {"public": public})
         shared: object = None if like is None else PrivateSketch.load(like)
         made_by = _made_by(shared) if isinstance(shared, PrivateSketch) else None
-        sets = all_embedded(sources, extractor or made_by, strict, device, progress)
+        sets = embed_all(sources, extractor or made_by, strict, how)
         if public is not None:
             shared = PublicTransform.fitted(sets["public"], dims)
         elif constants:
@@ -119,7 +120,7 @@ def release(
             bound=cast("Bound", bound),
             classes=None if classes is None else [one.strip() for one in classes.split(",")],
             name=name,
-            progress=progress,
+            progress=how.progress,
         )
         sketch.save(out)
     print(json.dumps(sketch.header(), indent=1)) if as_json else print_private_sketch(str(out), sketch)
@@ -142,10 +143,10 @@ def score(
     from finc_eval.report.private_tables import print_private_scores
 
     twin = None if out is None else twin_of(out)
-    with terminal() as progress:
+    with running(device) as how:
         sketch = PrivateSketch.load(ref)
-        sets = all_embedded({"gen": gen}, extractor or _made_by(sketch), strict, device, progress)
-        result = sketch.score(sets["gen"], name=Path(gen).stem, progress=progress)
+        sets = embed_all({"gen": gen}, extractor or _made_by(sketch), strict, how)
+        result = sketch.score(sets["gen"], name=Path(gen).stem, progress=how.progress)
     if out is not None and twin is not None:
         result.to_html(out)
         result.to_json(twin)
@@ -170,10 +171,10 @@ def compare(
 
     twin = None if out is None else twin_of(out)
     named = named_sets(gens)
-    with terminal() as progress:
+    with running(device) as how:
         sketch = PrivateSketch.load(ref)
-        sets = all_embedded(named, extractor or _made_by(sketch), strict, device, progress)
-        result = sketch.compare(sets, progress=progress)
+        sets = embed_all(named, extractor or _made_by(sketch), strict, how)
+        result = sketch.compare(sets, progress=how.progress)
     if out is not None and twin is not None:
         result.to_html(out)
         result.to_json(twin)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from finc_eval.comparison.modes import Mode
     from finc_eval.comparison.result import Comparison
     from finc_eval.comparison.sweep import Sweep
+    from finc_eval.demo.found import Experiment, Planted
+    from finc_eval.demo.run import DemoResult
     from finc_eval.doctor.diagnosis import Diagnosis
     from finc_eval.doctor.parity import Outcome
     from finc_eval.embeddings.folder import Entry
@@ -136,6 +138,18 @@ def print_weights(states: Sequence[WeightState]) -> None:
     print_table("", ["extractor", "weights", "MB", "held against", "license", "file"], [row(state) for state in states])
 
 
+def print_demo(result: DemoResult) -> None:
+    """The comparison of the digits, and of all experiments what was planted against what was found."""
+    print_comparison(result.digits.comparison)
+    copies = result.digits.comparison.copies
+    count = copies.count if copies else 0
+    copied = ["exact copies of reference images", f"{result.copies_planted} images", f"{count} images", "", ""]
+    print_planted(result.digits, copied)
+    print("Coloring half of the generated digits also halves its gray ones: the other gray modes are real, too.")
+    for experiment in result.real:
+        print_planted(experiment)
+
+
 def print_scores(result: Scores) -> None:
     """Scores with their intervals and floors, and below them what pins and qualifies each."""
 
@@ -191,6 +205,27 @@ def _print_parity(outcomes: Sequence[Outcome]) -> None:
             told.setdefault(outcome.note, []).append(f"{outcome.metric} of {outcome.library}")
     for note, of in told.items():
         print(f"{', '.join(of)}: {note}")
+
+
+def print_planted(experiment: Experiment, *more: list[str]) -> None:
+    """What an experiment planted against what was found."""
+
+    def row(planted: Planted) -> list[str]:
+        mode = planted.mode
+        return [
+            planted.what,
+            f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
+            "not found" if mode is None else f"{mode.id}, ratio {mode.ratio:.2f}, p {mode.p_value:.0e}",
+            f"{planted.purity:.2f}",
+            f"{planted.recall:.2f}",
+        ]
+
+    found = sum(planted.mode is not None for planted in experiment.planted)
+    title = f"{experiment.title}: planted against found"
+    columns = ["planted", "share gen / ref", "found", "purity of top 50", "recall"]
+    print()
+    print_table(title, columns, [*map(row, experiment.planted), *more])
+    print(f"{found} of {len(experiment.planted)} planted kinds are found")
 
 
 def print_sweep(sweep: Sweep) -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.demo.planted import gray, planted_sets, shipped_digits
 
 

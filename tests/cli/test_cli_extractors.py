@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards
 
 

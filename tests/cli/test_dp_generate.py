@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis

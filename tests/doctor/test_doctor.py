@@ -6,7 +6,7 @@ from math import inf, nan
 import pytest
 from typer.testing import CliRunner
 
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.doctor import parity
 from finc_eval.doctor.oracles import Check, Library

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.extract import extract
 from finc_eval.embeddings.folder import entries, find

@@ -10,7 +10,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.memorization import strata as kinds

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.baselines.rarity import rarity
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings

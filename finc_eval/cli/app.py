@@ -1,0 +1,139 @@
+"""The command `finc-eval`: its verbs, each of which is imported when it is called.
+
+A verb `some-name` is the function `some_name` of `finc_eval/cli/some_name.py`, or the group of verbs `app` there.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
+from finc_eval.core.errors import FincEvalError
+
+VERBS: dict[str, dict[str, str]] = {
+    "Start here": {
+        "demo": "Plant differences between two sets of real digits, compare them, and print what was found.",
+        "compare": "Find the modes on which two sets of samples differ, and write a report.",
+    },
+    "Step by step: each writes a file that later steps read": {
+        "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
+        "sketch": "Reduce embeddings to the statistics that a comparison needs.",
+        "score": "Score samples on the modes of a comparison.",
+        "report": "Write the report of a saved comparison again.",
+    },
+    "More comparisons": {
+        "models": "Compare many models at once: on which modes they differ, and how much of each mode each model has.",
+        "changes": "Follow the modes from one release of a model to the next.",
+        "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
+        "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
+        "metrics": "Compute the metrics people know, each in the space its name means, with intervals, floors and "
+        "signatures.",
+    },
+    "Privacy": {
+        "audit": "Audit a generator: are samples copies of training images, what do attacks tell, does a stated "
+        "guarantee hold?",
+        "private-sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, "
+        "and anybody scores any number of generators against it.",
+        "dp-generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
+    },
+    "This installation": {
+        "extractors": "What turns samples into embeddings: one card each, a TOML file that says all that decides the "
+        "numbers.",
+        "weights": "The trained weights of the extractors.",
+        "cache": "The caches of embeddings: what is there, from what, is it still valid, how large.",
+        "doctor": "Say what this installation is made of, and with --parity whether it gives the numbers of other "
+        "libraries.",
+        "schema": "Print the JSON Schema of a type of result, or list the types.",
+    },
+}
+"""The verbs by heading, each with the first line of its docstring, so that the list is printed without importing them;
+of a group of verbs it is the first sentence of its help."""
+
+RESUMES = ("extract",)
+"""Verbs that continue an interrupted run when they are called again."""
+
+RESUME_HINT = "; finished work is kept, and the same command goes on from there"
+
+
+class LazyVerb(TyperCommand):
+    """A verb known by its name and its line of help; its module is imported when it is called."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Import the verb, and let it read its arguments."""
+        return load_verb(str(self.name)).make_context(info_name, args, parent, **extra)
+
+
+class LazyGroup(TyperGroup):
+    """The group of all verbs. It also turns errors into one sentence and an exit code."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for heading, verbs in VERBS.items():
+            for name, line in verbs.items():
+                self.add_command(LazyVerb(name, help=line, rich_help_panel=heading))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb."""
+        for stream in (sys.stdout, sys.stderr):
+            # File names need not be text, nor need the terminal know every letter.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            return super().invoke(ctx)
+        except FincEvalError as error:
+            print(f"finc-eval: {error}", file=sys.stderr)
+            raise typer.Exit(USAGE_OR_DATA) from error
+        except KeyboardInterrupt as error:
+            hint = RESUME_HINT if ctx.invoked_subcommand in RESUMES else ""
+            print(f"finc-eval: interrupted{hint}", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from error
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line; wrong options, too, end with the exit code of usage errors."""
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as end:
+            raise SystemExit(USAGE_OR_DATA if end.code == 2 else end.code) from None
+
+
+def load_verb(name: str) -> Any:
+    """Import the module of a verb, and return its command."""
+    attribute = name.replace("-", "_")
+    module = import_module(f"finc_eval.cli.{attribute}")
+    holder = typer.Typer(add_completion=False)
+    holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
+    if isinstance(getattr(module, "app", None), typer.Typer):
+        holder.add_typer(module.app, name=name)
+    else:
+        holder.command(name)(getattr(module, attribute))
+    group: Any = typer.main.get_command(holder)
+    return group.commands[name]
+
+
+app = typer.Typer(
+    cls=LazyGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+)
+
+
+@app.callback()
+def finc_eval() -> None:
+    """Which kinds of images does one generative model make more often than another?
+
+    [bold]finc-eval demo[/bold]                        see it work, on digits that come with it
+
+    [bold]finc-eval compare --gen A/ --ref B/[/bold]   compare two folders, and write a report
+
+    Results are printed on standard output, progress on standard error.
+    Exit codes: 0 done; 3 wrong options or unusable data, explained in one sentence; 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line: the entry point `finc-eval`."""
+    app()

@@ -1,0 +1,60 @@
+"""`finc-eval demo`: planted differences against what a comparison finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finc_eval import report
+from finc_eval.cli.options import Json, running
+from finc_eval.report.terminal import print_table
+
+if TYPE_CHECKING:
+    from finc_eval.demo.found import Experiment, Planted
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("reports/demo"),
+    as_json: Json = False,
+) -> None:
+    """Plant differences between two sets of real digits, compare them, and print what was found."""
+    from finc_eval.demo.run import run_demo  # loads torch, which wrong options need not wait for
+
+    with running(None) as run:
+        result = run_demo(out, run.progress)
+    comparison = result.digits.comparison
+    if as_json:
+        print(comparison.to_json())
+        return
+    report.show(comparison)
+    copies = 0 if comparison.copies is None else comparison.copies.count
+    copied = ["exact copies of reference images", f"{result.copies_planted} images", f"{copies} images", "", ""]
+    print_planted(result.digits, copied)
+    print("Coloring half of the generated digits also halves its gray ones: the other gray modes are real, too.")
+    for experiment in result.real:
+        print_planted(experiment)
+    for experiment in (result.digits, *result.real):
+        if experiment.report:
+            print(f"\nOpen the report: {experiment.report}")
+
+
+def print_planted(experiment: Experiment, *more: list[str]) -> None:
+    """Print what an experiment planted against what was found."""
+
+    def row(planted: Planted) -> list[str]:
+        mode = planted.mode
+        return [
+            planted.what,
+            f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
+            "not found" if mode is None else f"{mode.id}, ratio {mode.ratio:.2f}, p {mode.p_value:.0e}",
+            f"{planted.purity:.2f}",
+            f"{planted.recall:.2f}",
+        ]
+
+    found = sum(planted.mode is not None for planted in experiment.planted)
+    columns = ["planted", "share gen / ref", "found", "purity of top 50", "recall"]
+    print()
+    print_table(f"{experiment.title}: planted against found", columns, [*map(row, experiment.planted), *more])
+    print(f"{found} of {len(experiment.planted)} planted differences are found")

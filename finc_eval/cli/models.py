@@ -1,0 +1,53 @@
+"""`finc-eval models`: the modes on which several models differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import finc_eval as fe
+from finc_eval.cli.options import Device, Extractor, Json, Page, Strict, running, takes
+from finc_eval.cli.output import emit, twin_of
+from finc_eval.cli.sets import embed_all, named_sets
+from finc_eval.comparison.settings import Finc, Settings
+from finc_eval.core.errors import UsageError
+
+REF = "ref"
+"""Label of the reference, beside the names of the models."""
+
+
+@takes(Settings, "settings", method=Finc)
+def models(
+    sets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=PATH...",
+            help="Models, each a name and its samples: images, or an .h5 file that extract or sketch wrote.",
+        ),
+    ],
+    settings: Settings,
+    ref: Annotated[
+        str | None,
+        typer.Option(help="Reference set, which decides the bandwidth, and shows what the models lack."),
+    ] = None,
+    out: Page = Path("reports/models.html"),
+    extractor: Extractor = None,
+    strict: Strict = False,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Compare many models at once: on which modes they differ, and how much of each mode each model has.
+
+    Every set is compared with the mean of all other sets.
+    """
+    sources = named_sets(sets)
+    if REF in sources:
+        raise UsageError(f'a model cannot be called "{REF}": pass the reference as --ref, or rename the model')
+    twin_of(out)
+    with running(device) as run:
+        found = embed_all(sources | ({} if ref is None else {REF: ref}), extractor, strict, run)
+        reference = found.pop(REF, None)
+        result = fe.compare_models(found, reference, settings, run=run)
+    emit(result, out, as_json)
