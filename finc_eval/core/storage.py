@@ -10,7 +10,7 @@ from pathlib import Path
 
 import h5py
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, FincEvalError
 
 PROGRAM = "finc-eval"
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -24,11 +24,11 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
     except (OSError, RuntimeError) as error:  # h5py raises both, the number often in the text alone
         full = getattr(error, "errno", None) in FULL or any(os.strerror(number) in str(error) for number in FULL)
         if full:
-            raise FincEvalError(
+            raise DataError(
                 f"the disk is full while writing {path}: {kept}; free some space and run the same command again"
             ) from error
         if isinstance(error, OSError):
-            raise FincEvalError(f"{path} cannot be written ({error}): check the folder, or choose another") from error
+            raise DataError(f"{path} cannot be written ({error}): check the folder, or choose another") from error
         raise
 
 

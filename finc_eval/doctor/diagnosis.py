@@ -14,7 +14,7 @@ from typing import Any
 from finc_eval.core.serialize import Document
 from finc_eval.doctor.parity import Outcome
 from finc_eval.embeddings.folder import cache_folder
-from finc_eval.extractors.weights import folder as weights_folder
+from finc_eval.extractors.weights_folder import weights_folder
 
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "h5py", "av", "pillow")
 """Whose version changes numbers, or what can be read; faiss goes by two names."""

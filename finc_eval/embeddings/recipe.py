@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision
-from finc_eval.extractors.weights import checked
+from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
 
 SCHEMA = 2
@@ -69,7 +69,7 @@ def _weights_digest(card: Card) -> str | None:
     stated = card.weights and card.weights.sha256
     if stated and len(stated) == 64:
         return stated
-    found = checked(card)
+    found = checked_weights(card)
     return found and found[1]
 
 
