@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from finc_eval.comparison.compare import compare
-from finc_eval.core.progress import Progress, silent
 from finc_eval.core.run import Run
 from finc_eval.demo.found import Experiment, find_planted, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.embeddings.extract import extract
 
 
-def run_demo(folder: str | Path, progress: Progress = silent) -> Experiment:
+def run_demo(folder: str | Path, run: Run | None = None) -> Experiment:
     """Plant differences between two sets of about 2 000 digits, and find them.
 
     Half of the generated digits are colored by class, most gray sixes are missing, and 20 digits are copies of
@@ -20,18 +19,18 @@ def run_demo(folder: str | Path, progress: Progress = silent) -> Experiment:
 
     Args:
         folder: folder that receives samples, embeddings, comparison and report.
-        progress: called with (stage, done, total); default: silent.
+        run: device, portions and progress.
     """
-    out = Path(folder)
+    out, run = Path(folder), run or Run()
     for done, (name, planted_set) in enumerate(zip(("gen", "ref"), planted_sets(), strict=True)):
-        progress("write samples", done, 2)
+        run.progress("write samples", done, 2)
         planted_set.write(out / "samples" / name)
-    progress("write samples", 2, 2)
+    run.progress("write samples", 2, 2)
     gen, ref = (
-        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", progress=progress)
+        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run)
         for name in ("gen", "ref")
     )
-    comparison = compare(gen, ref, run=Run(progress=progress))
+    comparison = compare(gen, ref, run=run)
     comparison.save(out / "comparison.h5")
     gen_kinds, ref_kinds = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     shares = shares_of(gen_kinds, ref_kinds)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from finc_eval.cli.demo import print_planted
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets, shipped_digits
 from finc_eval.demo.run import run_demo
-from finc_eval.demo.show import print_demo
 
 
 def test_the_shipped_digits_are_four_hundred_of_each_and_all_different():
@@ -41,7 +41,7 @@ def test_the_demo_finds_what_was_planted(tmp_path, capsys):
         pair = (tmp_path / "demo" / "samples" / name for name in (f"gen/{gen_id}", f"ref/{ref_id}"))
         assert len({np.asarray(Image.open(path)).tobytes() for path in pair}) == 1
     assert digits.report.read_text(encoding="utf-8").count("data:image/") > 100
-    print_demo(digits)
+    print_planted(digits)
     printed = capsys.readouterr().out
-    assert f"exact copies of reference images │ {COPIES} images" in printed
-    assert " of 11 planted kinds are found" in printed
+    assert f"{COPIES} images" in printed
+    assert " of 11 planted differences are found" in printed
