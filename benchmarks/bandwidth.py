@@ -16,7 +16,7 @@ from _real import tiny_imagenet, ucf101
 from _record import record
 
 import finc_eval as fe
-from finc_eval.comparison.modes import TOP
+from finc_eval.comparison.modes import SAMPLES_PER_TAIL
 from finc_eval.comparison.settings import Finc
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits
@@ -52,7 +52,7 @@ def recovery(comparison, kinds, planted):
     purities, found, sizes = [], set(), Counter(kinds)
     for mode in modes:
         kind, _ = Counter(kinds[i] for i in mode.top_gen).most_common(1)[0]
-        best = mode.top_gen[: min(TOP, sizes[kind])]
+        best = mode.top_gen[: min(SAMPLES_PER_TAIL, sizes[kind])]
         purities.append(sum(kinds[i] == kind for i in best) / len(best))
         if purities[-1] > FOUND_PURITY and kind in planted:
             found.add(kind)
