@@ -4,15 +4,15 @@ Needs the test assets (FINC_EVAL_ASSETS). The private records are 7 000 images o
 are public and decide the axes (20 of the pixels' principal axes, whitened), the length scale and the radius: an
 idealized public set, as it is from the same source. Nine generators are real digits of the training set, as they are
 and with planted faults, and Gaussians fitted to them; nine others are two sets of real digits and what seven trained
-models made. Kendall's tau is averaged over releases with fresh noise from the operating system, so two runs never give
-the same table. It compares with the ranking by the same features without noise, and with the ranking by the Gaussian
-kernel itself: a few random features rank consistently, but not quite as the kernel does.
+models made. Kendall's tau is averaged over releases with fresh noise from the operating system, so no two runs give the
+very same table. It is to the ranking by the same features without noise, and to that by the Gaussian kernel itself:
+features that are few and random rank steadily, and not quite what the kernel does.
 
 Features: Hermite of total degree 2 and 3, random Fourier features of the same sizes and of size 10 000. A mean of
 random features of norm one changes by 2/m when a record is replaced, as their kernel may be negative: they need √2
 times the noise.
 
-Columns: MMD² is the value of `real` without noise, and sd its standard deviation over releases. Power is the share of
+Columns: the MMD² is that of `real`, without noise and its standard deviation over releases; power is the share of
 releases in which `half the sevens` is found to be farther from the records than `real` (paired difference, one-sided
 p ≤ 0.05, noise alone).
 """
@@ -30,7 +30,7 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, PublicTransform
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
-from finc_eval.privacy.reference.release import SQUARE_WEIGHT, of_degree, sensitivity_of
+from finc_eval.privacy.reference.release import SQUARE_WEIGHT, sensitivity_of, total_degree_map
 
 PRIVATE, DIMS, DELTA, RELEASES = 7000, 20, 1e-5, 200
 MODELS = ("fgan", "ddpm", "gan_baseline", "gmgan_a", "gmgan_b", "half_trained_gan", "wgan_collapsed")
@@ -42,12 +42,12 @@ def main():
         return
     rows = np.random.default_rng(0).permutation(mnist_test())
     public, private = rows[PRIVATE:], rows[:PRIVATE]
-    transform = PublicTransform.fitted(public, DIMS)
+    transform = PublicTransform.fit(public, DIMS)
     records = transform(torch.from_numpy(private))
     kinds = {"real and planted faults": planted(transform), "trained models": trained(transform, folder)}
     maps = {
-        "Hermite, degree 2": of_degree(transform, 2),
-        "Hermite, degree 3": of_degree(transform, 3),
+        "Hermite, degree 2": total_degree_map(transform, 2),
+        "Hermite, degree 3": total_degree_map(transform, 3),
         **{f"Fourier, {size:,}": fourier(transform, size) for size in (230, 1770, 10_000)},
     }
     table = []
@@ -145,7 +145,7 @@ def kernel_scores(records, generators, length_scale):
 
 
 def row(phi, epsilon, exact, sampling, summaries, by_kernel):
-    """Return what releases of one feature map say about nine generators."""
+    """What releases of one feature map say of nine generators."""
     hermite = isinstance(phi, TotalDegree)
     weight = SQUARE_WEIGHT if hermite else 0.0
     sensitivity = sensitivity_of(PRIVATE, phi, "replace", "tight", weight) if hermite else 2 / PRIVATE

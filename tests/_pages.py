@@ -8,8 +8,11 @@ from html.parser import HTMLParser
 import numpy as np
 from PIL import Image
 
-from finc_eval.comparison.over import Mode, Tail
-from finc_eval.comparison.result import Comparison, SetInfo, Settings
+from finc_eval.comparison.modes import Mode, Tail
+from finc_eval.comparison.result import Comparison, Spectrum
+from finc_eval.comparison.set_info import SetInfo
+from finc_eval.comparison.settings import Settings
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.signature import Signature
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
@@ -101,22 +104,27 @@ def a_mode(name, role="over", tails=None, **changes):
     return Mode(id=name, role=role, direction=np.zeros(8, np.float32), tails=tails, **values)
 
 
+def made_by(version):
+    return Provenance({"finc-eval": version}, "cpu", None, None)
+
+
 def a_comparison(over=(), under=(), **changes):
     base = Comparison(
-        modes=tuple(over),
-        under_represented=tuple(under),
+        over=tuple(over),
+        under=tuple(under),
         gen=SetInfo("gen", None, 1200, "aa11", False),
         ref=SetInfo("ref", None, 3400, "bb22", False),
-        settings=Settings(1.0, "gaussian", 8.25, "0.5 x median distance", 500, 10, 7, "varimax"),
+        settings=Settings(sigma=8.25, features=500, seed=7),
+        sigma_rule="0.5 x median distance",
         signature=Signature("finc", (("n", "1200/3400"), ("r", "500"))),
         space="pixels@1234",
         tested=26,
-        spectrum=((0.12, 0.03, 0.01), (0.08, 0.02)),
+        spectrum=Spectrum((0.12, 0.03, 0.01), (0.08, 0.02)),
         kernel_error=KernelError(0.031, 0.16, 499_500),
         copies=None,
         warnings=(),
         feature_map=RandomFourierFeatures(3, 4, sigma=1.0),
-        version="9.8.7",
+        provenance=made_by("9.8.7"),
     )
     return replace(base, **changes)
 

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
 
-MODULES = {
-    "comparison": "comparison",
-    "methods": "methods",
-    "models": "models",
-    "sweep": "sweep",
-    "changes": "changes",
-    "scores": "scores",
-    "audit": "audit",
-    "private-score": "private",
-    "private-comparison": "private",
+RESULTS: dict[str, tuple[str, str]] = {
+    "comparison": ("comparison", "finc_eval.comparison.result:Comparison"),
+    "models": ("models", "finc_eval.comparison.models:ModelComparison"),
+    "methods": ("methods", "finc_eval.comparison.methods:MethodComparison"),
+    "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),
+    "changes": ("changes", "finc_eval.comparison.changes:Changes"),
+    "scores": ("scores", "finc_eval.metrics.evaluate:Scores"),
+    "audit": ("audit", "finc_eval.memorization.result:Audit"),
+    "private-score": ("private", "finc_eval.privacy.reference.result:PrivateScore"),
+    "private-comparison": ("private", "finc_eval.privacy.reference.result:PrivateComparison"),
 }
-"""The module that draws each type of result."""
+"""Every type of result: the module of this folder that draws it, and its class."""
 
 
 def page(result: Document, samples: Mapping[str, Any]) -> str:
@@ -32,6 +33,10 @@ def page(result: Document, samples: Mapping[str, Any]) -> str:
     Args:
         result: the result.
         samples: where the samples of a set are now, by label, if not where they were embedded from.
+
+    Raises:
+        UsageError: the result has no set of such a label.
+        DataError: samples that were passed cannot be opened.
     """
     return str(_module(result).page(result, samples))
 
@@ -46,5 +51,10 @@ def show(result: Document) -> None:
     _module(result).show(result)
 
 
+def result_class(type_name: str) -> type[Document]:
+    """Return the class of a type of result."""
+    return cast("type[Document]", resolve_name(RESULTS[type_name][1]))
+
+
 def _module(result: Document) -> Any:
-    return import_module(f"finc_eval.report.{MODULES[result.type_name]}")
+    return import_module(f"finc_eval.report.{RESULTS[result.type_name][0]}")

@@ -1,10 +1,11 @@
-"""From a comparison to HTML: `render_report` writes the self-contained page, `render_fragment` the notebook view.
+"""The page, the notebook view and the terminal table of a comparison.
 
 Every number comes from the comparison; only the few samples that are shown are read again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -12,16 +13,25 @@ from markupsafe import Markup
 
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
-from finc_eval.report.formats import number
-from finc_eval.report.pages import ALPHA, LEAD, METHOD_NAMES, SHOWN, environment, interval_scale, kinds
+from finc_eval.report.formats import frequency, interval, number, p_value, percent, ratio
+from finc_eval.report.pages import (
+    ALPHA,
+    LEAD_SAMPLES,
+    METHOD_NAMES,
+    SHOWN_SAMPLES,
+    interval_scale,
+    kinds_in_words,
+    render,
+)
 from finc_eval.report.plots import spectrum_svg
-from finc_eval.report.thumbnails import Thumbnail, read_thumbnails
+from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples
 
 SetLabel = Literal["gen", "ref"]
 
 SHOWN_OPPOSITE = 8
-"""Samples of each set on the opposite side of a mode."""
+"""Samples of each set in the opposite tail of a mode."""
 
 SHOWN_IN_FRAGMENT = 6
 """Samples of each set and mode in the notebook view."""
@@ -30,75 +40,104 @@ SHOWN_COPIES = 6
 """Pairs of exact copies."""
 
 OPPOSITE_SHARE = 0.1
-"""The opposite side of a mode is shown when it carries more than this share of the excess."""
+"""The opposite tail of a mode is shown when it carries more than this share of the excess."""
 
 SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
 
+IN_SENTENCES = {label: f"the {name}" for label, name in SET_NAMES.items()}
+
 WORDS: dict[SetLabel, str] = {"gen": "generated", "ref": "reference"}
 
-Pictures = dict[SetLabel, dict[str, Thumbnail]]
+ROLES: tuple[tuple[Role, str, str], ...] = (
+    ("over", "Over-represented", "more in the generated set"),
+    ("under", "Under-represented", "less in the generated set"),
+)
+"""The roles of modes, each with a heading and its meaning."""
+
+COLUMNS: dict[str, Callable[[Mode], str]] = {
+    "Mass, gen": lambda mode: number(mode.mass_gen),
+    "Mass, ref": lambda mode: number(mode.mass_ref),
+    "Ratio": lambda mode: f"× {ratio(mode.ratio)}",
+    "Excess": lambda mode: number(mode.excess),
+    "Interval": lambda mode: interval(mode.interval),
+    "≈ Share": lambda mode: frequency(mode.excess_frequency),
+    "Adj. p": lambda mode: p_value(mode.p_value),
+    "Stability": lambda mode: percent(mode.stability),
+}
+"""The columns of a table of modes, on the page and on the terminal."""
 
 
-def render_report(
-    comparison: Comparison, *, gen_samples: Samples | None = None, ref_samples: Samples | None = None
-) -> str:
-    """The report as the text of one HTML file that loads nothing.
+def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing.
 
-    Args:
-        comparison: what to report.
-        gen_samples: where the generated samples are, if not at the comparison's own source: anything that
-            `open_source` takes. Samples that cannot be read are shown by their ids, and the report says why.
-        ref_samples: where the reference samples are, likewise.
+    Samples that cannot be read are shown by their ids, and the page says why.
     """
-    shown: dict[SetLabel, list[str]] = {"gen": [], "ref": []}
-    for mode in comparison.all_modes:
-        for tail, count in zip(mode.tails, (SHOWN, SHOWN_OPPOSITE if has_opposite(mode) else 0), strict=True):
+    shown: dict[str, list[str]] = {"gen": [], "ref": []}
+    for mode in comparison.modes:
+        for tail, count in zip(mode.tails, (SHOWN_SAMPLES, SHOWN_OPPOSITE if has_opposite(mode) else 0), strict=True):
             shown["gen"] += tail.gen_ids[:count]
             shown["ref"] += tail.ref_ids[:count]
     if comparison.copies is not None:
         shown["gen"] += [copied for copied, _ in comparison.copies.examples[:SHOWN_COPIES]]
-    pictures, notes = read_pictures(comparison, shown, gen_samples, ref_samples)
-    return (
-        environment()
-        .get_template("report.html")
-        .render(
-            _shared(comparison, pictures, notes),
-            summary=summary(comparison),
-            interval=interval_scale((mode.excess, mode.interval) for mode in comparison.all_modes),
-            words=WORDS,
-            method_names=METHOD_NAMES,
-            warnings=comparison.warnings,
-            version=comparison.version,
-            spectrum=Markup(spectrum_svg(*comparison.spectrum)) if any(comparison.spectrum) else None,
-            shown=SHOWN,
-            lead=LEAD,
-            shown_opposite=SHOWN_OPPOSITE,
-            shown_copies=SHOWN_COPIES,
-        )
+    spectrum = comparison.spectrum
+    return render(
+        "comparison.html",
+        comparison,
+        **_shared(comparison, shown, samples),
+        summary=summary(comparison),
+        interval=interval_scale((mode.excess, mode.interval) for mode in comparison.modes),
+        words=WORDS,
+        method_names=METHOD_NAMES,
+        warnings=comparison.warnings,
+        spectrum=Markup(spectrum_svg(spectrum.over, spectrum.under)) if spectrum.over or spectrum.under else None,
+        shown=SHOWN_SAMPLES,
+        lead=LEAD_SAMPLES,
+        shown_opposite=SHOWN_OPPOSITE,
+        shown_copies=SHOWN_COPIES,
     )
 
 
-def render_fragment(comparison: Comparison) -> str:
-    """A table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
-    shown: dict[SetLabel, list[str]] = {
-        "gen": [name for mode in comparison.all_modes for name in mode.tails[0].gen_ids[:SHOWN_IN_FRAGMENT]],
-        "ref": [name for mode in comparison.all_modes for name in mode.tails[0].ref_ids[:SHOWN_IN_FRAGMENT]],
+def fragment(comparison: Comparison) -> str:
+    """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
+    shown = {
+        "gen": [name for mode in comparison.modes for name in mode.tails[0].gen_ids[:SHOWN_IN_FRAGMENT]],
+        "ref": [name for mode in comparison.modes for name in mode.tails[0].ref_ids[:SHOWN_IN_FRAGMENT]],
     }
-    pictures, notes = read_pictures(comparison, shown, None, None)
-    return (
-        environment()
-        .get_template("fragment.html")
-        .render(_shared(comparison, pictures, notes), shown=SHOWN_IN_FRAGMENT)
-    )
+    return render("comparison_fragment.html", comparison, **_shared(comparison, shown, {}), shown=SHOWN_IN_FRAGMENT)
+
+
+def show(comparison: Comparison) -> None:
+    """Print the modes of both roles, and what qualifies them."""
+    for role, heading, meaning in ROLES:
+        modes = modes_of(comparison, role)
+        rows = [
+            [str(rank), mode.id, *(text(mode) for text in COLUMNS.values()), next(iter(own_ids(mode)), "")]
+            for rank, mode in enumerate(modes, start=1)
+        ]
+        if rows:
+            print_table(f"{heading}: {meaning}", ["", "Mode", *COLUMNS, "Most typical sample"], rows)
+        else:
+            print(f"{heading}, {meaning}: none")
+    error, settings = comparison.kernel_error, comparison.settings
+    differ = len(comparison.significant(ALPHA))
+    print(f"{modes_in_words(differ)} at family-wise level {ALPHA:g} ({comparison.tested} directions tested)")
+    if settings.sigma is None:
+        print(f"{settings.kernel} kernel: exact, without a bandwidth")
+    else:
+        print(f"sigma {settings.sigma:.4g} ({comparison.sigma_rule}), {settings.features} frequencies")
+        if error is not None:
+            print(f"kernel error: rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs")
+    print_notes(comparison.warnings)
+    print(comparison.signature)
 
 
 def summary(comparison: Comparison) -> str:
-    """What was found, in a few plain sentences."""
+    """Return what was found in a few plain sentences."""
     significant = comparison.significant(ALPHA)
     over = [mode for mode in significant if mode.role == "over"]
     under = [mode for mode in significant if mode.role == "under"]
     passed = f"(adjusted p ≤ {ALPHA:g})"
-    more, less = f"more of {kinds(len(over))} than the reference set", f"less of {kinds(len(under))}"
+    more, less = f"more of {kinds_in_words(len(over))} than the reference set", f"less of {kinds_in_words(len(under))}"
     if over and under:
         less = f"less of {len(under)}"
         sentences = [f"The generated set has {more}, and {less} {passed}."]
@@ -132,7 +171,7 @@ def summary(comparison: Comparison) -> str:
 
 
 def titles(comparison: Comparison) -> tuple[str, str]:
-    """What to call the two sets in a heading: the ends of their paths, as long as needed to tell them apart."""
+    """Return the titles of the two sets: the ends of their paths, as long as needed to tell them apart."""
     gen, ref = (PurePath(info.source or info.name) for info in (comparison.gen, comparison.ref))
     for length in range(1, max(len(gen.parts), len(ref.parts)) + 1):
         ends = [str(PurePath(*path.parts[-length:])) for path in (gen, ref)]
@@ -142,39 +181,43 @@ def titles(comparison: Comparison) -> tuple[str, str]:
 
 
 def has_opposite(mode: Mode) -> bool:
-    """Whether the opposite side of the mode carries enough of its excess to be shown."""
+    """Return True when the opposite tail of the mode carries enough of its excess to be shown."""
     return mode.tails[1].share > OPPOSITE_SHARE
 
 
-def sides_of(role: Role) -> tuple[SetLabel, SetLabel]:
-    """The set that has more of a mode of this role, then the other one."""
+def sets_of(role: Role) -> tuple[SetLabel, SetLabel]:
+    """Return the label of the set that has more of a mode of this role, then the other one."""
     return ("gen", "ref") if role == "over" else ("ref", "gen")
 
 
-def _shared(comparison: Comparison, pictures: Pictures, notes: list[str]) -> dict[str, Any]:
-    """What both templates speak of."""
+def modes_of(comparison: Comparison, role: Role) -> tuple[Mode, ...]:
+    """Return the modes of a role."""
+    return comparison.over if role == "over" else comparison.under
+
+
+def own_ids(mode: Mode) -> Sequence[str]:
+    """Return the ids of the samples that are most of a mode, from the set that has more of it."""
+    return mode.tails[0].gen_ids if mode.role == "over" else mode.tails[0].ref_ids
+
+
+def modes_in_words(count: int) -> str:
+    """Return "1 mode differs" or "2 modes differ"."""
+    return "1 mode differs" if count == 1 else f"{count} modes differ"
+
+
+def _shared(
+    comparison: Comparison, shown: Mapping[str, Sequence[str]], samples: Mapping[str, Samples]
+) -> dict[str, Any]:
+    """Return what page and notebook view need."""
+    pictures, notes = read_pictures({"gen": comparison.gen, "ref": comparison.ref}, shown, samples, IN_SENTENCES)
     return {
-        "comparison": comparison,
         "titles": titles(comparison),
         "pictures": pictures,
         "notes": notes,
-        "alpha": ALPHA,
-        "groups": (
-            ("over", "Over-represented", "more in the generated set", comparison.modes),
-            ("under", "Under-represented", "less in the generated set", comparison.under_represented),
-        ),
+        "columns": COLUMNS,
+        "roles": [(*one, modes_of(comparison, one[0])) for one in ROLES],
         "set_names": SET_NAMES,
-        "sides_of": sides_of,
+        "sets_of": sets_of,
+        "own_ids": own_ids,
         "has_opposite": has_opposite,
     }
-
-
-def read_pictures(
-    comparison: Comparison, shown: dict[SetLabel, list[str]], gen_samples: object, ref_samples: object
-) -> tuple[Pictures, list[str]]:
-    """Thumbnails of both sets, and a sentence for each set that lacks some."""
-    gen = comparison.gen.source if gen_samples is None else gen_samples
-    ref = comparison.ref.source if ref_samples is None else ref_samples
-    gen_pictures, gen_note = read_thumbnails("the generated set", gen, shown["gen"], "gen_samples", comparison.gen.clip)
-    ref_pictures, ref_note = read_thumbnails("the reference set", ref, shown["ref"], "ref_samples", comparison.ref.clip)
-    return {"gen": gen_pictures, "ref": ref_pictures}, [note for note in (gen_note, ref_note) if note]

@@ -11,12 +11,12 @@ TINY_P = 1e-16
 
 
 def number(value: float) -> str:
-    """A mass or an excess, with four decimals."""
+    """Write a mass or an excess with four decimals."""
     return "< 0.0001" if 0 < value < 5e-5 else f"{value:z.4f}".replace("-", "−")
 
 
 def ratio(value: float) -> str:
-    """How many times the reference mass the generated mass is."""
+    """Write the ratio of two masses with about three digits."""
     if value in (0, inf):
         return "∞" if value else "0"
     if value >= 10_000:
@@ -27,25 +27,30 @@ def ratio(value: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """An adjusted p-value, with two digits."""
+    """Write an adjusted p-value with two digits."""
     return f"< {TINY_P:g}" if value < TINY_P else f"{value:.2g}"
 
 
 def percent(value: float, decimals: int = 0) -> str:
-    """A share between 0 and 1, in percent; what would round to nothing says that it is not."""
+    """Write a share between 0 and 1 in percent; one that would round to nothing becomes "< 1 %"."""
     smallest = 10.0**-decimals
     return f"< {smallest:g} %" if 0 < 100 * value < smallest / 2 else f"{100 * value:.{decimals}f} %"
 
 
+def interval(ends: tuple[float, float]) -> str:
+    """Write the interval of a mass or an excess."""
+    return f"[{number(ends[0])}, {number(ends[1])}]"
+
+
 def frequency(value: float | None) -> str:
-    """An estimated excess of a kind's share of the samples, in percent; "?" where there is no estimate."""
+    """Write an excess frequency in percent; "?" where there is no estimate."""
     return "?" if value is None else percent(value, 1)
 
 
 def printable(value: object) -> object:
-    """Text with every character that shows nothing, or turns its line around, spelled out as an escape.
+    """Spell out characters that show nothing, or that turn a line around, as escapes.
 
-    Ids are file names, which may hold control and bidirectional characters, and bytes that are no text at all.
+    Ids are file names, which may hold control and bidirectional characters, and bytes that are not text.
     """
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value

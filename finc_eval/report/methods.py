@@ -1,24 +1,28 @@
-"""From a table of methods to HTML: what each finds on the same two sets, side by side."""
+"""The page, the notebook view and the terminal table of several methods on the same two sets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from finc_eval.comparison.method import MethodName
-from finc_eval.comparison.methods import SAME, Kind, MethodTable
+from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import Mode, Role
-from finc_eval.report.comparison import SET_NAMES, SetLabel, read_pictures, sides_of, titles
-from finc_eval.report.pages import ALPHA, METHOD_NAMES, environment, interval_scale, kinds
+from finc_eval.comparison.settings import MethodName
+from finc_eval.report.comparison import IN_SENTENCES, ROLES, SET_NAMES, modes_of, own_ids, sets_of, titles
+from finc_eval.report.formats import number
+from finc_eval.report.pages import ALPHA, METHOD_NAMES, interval_scale, kinds_in_words, render
+from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples
 
-SHOWN = 8
-"""Samples of each mode: of the set that has more, on the mode's first side."""
+SHOWN_OF_MODE = 8
+"""Samples of each mode: from the set that has more, in the mode's first tail."""
 
-LEAD = 4
-"""Samples of a kind, from the mode that was found first."""
+LEAD_OF_GROUP = 4
+"""Samples of a group, from the mode that was found first."""
 
-SHOWN_IN_FRAGMENT = 3
+SHOWN_IN_NOTEBOOK = 3
+"""Samples of a group in the notebook view."""
 
 EXPLAINED: dict[MethodName, str] = {
     "finc": "leading directions of the difference of the two sets, by random features",
@@ -28,110 +32,105 @@ EXPLAINED: dict[MethodName, str] = {
 }
 
 
-def render_methods(
-    table: MethodTable, *, gen_samples: Samples | None = None, ref_samples: Samples | None = None
-) -> str:
-    """The page of a table of methods as the text of one HTML file that loads nothing.
+def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing.
 
-    Args:
-        table: what to show.
-        gen_samples: where the generated samples are, if not at their own source: anything that `open_source` takes.
-            Samples that cannot be read are shown by their ids, and the page says why.
-        ref_samples: where the reference samples are, likewise.
+    Samples that cannot be read are shown by their ids, and the page says why.
     """
-    modes = [mode for found in table.comparisons.values() for mode in found.all_modes]
-    return (
-        environment()
-        .get_template("methods.html")
-        .render(
-            _shared(table, SHOWN, gen_samples, ref_samples),
-            summary=summary(table),
-            warnings=table.warnings,
-            interval=interval_scale((mode.excess, mode.interval) for mode in modes),
-            explained=EXPLAINED,
-            lead=LEAD,
-            same=SAME,
-            version=table.first.version,
-        )
+    modes = [mode for found in result.comparisons.values() for mode in found.modes]
+    return render(
+        "methods.html",
+        result,
+        **_shared(result, SHOWN_OF_MODE, samples),
+        summary=summary(result),
+        warnings=result.warnings,
+        interval=interval_scale((mode.excess, mode.interval) for mode in modes),
+        explained=EXPLAINED,
+        lead=LEAD_OF_GROUP,
+        same=SAME_GROUP_CORRELATION,
     )
 
 
-def render_methods_fragment(table: MethodTable) -> str:
-    """The table of kinds against methods, for a notebook; it takes on the notebook's colors."""
-    return environment().get_template("methods_fragment.html").render(_shared(table, SHOWN_IN_FRAGMENT, None, None))
+def fragment(result: MethodComparison) -> str:
+    """Return the groups of modes against the methods, for a notebook; the table takes on the notebook's colors."""
+    return render("methods_fragment.html", result, **_shared(result, SHOWN_IN_NOTEBOOK, {}))
 
 
-def summary(table: MethodTable) -> str:
-    """What was found, in a few plain sentences."""
+def show(result: MethodComparison) -> None:
+    """Print the groups of modes against the methods, with rank and excess; parentheses mean "not significant"."""
+
+    def text(rank: int, mode: Mode) -> str:
+        text = f"{rank}. {number(mode.excess)}"
+        return text if mode.p_value <= ALPHA else f"({text})"
+
+    for role, heading, meaning in ROLES:
+        rows = [
+            [group.name, *("; ".join(text(*one) for one in cells(result, name, group)) for name in result.comparisons)]
+            for group in significant_groups(result, role)
+        ]
+        if rows:
+            columns = ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
+            print_table(f"{heading}: {meaning}", columns, rows)
+        else:
+            print(f"{heading}, {meaning}: nothing significant")
+    print_notes(result.warnings)
+    for one in result.comparisons.values():
+        print(one.signature)
+
+
+def summary(result: MethodComparison) -> str:
+    """Return what was found in a few plain sentences."""
     sentences = []
     words = {"over": "more", "under": "less"}
-    for role, _, _, _ in groups(table):
+    for role, _, _ in ROLES:
         counts = {
             method: sum(mode.role == role for mode in found.significant(ALPHA))
-            for method, found in table.comparisons.items()
+            for method, found in result.comparisons.items()
         }
         listed = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
-        sentences.append(f"Modes of which the generated set has significantly {words[role]}: {listed}.")
-    of_kinds = [kind for *_, found in groups(table) for kind in found]
-    everywhere = sum(all(_significant(table, method, kind) for method in table.comparisons) for kind in of_kinds)
-    sentences.append(f"They are of {kinds(len(of_kinds))}, {everywhere} of which every method finds.")
+        sentences.append(f"Modes that the generated set has significantly {words[role]} of: {listed}.")
+    found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
+    everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
+    sentences.append(f"They show {kinds_in_words(len(found))}. Every method finds {everywhere} of them.")
     return " ".join(sentences)
 
 
-def cells(table: MethodTable, method: str, kind: Kind) -> list[tuple[int, Mode]]:
-    """The modes of this kind that a method finds, with their ranks."""
-    found = table.comparisons[method]
-    ranked = enumerate(found.modes if kind.role == "over" else found.under_represented, start=1)
-    return [(rank, mode) for rank, mode in ranked if mode.id in kind.modes.get(method, ())]
+def cells(result: MethodComparison, method: str, group: ModeGroup) -> list[tuple[int, Mode]]:
+    """Return the modes of a group that a method finds, with their ranks."""
+    ranked = enumerate(modes_of(result.comparisons[method], group.role), start=1)
+    return [(rank, mode) for rank, mode in ranked if mode.id in group.modes.get(method, ())]
 
 
-def groups(table: MethodTable) -> list[tuple[Role, str, str, list[Kind]]]:
-    """The roles, each with a heading, a meaning and the kinds that some method finds significant."""
-    headings: list[tuple[Role, str, str]] = [
-        ("over", "Over-represented", "more in the generated set"),
-        ("under", "Under-represented", "less in the generated set"),
-    ]
-    return [
-        (
-            role,
-            heading,
-            meaning,
-            [k for k in table.kinds if k.role == role and any(_significant(table, method, k) for method in k.modes)],
-        )
-        for role, heading, meaning in headings
-    ]
+def significant_groups(result: MethodComparison, role: Role) -> list[ModeGroup]:
+    """Return the groups of a role in which some method finds a significant mode."""
+    of_role = [group for group in result.groups if group.role == role]
+    return [group for group in of_role if any(_is_significant(result, method, group) for method in group.modes)]
 
 
-def _significant(table: MethodTable, method: str, kind: Kind) -> bool:
-    return any(mode.p_value <= ALPHA for _, mode in cells(table, method, kind))
+def _is_significant(result: MethodComparison, method: str, group: ModeGroup) -> bool:
+    return any(mode.p_value <= ALPHA for _, mode in cells(result, method, group))
 
 
-def _shared(table: MethodTable, count: int, gen_samples: object, ref_samples: object) -> dict[str, Any]:
-    """What page and fragment speak of."""
-    shown: dict[SetLabel, list[str]] = {"gen": [], "ref": []}
-    for found in table.comparisons.values():
-        for mode in found.all_modes:
-            shown[sides_of(mode.role)[0]] += own_ids(mode)[:count]
-    pictures, notes = read_pictures(table.first, shown, gen_samples, ref_samples)
+def _shared(result: MethodComparison, count: int, samples: Mapping[str, Samples]) -> dict[str, Any]:
+    """Return what page and notebook view need."""
+    shown: dict[str, list[str]] = {"gen": [], "ref": []}
+    for found in result.comparisons.values():
+        for mode in found.modes:
+            shown[sets_of(mode.role)[0]] += own_ids(mode)[:count]
+    first = result.first
+    pictures, notes = read_pictures({"gen": first.gen, "ref": first.ref}, shown, samples, IN_SENTENCES)
     return {
-        "table": table,
-        "comparison": table.first,
-        "titles": titles(table.first),
-        "groups": groups(table),
-        "first_mode": lambda kind: cells(table, next(iter(kind.modes)), kind)[0][1],
-        "cells": lambda method, kind: cells(table, method, kind),
-        "modes_of": lambda found, role: found.modes if role == "over" else found.under_represented,
+        "comparison": first,
+        "titles": titles(first),
+        "roles": [(*one, significant_groups(result, one[0])) for one in ROLES],
+        "first_mode": lambda group: cells(result, next(iter(group.modes)), group)[0][1],
+        "cells": lambda method, group: cells(result, method, group),
+        "modes_of": modes_of,
         "own_ids": own_ids,
-        "sides_of": sides_of,
+        "sets_of": sets_of,
         "set_names": SET_NAMES,
         "names": METHOD_NAMES,
         "pictures": pictures,
         "notes": notes,
-        "alpha": ALPHA,
         "shown": count,
     }
-
-
-def own_ids(mode: Mode) -> Sequence[str]:
-    """The samples that are most of a mode, of the set that has more of it."""
-    return mode.tails[0].gen_ids if mode.role == "over" else mode.tails[0].ref_ids

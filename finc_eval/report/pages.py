@@ -1,37 +1,41 @@
-"""What all pages share: their templates' environment, the samples they show, and the drawings of intervals."""
+"""What all pages share: the templates, the number of samples shown, the drawings of intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from math import floor, log10
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from finc_eval.report.formats import frequency, number, p_value, percent, printable, ratio
+from finc_eval.core.serialize import Document
+from finc_eval.report.formats import frequency, interval, number, p_value, percent, printable, ratio
 
 ALPHA = 0.05
 """Adjusted p-value up to which a mode counts as significant; the intervals belong to it."""
 
-SHOWN = 16
+SHOWN_SAMPLES = 16
 """Samples of each set and mode on a page."""
 
-LEAD = 3
-"""Samples of a mode in the headline table."""
+LEAD_SAMPLES = 3
+"""Samples of a mode in the first table of a page."""
 
 METHOD_NAMES: dict[str, str] = {"finc": "FINC", "ken": "KEN", "rarity": "Rarity", "fld": "FLD"}
-"""What to call methods in prose."""
+"""Names of the methods in prose."""
 
 WHISKER_WIDTH = 160
 """Width of an interval drawing, in its own units; 6 are kept free at each end."""
 
 
 def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> dict[str, Any]:
-    """One scale for the drawings of all intervals, each given as (estimate, (low, high)).
+    """Return the one scale on which all intervals of a page are drawn.
+
+    Args:
+        estimates: pairs (estimate, (low, high)).
 
     Returns:
-        `at`, which puts a value on the drawing, its `width`, and a round `tick` to the right of zero.
+        `at`, which returns the place of a value in the drawing, its `width`, and a round `tick` to the right of zero.
     """
     ends = [end for estimate, interval in estimates for end in (*interval, estimate)]
     low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
@@ -45,14 +49,14 @@ def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> di
     return {"at": at, "width": WHISKER_WIDTH, "tick": tick}
 
 
-def kinds(count: int) -> str:
-    """So many kinds of samples, in words."""
+def kinds_in_words(count: int) -> str:
+    """Return "1 kind of samples" or "2 kinds of samples"."""
     return f"{count} kind of samples" if count == 1 else f"{count} kinds of samples"
 
 
 @cache
 def environment() -> Environment:
-    """Where the templates are, how they escape, and the filters they use."""
+    """Return the environment of the templates: their folder, escaping and filters."""
     made = Environment(
         loader=PackageLoader("finc_eval.report"),
         autoescape=True,
@@ -67,7 +71,20 @@ def environment() -> Environment:
         "p_value": p_value,
         "percent": percent,
         "frequency": frequency,
+        "interval": interval,
         "count": lambda value: f"{value:,}",
     }
     made.filters.update(filters)
     return made
+
+
+def render(template: str, result: Document, /, **context: Any) -> str:
+    """Return the page of a result, from its template."""
+    made_by = result.provenance.versions["finc-eval"]
+    shared: dict[str, Any] = {"result": result, "alpha": ALPHA, "version": made_by, "warnings": (), "notes": ()}
+    return environment().get_template(template).render({**shared, **context})
+
+
+def table_fragment(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table for a notebook; it takes on the notebook's colors."""
+    return environment().get_template("table_fragment.html").render(caption=caption, columns=columns, rows=rows)

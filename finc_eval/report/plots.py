@@ -39,20 +39,20 @@ STYLE: dict[Any, Any] = {
 
 STROKES = "stroke-linejoin: round; stroke-linecap: butt"
 
-SPACING = 10
-"""Of the marks on an axis of ranks."""
+RANK_SPACING = 10
+"""Ranks between two marks of an axis of ranks."""
 
-LABELLED = 12
-"""Values on the axis of a sweep that bear their number, at most."""
+MAX_LABELED_VALUES = 12
+"""Values on the axis of a sweep that bear their number."""
 
-APART = 1.02
-"""By which factor the marks of the two roles stand to either side of their value, so that none hides another."""
+ROLE_OFFSET = 1.02
+"""Factor by which the marks of the two roles stand to either side of their value, so that none hides another."""
 
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
-    """The leading eigenvalues of both roles against their rank, as an <svg> element of numbers and our own words."""
+    """Draw the leading eigenvalues of both roles against their rank, as an <svg> element."""
     from matplotlib import style  # a second of import that only reports need
     from matplotlib.figure import Figure
 
@@ -67,7 +67,7 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
             axes.plot(ranks, values, color=color, marker=marker, markersize=3.5, linewidth=1.2, label=label)
         axes.axhline(0, color=INK, linewidth=0.8)
         longest = max(len(over), len(under), 1)
-        axes.set_xticks([1, *range(SPACING, longest + 1, SPACING)])
+        axes.set_xticks([1, *range(RANK_SPACING, longest + 1, RANK_SPACING)])
         axes.set_xlabel("rank")
         axes.set_ylabel("eigenvalue")
         axes.legend()
@@ -75,7 +75,7 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
 
 
 class Mark(NamedTuple):
-    """A mode in the figure of a sweep: the value it was found with, its excess, and how spread its samples are."""
+    """A mode in the figure of a sweep: value of the parameter, excess and spreadness (NaN where it is not known)."""
 
     value: float
     excess: float
@@ -85,13 +85,13 @@ class Mark(NamedTuple):
 def sweep_svg(
     parameter: str, values: Sequence[float], marks: tuple[Sequence[Mark], Sequence[Mark]], lines: dict[str, float]
 ) -> str:
-    """Excess and spreadness of modes against a parameter, as an <svg> element of numbers and our own words.
+    """Draw excess and spreadness of modes against a parameter, as an <svg> element.
 
     Args:
-        parameter: its symbol.
-        values: that were tried, ascending.
-        marks: the over- and the under-represented modes.
-        lines: one or two values to point out, by what they are.
+        parameter: symbol of the parameter.
+        values: values that were tried, ascending.
+        marks: over- and under-represented modes.
+        lines: one or two values to point out, by name.
     """
     from matplotlib import style
     from matplotlib.figure import Figure
@@ -101,8 +101,8 @@ def sweep_svg(
         figure = Figure(figsize=(7.2, 4.8), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         for found, color, marker, label, shift in (
-            (marks[0], GEN, "o", "more in the generated set", 1 / APART),
-            (marks[1], REF, "s", "more in the reference set", APART),
+            (marks[0], GEN, "o", "more in the generated set", 1 / ROLE_OFFSET),
+            (marks[1], REF, "s", "more in the reference set", ROLE_OFFSET),
         ):
             places = [mark.value * shift for mark in found]
             style_of = {"color": color, "marker": marker, "markersize": 4, "linestyle": "none"}
@@ -118,9 +118,9 @@ def sweep_svg(
         for height, dashes, (what, value) in zip((1.02, 1.1), ("--", ":"), lines.items(), strict=False):
             for axes in (upper, lower):
                 axes.axvline(value, color=INK, linewidth=0.9, linestyle=dashes, zorder=1)
-            side = "left" if value**2 < first * last else "right"
-            upper.text(value, height, what, transform=upper.get_xaxis_transform(), ha=side)
-        shown = values[:: ceil(len(values) / LABELLED)]
+            align = "left" if value**2 < first * last else "right"
+            upper.text(value, height, what, transform=upper.get_xaxis_transform(), ha=align)
+        shown = values[:: ceil(len(values) / MAX_LABELED_VALUES)]
         lower.set_xticks(shown, [f"{value:.4g}" for value in shown])
         lower.set_xlabel(parameter)
         upper.set_ylabel("excess")
@@ -136,7 +136,7 @@ def _svg(figure: Figure) -> str:
 
 
 def _inline(svg: str) -> str:
-    """An SVG file as an element of an HTML page: no prolog, no namespaces, the page's font and colors."""
+    """Turn an SVG file into an element of an HTML page: no prolog, no namespaces, the page's font and colors."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r' (?:xmlns(?::\w+)?|version)="[^"]*"', "", svg)
     # A rule for "*" would reach the rest of the page; both properties are inherited, so the root can hold them.

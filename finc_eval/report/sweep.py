@@ -1,17 +1,22 @@
-"""From a sweep to HTML: how modes come and go as one parameter changes."""
+"""The page, the notebook view and the terminal table of a sweep: how modes come and go with one parameter."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import isclose, isnan
+from math import isclose, nan
 from statistics import fmean, median
 
 from markupsafe import Markup
 
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.report.pages import ALPHA, environment, kinds
+from finc_eval.core.errors import UsageError
+from finc_eval.report.formats import number, percent
+from finc_eval.report.pages import ALPHA, kinds_in_words, render, table_fragment
 from finc_eval.report.plots import Mark, sweep_svg
+from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.samples import Samples
 
 SYMBOLS = {"sigma": "σ", "rho": "ρ"}
 
@@ -21,16 +26,16 @@ PAPERS_RULE = "the papers' rule"
 
 @dataclass(frozen=True)
 class Row:
-    """What a sweep says of one value; all but the warnings is about the significant modes.
+    """The significant modes at one value of the parameter.
 
     Attributes:
-        value: of the parameter.
-        marks: what else the value is, such as the default.
-        over, under: how many modes are significant.
-        excess: the largest; None where there is no mode.
-        stability: of the over-represented modes, their mean; None where there is none.
-        spreadness: the median; None where none is known.
-        warnings: those that not every value of the sweep has.
+        value: value of the parameter.
+        marks: other names of the value, such as "compare's default".
+        over, under: number of modes.
+        excess: largest excess; None without a mode.
+        stability: mean stability of the over-represented modes; None without one.
+        spreadness: median spreadness; None where it is not known of any mode.
+        warnings: warnings of the comparison that are not common to all values.
     """
 
     value: float
@@ -43,19 +48,80 @@ class Row:
     warnings: tuple[str, ...]
 
 
+COLUMNS: dict[str, Callable[[Row], str]] = {
+    "More, modes": lambda row: str(row.over),
+    "Less, modes": lambda row: str(row.under),
+    "Largest excess": lambda row: "–" if row.excess is None else number(row.excess),
+    "Stability": lambda row: "–" if row.stability is None else percent(row.stability),
+    "Spreadness": lambda row: "–" if row.spreadness is None else f"{row.spreadness:.2f}",
+}
+"""The columns of a table of values, on the page and on the terminal."""
+
+
+def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing. It shows no samples.
+
+    Raises:
+        UsageError: samples were passed.
+    """
+    if samples:
+        raise UsageError("the page of a sweep shows no samples: leave samples out")
+    marks: dict[Role, list[Mark]] = {"over": [], "under": []}
+    for point in sweep.points:
+        for mode, spreadness in _significant(point):
+            marks[mode.role].append(Mark(point.value, mode.excess, nan if spreadness is None else spreadness))
+    symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
+    figure = sweep_svg(symbol, values, (marks["over"], marks["under"]), chosen_values(sweep))
+    return render(
+        "sweep.html",
+        sweep,
+        symbol=symbol,
+        columns=COLUMNS,
+        rows=sweep_rows(sweep),
+        comparison=sweep.points[0].comparison,
+        figure=Markup(figure),
+        summary=summary(sweep),
+        warnings=common_warnings(sweep),
+    )
+
+
+def fragment(sweep: Sweep) -> str:
+    """Return the significant modes value by value, for a notebook."""
+    rows = [[f"{row.value:.4g}", *(text(row) for text in COLUMNS.values())] for row in sweep_rows(sweep)]
+    return table_fragment(summary(sweep), [SYMBOLS[sweep.parameter], *COLUMNS], rows)
+
+
+def show(sweep: Sweep) -> None:
+    """Print the significant modes value by value."""
+    rows = [
+        [
+            f"{row.value:.4g}",
+            *(text(row) for text in COLUMNS.values()),
+            "; ".join((*row.marks, *(warning.split(":")[0] for warning in row.warnings))),
+        ]
+        for row in sweep_rows(sweep)
+    ]
+    print_table("Modes that differ significantly", [sweep.parameter, *COLUMNS, ""], rows)
+    print(f"compare's default: {sweep.parameter} {sweep.default:.4g}")
+    if sweep.parameter == "sigma":
+        picked = "none of these values" if sweep.papers_rule is None else f"sigma {sweep.papers_rule:.4g}"
+        print(f"the papers' rule: {picked}")
+    print_notes(common_warnings(sweep))
+
+
 def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:
-    """One row a value."""
+    """Return one row a value."""
     return tuple(_row(sweep, point) for point in sweep.points)
 
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
-    """The warnings that every value of the sweep has."""
+    """Return the warnings that every value of the sweep has."""
     first, *others = (point.comparison.warnings for point in sweep.points)
     return tuple(warning for warning in first if all(warning in other for other in others))
 
 
 def chosen_values(sweep: Sweep) -> dict[str, float]:
-    """The values to point out, by what they are; where they are the same, under one name."""
+    """Return the values to point out, by name; equal values share one name."""
     if sweep.papers_rule is None:
         return {DEFAULT: sweep.default}
     if isclose(sweep.papers_rule, sweep.default):
@@ -63,35 +129,8 @@ def chosen_values(sweep: Sweep) -> dict[str, float]:
     return {DEFAULT: sweep.default, PAPERS_RULE: sweep.papers_rule}
 
 
-def render_sweep(sweep: Sweep) -> str:
-    """The page of a sweep as the text of one HTML file that loads nothing."""
-    marks: dict[Role, list[Mark]] = {"over": [], "under": []}
-    for point in sweep.points:
-        for mode, spreadness in _significant(point):
-            marks[mode.role].append(Mark(point.value, mode.excess, spreadness))
-    symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
-    figure = sweep_svg(symbol, values, (marks["over"], marks["under"]), chosen_values(sweep))
-    comparison = sweep.points[0].comparison
-    return (
-        environment()
-        .get_template("sweep.html")
-        .render(
-            sweep=sweep,
-            symbol=symbol,
-            rows=sweep_rows(sweep),
-            comparison=comparison,
-            figure=Markup(figure),
-            summary=summary(sweep),
-            warnings=common_warnings(sweep),
-            notes=(),
-            alpha=ALPHA,
-            version=comparison.version,
-        )
-    )
-
-
 def summary(sweep: Sweep) -> str:
-    """What the sweep shows, in a few plain sentences."""
+    """Return what the sweep shows in a few plain sentences."""
     symbol, found = SYMBOLS[sweep.parameter], sweep_rows(sweep)
     first, last = found[0].value, found[-1].value
     most = max(found, key=lambda row: row.over + row.under)
@@ -102,12 +141,12 @@ def summary(sweep: Sweep) -> str:
     ]
     if most.over + most.under:
         sentences.append(
-            f"Most modes differ at {symbol} = {most.value:.4g}: the generated set has more of {kinds(most.over)} than "
+            f"Most modes differ at {symbol} = {most.value:.4g}: the generated set has more of {kinds_in_words(most.over)} than "
             f"the reference set, and less of {most.under} (adjusted p ≤ {ALPHA:g})."
         )
     else:
         sentences.append(f"No kind of samples differs significantly under any of them (adjusted p ≤ {ALPHA:g}).")
-    sentences.append(f"When nothing is said, compare takes {symbol} = {sweep.default:.4g}.")
+    sentences.append(f"By default, compare takes {symbol} = {sweep.default:.4g}.")
     if sweep.parameter == "sigma":
         picked = "accepts none of these" if sweep.papers_rule is None else f"picks σ = {sweep.papers_rule:.4g}"
         sentences.append(f"The rule of the KEN and FINC papers {picked}.")
@@ -117,7 +156,7 @@ def summary(sweep: Sweep) -> str:
 def _row(sweep: Sweep, point: Point) -> Row:
     found = _significant(point)
     over = [mode for mode, _ in found if mode.role == "over"]
-    known = [spreadness for _, spreadness in found if not isnan(spreadness)]
+    known = [spreadness for _, spreadness in found if spreadness is not None]
     common = common_warnings(sweep)
     return Row(
         value=point.value,
@@ -131,7 +170,7 @@ def _row(sweep: Sweep, point: Point) -> Row:
     )
 
 
-def _significant(point: Point) -> list[tuple[Mode, float]]:
-    """The significant modes of a comparison, each with its spreadness."""
-    pairs = zip(point.comparison.all_modes, point.spreadness, strict=True)
+def _significant(point: Point) -> list[tuple[Mode, float | None]]:
+    """Return the significant modes of a comparison, each with its spreadness."""
+    pairs = zip(point.comparison.modes, point.spreadness, strict=True)
     return [(mode, spreadness) for mode, spreadness in pairs if mode.p_value <= ALPHA]

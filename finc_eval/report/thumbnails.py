@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.core.errors import FincEvalError
-from finc_eval.samples import Traits, open_source
+from finc_eval.comparison.set_info import SetInfo
+from finc_eval.core.errors import FincEvalError, UsageError
+from finc_eval.samples import Samples, Traits, open_source
 from finc_eval.samples.clips import Clip
 
-LONGEST = 96
-"""Pixels of the longer edge of a thumbnail at most; none is enlarged."""
+MAX_EDGE = 96
+"""Pixels of the longer edge of a thumbnail; smaller images are not enlarged."""
 
-SMALL = 32
-"""Up to this longer edge an image is kept lossless, as PNG, and shown pixel by pixel."""
+MAX_LOSSLESS_EDGE = 32
+"""Pixels of the longer edge up to which an image is kept lossless, as PNG, and shown pixel by pixel."""
 
 WEBP_QUALITY = 80
 
-CLIP_FRAMES, CLIP_LONGEST = 8, 80
-"""Frames of a clip shown at most, spread evenly over it, and pixels of their longer edge: a page shows hundreds."""
+MAX_CLIP_FRAMES, MAX_CLIP_EDGE = 8, 80
+"""Frames of a clip that are shown, spread evenly over it, and pixels of their longer edge: a page shows hundreds."""
 
 CLIP_QUALITY = 50
-"""Of WebP, for moving pictures: 6 kB a preview on average and 9 kB at most, over twelve real clips."""
+"""WebP quality of moving pictures: 6 kB a preview on average and 9 kB at most, over twelve real clips."""
 
-CLIP_FPS = 25.0
-"""Frames a second of clips that do not say, such as arrays."""
+DEFAULT_FPS = 25.0
+"""Frames a second of clips that do not state it, such as arrays."""
 
-SHORTEST = 1000
-"""Milliseconds that a preview takes at least: 16 frames at 30 frames a second are a flicker."""
+MIN_PREVIEW_MS = 1000
+"""Milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker."""
 
 
 class Thumbnail(NamedTuple):
@@ -45,8 +46,45 @@ class Thumbnail(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Whether it is of the kind that is shown enlarged, pixel by pixel."""
-        return max(self.width, self.height) <= SMALL
+        """True for a picture that is shown enlarged, pixel by pixel."""
+        return max(self.width, self.height) <= MAX_LOSSLESS_EDGE
+
+
+Pictures = dict[str, dict[str, Thumbnail]]
+"""Thumbnails by the label of their set and their id."""
+
+
+def read_pictures(
+    sets: Mapping[str, SetInfo],
+    shown: Mapping[str, Iterable[str]],
+    samples: Mapping[str, Samples],
+    names: Mapping[str, str],
+) -> tuple[Pictures, list[str]]:
+    """Read the samples that a page shows.
+
+    Args:
+        sets: the sets of the result, by label.
+        shown: ids of the samples to show, by label.
+        samples: where the samples of a set are now, by label, if not where they were embedded from.
+        names: names of the sets in a sentence, by label; default: the label.
+
+    Returns:
+        The thumbnails, and a sentence for each set that lacks some.
+
+    Raises:
+        UsageError: samples were passed for a set that the result does not have.
+        DataError: samples that were passed cannot be opened.
+    """
+    for label, given in samples.items():
+        if label not in sets:
+            raise UsageError(f"the result has no set {label!r}: it has {', '.join(sets)}")
+        sets[label].check_samples(given)
+    pictures, notes = {}, []
+    for label, info in sets.items():
+        source, hint = samples.get(label, info.source), f"samples={{{label!r}: …}}"
+        pictures[label], note = read_thumbnails(names.get(label, label), source, shown[label], hint, info.clip)
+        notes += [note] if note else []
+    return pictures, notes
 
 
 def read_thumbnails(
@@ -55,11 +93,11 @@ def read_thumbnails(
     """Read the samples with these ids from anything `open_source` takes.
 
     Args:
-        name: what to call the set.
-        source: where its samples are; None when nobody knows.
-        ids: of the samples.
-        argument: of the caller's caller, by which to say where they are.
-        clip: which frames of a video are a sample; None where samples are images.
+        name: name of the set in a sentence.
+        source: where its samples are; None when that is not known.
+        ids: ids of the samples.
+        argument: argument of the page by which a reader says where they are.
+        clip: frames of a video that make a sample; None for images.
 
     Returns:
         The thumbnails by id, without those that cannot be read; and, when some are missing, one sentence that
@@ -98,8 +136,8 @@ def thumbnail(image: npt.NDArray[np.uint8]) -> Thumbnail:
     smaller of PNG and WebP.
     """
     picture = Image.fromarray(image)
-    is_small = max(picture.size) <= SMALL
-    picture.thumbnail((LONGEST, LONGEST), Image.Resampling.LANCZOS)
+    is_small = max(picture.size) <= MAX_LOSSLESS_EDGE
+    picture.thumbnail((MAX_EDGE, MAX_EDGE), Image.Resampling.LANCZOS)
     if (image == image[..., :1]).all():
         picture = picture.convert("L")
     encoded, kind = _encoded(picture, "PNG", optimize=True), "png"
@@ -119,12 +157,12 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
         frames: the clip.
         fps: its frames a second.
     """
-    shown = frames[np.linspace(0, len(frames) - 1, min(CLIP_FRAMES, len(frames))).round().astype(int)]
+    shown = frames[np.linspace(0, len(frames) - 1, min(MAX_CLIP_FRAMES, len(frames))).round().astype(int)]
     pictures = [Image.fromarray(frame) for frame in shown]
-    is_small = max(pictures[0].size) <= SMALL
+    is_small = max(pictures[0].size) <= MAX_LOSSLESS_EDGE
     for picture in pictures:
-        picture.thumbnail((CLIP_LONGEST, CLIP_LONGEST), Image.Resampling.LANCZOS)
-    whole = max(SHORTEST, 1000 * len(frames) / fps)
+        picture.thumbnail((MAX_CLIP_EDGE, MAX_CLIP_EDGE), Image.Resampling.LANCZOS)
+    whole = max(MIN_PREVIEW_MS, 1000 * len(frames) / fps)
     stream = io.BytesIO()
     pictures[0].save(
         stream,
@@ -146,7 +184,7 @@ def _picture(pixels: npt.NDArray[np.uint8], traits: Traits | None, clip: Clip | 
         return thumbnail(pixels)
     if len(pixels) == 1:
         return thumbnail(pixels[0])
-    fps = (clip and clip.fps) or (traits and traits.fps) or CLIP_FPS
+    fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
     return preview(pixels, fps / clip.stride if clip else fps)
 
 

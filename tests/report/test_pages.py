@@ -1,23 +1,31 @@
-"""The pages of a sweep and of a table of models: their numbers are the object's, and they load nothing."""
+"""The pages of sweeps, models and changes: their numbers are those of the result, and they load nothing."""
 
 import re
 from dataclasses import replace
-from math import nan
 
 import numpy as np
 import pytest
-from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, noise, pixels
+from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, made_by, noise, pixels
 
-from finc_eval.comparison.models import Holding, ModelTable, SharedMode
-from finc_eval.comparison.result import SetInfo, Settings
+from finc_eval.comparison.changes import Change, Changes
+from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
+from finc_eval.comparison.set_info import SetInfo
+from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
-from finc_eval.feature_maps.cosine import CosineFeatures
-from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.report.models import render_models
+from finc_eval.report import changes, models
+from finc_eval.report import sweep as sweeps
 from finc_eval.report.plots import Mark, sweep_svg
-from finc_eval.report.sweep import render_sweep
+
+
+def sweep_page(sweep):
+    return sweeps.page(sweep, {})
+
+
+def models_page(result, samples=None):
+    return models.page(result, samples or {})
+
 
 COMMON = "gen has only 100 samples"
 SMALL = "sigma 2 is too small: every sample is alone"
@@ -31,28 +39,29 @@ def a_sweep(**changes):
     under = a_mode("under-1", "under", excess=0.07, stability=0.1)
     points = (
         Point(2.0, a_comparison([weak], warnings=(COMMON, SMALL)), (0.5,)),
-        Point(4.0, a_comparison([strong, weak, other], [under], warnings=(COMMON,)), (0.4, 5.0, nan, 0.6)),
+        Point(4.0, a_comparison([strong, weak, other], [under], warnings=(COMMON,)), (0.4, 5.0, None, 0.6)),
         Point(8.0, a_comparison([strong], warnings=(COMMON,)), (0.9,)),
     )
     return replace(Sweep("sigma", points, 4.0, 2.0), **changes)
 
 
-def a_holding(mass, share=None, ids=("7", "3")):
+def a_share(mass, share=None, ids=("7", "3")):
     around = None if share is None else (share - 0.1, share + 0.1)
-    return Holding(mass, (mass - 0.01, mass + 0.02), share, around, ids)
+    return ModeShare(mass, (mass - 0.01, mass + 0.02), share, around, ids)
 
 
 def a_table(labels=("alpha", "beta"), **changes):
     """A mode of the first model, one of the second that is not significant, and one of the reference."""
     first, second = labels
-    holdings = {first: a_holding(0.08, 0.75), second: a_holding(0.03, 0.25), "ref": a_holding(0.02)}
+    shares = {first: a_share(0.08, 0.75), second: a_share(0.03, 0.25), "ref": a_share(0.02)}
     modes = (
-        SharedMode(f"{first}-1", first, 0.055, (0.04, 0.07), 1e-9, 0.91, holdings, np.zeros(8, np.float32)),
-        SharedMode(f"{second}-2", second, 0.004, (-0.01, 0.02), 0.3, 0.4, holdings, np.zeros(8, np.float32)),
-        SharedMode("ref-3", "ref", 0.011, (0.001, 0.02), 0.02, 0.66, holdings, np.zeros(8, np.float32)),
+        SharedMode(f"{first}-1", first, 0.055, (0.04, 0.07), 1e-9, 0.91, shares),
+        SharedMode(f"{second}-2", second, 0.004, (-0.01, 0.02), 0.3, 0.4, shares),
+        SharedMode("ref-3", "ref", 0.011, (0.001, 0.02), 0.02, 0.66, shares),
     )
     sets = {label: SetInfo(label, None, 1000 + i, f"d{i}", False) for i, label in enumerate((first, second, "ref"))}
-    table = ModelTable(modes, sets, 1.0, 39, RandomFourierFeatures(3, 4, sigma=2.5, seed=7), "given")
+    settings = Settings(sigma=2.5, features=4, seed=7)
+    table = ModelComparison(modes, sets, settings, "given", Signature("models", ()), 39)
     return replace(table, **changes)
 
 
@@ -63,7 +72,7 @@ def rows(page):
 # --- both -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda: render_sweep(a_sweep()), lambda: render_models(a_table())])
+@pytest.mark.parametrize("make", [lambda: sweep_page(a_sweep()), lambda: models_page(a_table())])
 def test_a_page_refers_to_nothing_outside_itself_and_is_the_same_each_time(make):
     text = make()
     assert make() == text
@@ -91,25 +100,27 @@ def hostile_sweep():
         warnings=(HOSTILE, BREAKOUT),
         space=BREAKOUT,
         signature=Signature(HOSTILE, (("n", BREAKOUT),)),
-        version=BREAKOUT,
-        settings=Settings(1.0, "gaussian", 1.0, HOSTILE, 500, 10, 0, BREAKOUT),
+        provenance=made_by(BREAKOUT),
+        settings=Settings(sigma=1.0, features=500),
+        sigma_rule=HOSTILE,
         **names,
     )
     own = replace(comparison, warnings=(HOSTILE,))
-    return Sweep("sigma", (Point(1.0, comparison, (0.5,)), Point(2.0, own, (0.5,))), 1.0)
+    points = Point(1.0, comparison, (0.5,)), Point(2.0, own, (0.5,))
+    return Sweep("sigma", points, 1.0, provenance=made_by(BREAKOUT))
 
 
 def hostile_table():
     table = a_table((HOSTILE, BREAKOUT))
     modes = tuple(
-        replace(mode, holdings={k: replace(h, top_ids=(HOSTILE, BREAKOUT)) for k, h in mode.holdings.items()})
+        replace(mode, shares={k: replace(h, top_ids=(HOSTILE, BREAKOUT)) for k, h in mode.shares.items()})
         for mode in table.modes
     )
     sets = {label: replace(info, source=f"no{HOSTILE}", digest=BREAKOUT) for label, info in table.sets.items()}
     return replace(table, modes=modes, sets=sets, sigma_rule=BREAKOUT)
 
 
-@pytest.mark.parametrize("make", [lambda: render_sweep(hostile_sweep()), lambda: render_models(hostile_table())])
+@pytest.mark.parametrize("make", [lambda: sweep_page(hostile_sweep()), lambda: models_page(hostile_table())])
 def test_hostile_names_stay_text(make):
     page = Page(make())
     for tag, attributes, _ in page.elements:
@@ -125,7 +136,7 @@ def test_hostile_names_stay_text(make):
 
 
 def test_a_row_of_a_sweep_is_about_its_significant_modes():
-    page = Page(render_sweep(a_sweep()))
+    page = Page(sweep_page(a_sweep()))
     assert page.texts("th", "id") == ["2 the papers' rule", "4 compare's default", "8"]
     assert rows(page) == [
         ["0", "0", "–", "–", "–", SMALL],
@@ -136,33 +147,33 @@ def test_a_row_of_a_sweep_is_about_its_significant_modes():
 
 
 def test_warnings_that_hold_everywhere_are_said_once():
-    page = Page(render_sweep(a_sweep()))
+    page = Page(sweep_page(a_sweep()))
     assert page.texts("li", inside=page.find("section", "warnings")[0]) == [COMMON]
     assert page.visible.count(COMMON) == 1 and page.visible.count(SMALL) == 1
-    quiet = Page(render_sweep(replace(a_sweep(), points=a_sweep().points[1:])))
+    quiet = Page(sweep_page(replace(a_sweep(), points=a_sweep().points[1:])))
     assert quiet.texts("th", inside=quiet.find("thead")[0])[-1] == "Spreadness"
 
 
 def test_the_summary_of_a_sweep_names_default_and_the_papers_choice():
-    text = Page(render_sweep(a_sweep())).texts("p", "summary")[0]
+    text = Page(sweep_page(a_sweep())).texts("p", "summary")[0]
     assert text.startswith("3 values of σ were tried, from 2 to 8. Most modes differ at σ = 4: the generated set has")
     assert "more of 2 kinds of samples than the reference set, and less of 1 (adjusted p ≤ 0.05)" in text
     assert text.endswith("compare takes σ = 4. The rule of the KEN and FINC papers picks σ = 2.")
-    none = Page(render_sweep(a_sweep(papers_rule=None))).texts("p", "summary")[0]
+    none = Page(sweep_page(a_sweep(papers_rule=None))).texts("p", "summary")[0]
     assert none.endswith("The rule of the KEN and FINC papers accepts none of these.")
     nothing = replace(a_sweep(), points=a_sweep().points[:1])
-    assert "No kind of samples differs significantly" in Page(render_sweep(nothing)).texts("p", "summary")[0]
+    assert "No kind of samples differs significantly" in Page(sweep_page(nothing)).texts("p", "summary")[0]
 
 
 def test_a_sweep_of_rho_speaks_of_no_bandwidth_rule():
-    page = Page(render_sweep(a_sweep(parameter="rho", default=1.0, papers_rule=None)))
+    page = Page(sweep_page(a_sweep(parameter="rho", default=1.0, papers_rule=None)))
     assert "values of ρ were tried" in page.visible and "compare takes ρ = 1." in page.visible
     assert "papers" not in page.visible
     assert "8.25" in page.texts("dl", "settings")[1]  # the bandwidth is a setting here
 
 
 def test_the_figure_has_a_mark_for_every_mode_in_both_panels():
-    page = Page(render_sweep(a_sweep()))
+    page = Page(sweep_page(a_sweep()))
     for color, modes, unknown in (("var(--gen)", 3, 1), ("var(--ref)", 1, 0)):
         marks = [n for n in page.find("use") if color in page.attributes(n).get("style", "")]
         assert len(marks) == 2 * modes - unknown + 1  # one in the legend; where no spreadness is known, only one above
@@ -184,14 +195,14 @@ def test_the_figure_stands_marks_where_their_values_are():
 
 
 def test_default_and_papers_choice_at_one_value_share_a_line():
-    texts = Page(render_sweep(a_sweep(papers_rule=4.0))).texts("text")
+    texts = Page(sweep_page(a_sweep(papers_rule=4.0))).texts("text")
     assert "compare's default and the papers' rule" in texts and "the papers' rule" not in texts
 
 
 def test_a_sweep_writes_its_page_and_says_what_it_is(tmp_path):
     sweep = a_sweep()
     path = sweep.to_html(tmp_path / "deep" / "sweep.html")
-    assert path.read_text(encoding="utf-8") == render_sweep(sweep)
+    assert path.read_text(encoding="utf-8") == sweep_page(sweep)
     assert repr(sweep) == "Sweep(sigma; modes with p ≤ 0.05 by value: 2: 0, 4: 3, 8: 1)"
 
 
@@ -199,7 +210,7 @@ def test_a_sweep_writes_its_page_and_says_what_it_is(tmp_path):
 
 
 def test_the_table_of_models_shows_the_numbers_of_the_object():
-    page = Page(render_models(a_table()))
+    page = Page(models_page(a_table()))
     assert [row[2:] for row in rows(page)] == [
         ["alpha", "0.0550", "[0.0400, 0.0700]", "1e-09", "91 %"],
         ["beta", "0.0040", "[−0.0100, 0.0200]", "0.3", "40 %"],
@@ -213,7 +224,7 @@ def test_the_table_of_models_shows_the_numbers_of_the_object():
 
 
 def test_every_mode_shows_the_mass_and_share_of_each_set():
-    page = Page(render_models(a_table()))
+    page = Page(models_page(a_table()))
     first = page.find("table", "holdings")[0]
     assert [page.texts("th", inside=row) + page.texts("td", inside=row) for row in page.find("tr", inside=first)] == [
         ["Set", "Mass", "Share of the models"],
@@ -225,13 +236,13 @@ def test_every_mode_shows_the_mass_and_share_of_each_set():
         page.attributes(n)["style"] for bar in page.find("span", "bar", first) for n in page.find("span", None, bar)
     ]
     assert bars == ["width: 75.0%", "width: 25.0%"]
-    owners = [page.texts("th", inside=n) for n in page.find("tr", "owner")]
-    assert owners == [["alpha"], ["beta"], ["ref"]]
+    having_most = [page.texts("th", inside=n) for n in page.find("tr", "most")]
+    assert having_most == [["alpha"], ["beta"], ["ref"]]
 
 
-def test_the_pictures_of_a_mode_are_its_owners():
+def test_the_pictures_of_a_mode_are_of_the_set_with_most():
     images = {"alpha": noise(1), "ref": noise(2)}
-    page = Page(render_models(a_table(), images))
+    page = Page(models_page(a_table(), images))
     for section, label in zip(page.find("section", "detail"), ("alpha", None, "ref"), strict=True):
         shown = [page.attributes(n) for n in page.find("img", inside=section)]
         assert [picture["alt"] for picture in shown] == ([] if label is None else ["7", "3"])
@@ -259,7 +270,7 @@ def test_the_pictures_of_a_mode_are_its_owners():
     ],
 )
 def test_the_summary_of_models_says_what_is_significant(modes, start):
-    page = Page(render_models(a_table(modes=a_table().modes[modes])))
+    page = Page(models_page(a_table(modes=a_table().modes[modes])))
     assert page.texts("p", "summary")[0].startswith(start)
     assert len(page.find("tr", "mode")) == len(a_table().modes[modes])
 
@@ -267,10 +278,10 @@ def test_the_summary_of_models_says_what_is_significant(modes, start):
 def test_without_a_reference_there_is_one_group():
     table = a_table()
     mode = table.modes[0]
-    holdings = {label: mode.holdings[label] for label in ("alpha", "beta")}
+    shares = {label: mode.shares[label] for label in ("alpha", "beta")}
     sets = {label: table.sets[label] for label in ("alpha", "beta")}
-    lone = replace(table, modes=(replace(mode, holdings=holdings),), sets=sets, feature_map=CosineFeatures(8))
-    page = Page(render_models(lone))
+    lone = replace(table, modes=(replace(mode, shares=shares),), sets=sets, settings=Settings(kernel="cosine"))
+    page = Page(models_page(lone))
     assert len(page.find("tr", "group")) == 1 and "reference" not in page.visible
     assert "two refits" in page.texts("caption")[0] and "frequencies" not in page.visible
     assert page.texts("title") == ["alpha, beta – finc-eval"]
@@ -279,9 +290,62 @@ def test_without_a_reference_there_is_one_group():
 def test_a_table_writes_its_page_and_refuses_samples_it_cannot_open(tmp_path):
     table = a_table()
     path = table.to_html(tmp_path / "models.html", samples={"alpha": noise(1)})
-    assert path.read_text(encoding="utf-8") == render_models(table, {"alpha": noise(1)})
+    assert path.read_text(encoding="utf-8") == models_page(table, {"alpha": noise(1)})
     with pytest.raises(FincEvalError, match="no set 'gamma': it has alpha, beta, ref"):
         table.to_html(tmp_path / "no.html", samples={"gamma": noise(1)})
     with pytest.raises(FincEvalError, match="does not exist"):
         table.to_html(tmp_path / "no.html", samples={"alpha": tmp_path / "gone"})
     assert not (tmp_path / "no.html").exists()
+
+
+def test_the_notebook_view_of_models_has_the_significant_modes():
+    page = Page(a_table()._repr_html_())
+    assert page.texts("th", inside=page.find("tbody")[0]) == ["alpha-1", "ref-3"]
+    assert page.texts("td")[5:8] == ["0.0800 ± 0.0200, 75 %", "0.0300 ± 0.0200, 25 %", "0.0200 ± 0.0200"]
+
+
+# --- changes --------------------------------------------------------------------------------------------------
+
+
+def some_changes(*statuses):
+    modes = {"new": (None, "over-1"), "gone": ("over-2", None), "unchanged": ("over-3", "over-4")}
+    made = tuple(
+        Change(status, "over", *(name and a_mode(name) for name in modes[status]), 0.9, -0.02, (-0.03, -0.01))
+        for status in statuses
+    )
+    return Changes(made, 0.05, Signature("finc", (("n", "1"),)), Signature("finc", (("n", "2"),)))
+
+
+def test_the_page_of_changes_has_a_row_a_mode():
+    page = Page(changes.page(some_changes("new", "gone", "unchanged"), {}))
+    assert page.texts("th", "id") == ["over-1", "over-2", "over-3"]
+    assert rows(page) == [
+        ["new", "over", "–", "0.0875", "−0.0200", "[−0.0300, −0.0100]"],
+        ["gone", "over", "0.0875", "–", "−0.0200", "[−0.0300, −0.0100]"],
+        ["unchanged", "over", "0.0875", "0.0875", "−0.0200", "[−0.0300, −0.0100]"],
+    ]
+    assert page.texts("p", "summary") == ["3 modes were followed: 1 new, 1 gone, 1 unchanged."]
+    assert page.texts("p", "signature") == ["finc|n:1", "finc|n:2"]
+    assert len(page.find("tr", "muted")) == 1 and len(page.find("circle")) == 3
+
+
+@pytest.mark.parametrize(
+    ("statuses", "text"),
+    [
+        ((), "Nothing changed: no mode is significant in either comparison (adjusted p ≤ 0.05)."),
+        (("unchanged",), "Nothing changed: the interval of every change holds zero."),
+        (("new",), "1 mode was followed: 1 new."),
+    ],
+)
+def test_the_summary_of_changes_says_what_changed(statuses, text, capsys):
+    found = some_changes(*statuses)
+    assert Page(changes.page(found, {})).texts("p", "summary") == [text]
+    changes.show(found)
+    assert capsys.readouterr().out.endswith(text + "\n")
+    assert Page(found._repr_html_()).texts("caption") == [text]
+
+
+@pytest.mark.parametrize(("module", "result"), [(changes, some_changes("new")), (sweeps, a_sweep())])
+def test_pages_without_samples_refuse_them(module, result):
+    with pytest.raises(UsageError, match="shows no samples"):
+        module.page(result, {"gen": noise(1)})

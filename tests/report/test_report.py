@@ -13,18 +13,26 @@ from math import inf
 import matplotlib
 import numpy as np
 import pytest
-from _pages import BREAKOUT, HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, noise, pixels
+from _pages import BREAKOUT, HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, made_by, noise, pixels
 from PIL import Image, ImageDraw
 
-from finc_eval.comparison.result import Copies, SetInfo, Settings
+from finc_eval.comparison.result import Copies, Spectrum
+from finc_eval.comparison.set_info import SetInfo
+from finc_eval.comparison.settings import Settings
+from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.feature_maps.cosine import CosineFeatures
-from finc_eval.report.comparison import render_fragment, render_report, summary, titles
+from finc_eval.report.comparison import fragment, page, summary, titles
 from finc_eval.report.formats import frequency, p_value, percent, ratio
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.thumbnails import preview, read_thumbnails, thumbnail
 from finc_eval.samples import Sample
 from finc_eval.samples.clips import Clip
+
+
+def page_of(comparison, **samples):
+    return page(comparison, samples)
+
 
 # --- untrusted text -----------------------------------------------------------------------------------------
 
@@ -50,12 +58,13 @@ def hostile(tmp_path):
         copies=Copies(2, ((HOSTILE, BREAKOUT), (BREAKOUT, HOSTILE))),
         space=BREAKOUT,
         signature=Signature(HOSTILE, (("n", BREAKOUT),)),
-        version=BREAKOUT,
-        settings=Settings(1.0, "gaussian", 1.0, HOSTILE, 500, 10, 0, BREAKOUT),
+        provenance=made_by(BREAKOUT),
+        settings=Settings(sigma=1.0, features=500),
+        sigma_rule=HOSTILE,
     )
 
 
-@pytest.mark.parametrize("render", [render_report, render_fragment])
+@pytest.mark.parametrize("render", [page_of, fragment])
 def test_hostile_names_stay_text(hostile, render):
     page = Page(render(hostile))
     for tag, attributes, _ in page.elements:
@@ -68,11 +77,11 @@ def test_hostile_names_stay_text(hostile, render):
     placeholders = [page.attributes(n)["aria-label"] for n in page.find("span", "missing")]
     assert any(label.startswith(HOSTILE) for label in placeholders)
     assert any(label.startswith(BREAKOUT) for label in placeholders)
-    assert BREAKOUT in page.text(0) if render is render_fragment else BREAKOUT in page.visible
+    assert BREAKOUT in page.text(0) if render is fragment else BREAKOUT in page.visible
 
 
 def test_every_outside_text_of_the_report_is_shown_as_it_is(hostile):
-    page = Page(render_report(hostile))
+    page = Page(page_of(hostile))
     assert page.texts("li", inside=page.find("section", "warnings")[0]) == [HOSTILE, BREAKOUT]
     assert page.texts("code", inside=page.find("p", "signature")[0]) == [f"{HOSTILE}|n:{BREAKOUT}"]
     assert page.texts("ul", "unreadable") == [f"{HOSTILE} {BREAKOUT}"] * 2
@@ -87,7 +96,7 @@ def test_undecodable_control_and_bidirectional_characters_are_spelled_out(tmp_pa
     Image.fromarray(noise(1, 1)[0]).save(tmp_path / broken, "PNG")
     ids = (broken, "a\u202egnp.exe", "line\nbreak\x00")
     mode = a_mode("over-1", tails=(a_tail(ids, ids), a_tail((), (), 0.0)))
-    text = render_report(a_comparison([mode]), gen_samples=tmp_path)
+    text = page_of(a_comparison([mode]), gen=tmp_path)
     text.encode("utf-8")
     labels = {Page(text).attributes(n)["alt"] for n in Page(text).find("img")}
     assert labels == {"caf\\udce9.png", "caf\\udce9.png, score 0.900"}
@@ -98,7 +107,7 @@ def test_undecodable_control_and_bidirectional_characters_are_spelled_out(tmp_pa
 
 
 def test_the_report_refers_to_nothing_outside_itself():
-    text = render_report(a_comparison([OVER], [UNDER]), gen_samples=noise(1), ref_samples=noise(2))
+    text = page_of(a_comparison([OVER], [UNDER]), gen=noise(1), ref=noise(2))
     page = Page(text)
     policy = next(
         page.attributes(n)["content"]
@@ -116,7 +125,7 @@ def test_the_report_refers_to_nothing_outside_itself():
 
 def test_the_same_comparison_gives_the_same_bytes():
     comparison = a_comparison([OVER], [UNDER])
-    first, second = (render_report(comparison, gen_samples=noise(1), ref_samples=noise(2)) for _ in range(2))
+    first, second = (page_of(comparison, gen=noise(1), ref=noise(2)) for _ in range(2))
     assert first == second
     assert "metadata" not in first and "<dc:" not in first
 
@@ -132,9 +141,7 @@ def test_twenty_modes_of_digits_stay_small():
         ids = tuple(str((k * 7 + i) % 100) for i in range(50))
         role = "over" if k < 10 else "under"
         modes.append(a_mode(f"{role}-{k}", role, (a_tail(ids, ids, 0.7), a_tail(ids, ids, 0.3))))
-    text = render_report(
-        a_comparison(modes[:10], modes[10:]), gen_samples=np.stack(images), ref_samples=np.stack(images)
-    )
+    text = page_of(a_comparison(modes[:10], modes[10:]), gen=np.stack(images), ref=np.stack(images))
     assert len(Page(text).find("img")) == 20 * (3 + 2 * 16 + 2 * 8)
     assert len(text.encode()) < 1_200_000
 
@@ -148,7 +155,7 @@ def test_every_picture_is_the_sample_it_is_labeled_with():
     gen_ids, ref_ids = (tuple(str(i) for i in range(start, start + 20)) for start in (0, 30))
     tails = a_tail(gen_ids, ref_ids), a_tail((), (), 0.0)
     over, under = replace(OVER, tails=tails), replace(UNDER, tails=tails)
-    page = Page(render_report(a_comparison([over], [under]), gen_samples=gen, ref_samples=ref))
+    page = Page(page_of(a_comparison([over], [under]), gen=gen, ref=ref))
     for mode in (over, under):
         section = page.section(mode)
         for cls, images, start in (("gen", gen, 0), ("ref", ref, 30)):
@@ -167,7 +174,7 @@ def test_every_picture_is_the_sample_it_is_labeled_with():
 
 
 def test_the_set_that_has_more_of_the_mode_comes_first():
-    page = Page(render_report(a_comparison([OVER], [UNDER])))
+    page = Page(page_of(a_comparison([OVER], [UNDER])))
     for mode, order in ((OVER, ["Generated", "Reference"]), (UNDER, ["Reference", "Generated"])):
         assert [text.split()[0] for text in page.texts("figcaption", inside=page.section(mode))] == order
 
@@ -277,21 +284,21 @@ def test_a_report_shows_clips_by_the_policy_they_were_embedded_with(tmp_path):
 
 
 def test_without_samples_tiles_bear_ids_and_a_sentence_says_why(tmp_path):
-    page = Page(render_report(a_comparison([OVER], [UNDER])))
+    page = Page(page_of(a_comparison([OVER], [UNDER])))
     assert page.find("img") == []
     (figure,) = page.find("figure", "gen", page.section(OVER))
     assert page.texts("span", "missing", figure) == [str(i) for i in range(16)]
     gen_note, ref_note = page.texts("p", "note")
-    assert "generated set are not shown" in gen_note and "pass gen_samples" in gen_note
-    assert "reference set are not shown" in ref_note and "pass ref_samples" in ref_note
+    assert "generated set are not shown" in gen_note and "pass samples={'gen': …}" in gen_note
+    assert "reference set are not shown" in ref_note and "pass samples={'ref': …}" in ref_note
 
     gone = SetInfo("gen", str(tmp_path / "gone"), 100, "aa", False)
-    (note, _) = Page(render_report(a_comparison([OVER], gen=gone))).texts("p", "note")
-    assert f"{tmp_path / 'gone'} does not exist" in note and "pass gen_samples" in note
+    (note, _) = Page(page_of(a_comparison([OVER], gen=gone))).texts("p", "note")
+    assert f"{tmp_path / 'gone'} does not exist" in note and "pass samples={'gen': …}" in note
 
 
 def test_samples_that_vanished_are_counted():
-    page = Page(render_report(a_comparison([OVER]), gen_samples=noise(1, 10), ref_samples=noise(2)))
+    page = Page(page_of(a_comparison([OVER]), gen=noise(1, 10), ref=noise(2)))
     (note,) = page.texts("p", "note")
     assert note.startswith("6 of the 16 samples of the generated set")
     (figure,) = page.find("figure", "gen", page.section(OVER))
@@ -305,17 +312,17 @@ def test_samples_passed_take_the_place_of_the_source(tmp_path):
         Image.fromarray(noise(seed, 1)[0]).save(tmp_path / name / "a.png")
     mode = a_mode("over-1", tails=(a_tail(("a.png",), ()), a_tail((), (), 0.0)))
     comparison = a_comparison([mode], gen=SetInfo("gen", str(tmp_path / "old"), 100, "aa", False))
-    for given, seed in ((None, 1), (tmp_path / "new", 2)):
-        page = Page(render_report(comparison, gen_samples=given))
+    for given, seed in (({}, 1), ({"gen": tmp_path / "new"}, 2)):
+        page = Page(page_of(comparison, **given))
         np.testing.assert_array_equal(pixels(page.attributes(page.find("img")[0])["src"]), noise(seed, 1)[0])
 
 
-def test_the_opposite_side_is_folded_away_and_shown_only_when_it_matters():
+def test_the_opposite_tail_is_folded_away_and_shown_only_when_it_matters():
     here, there = tuple("abc"), tuple(f"opposite{i}" for i in range(20))
 
     def details(share):
         mode = a_mode("over-1", tails=(a_tail(here, here, 1 - share), a_tail(there, there, share)))
-        page = Page(render_report(a_comparison([mode])))
+        page = Page(page_of(a_comparison([mode])))
         return page, page.find("details")
 
     page, (folded,) = details(0.31)
@@ -334,7 +341,7 @@ def cells(page):
 
 
 def test_the_table_shows_the_numbers_of_the_comparison():
-    page = Page(render_report(a_comparison([OVER], [UNDER])))
+    page = Page(page_of(a_comparison([OVER], [UNDER])))
     assert cells(page) == [
         ["0.0912", "0.0037", "× 24.6", "0.0875", "[0.0721, 0.1029]", "12.0 %", "3.2e-09", "97 %"],
         ["0.0200", "0.0700", "× 0.29", "0.0500", "[0.0310, 0.0690]", "12.0 %", "0.004", "97 %"],
@@ -346,7 +353,7 @@ def test_the_table_shows_the_numbers_of_the_comparison():
 
 
 def test_settings_and_counts_are_those_of_the_comparison():
-    page = Page(render_report(a_comparison(copies=Copies(0, ()))))
+    page = Page(page_of(a_comparison(copies=Copies(0, ()))))
     (sets,) = page.find("table", "sets")
     rows = page.find("tr", inside=sets)[1:]
     assert {page.texts("th", inside=row)[0]: tuple(page.texts("td", inside=row)) for row in rows} == {
@@ -374,7 +381,7 @@ def test_settings_and_counts_are_those_of_the_comparison():
 
 
 def test_an_infinite_ratio_is_a_sign_not_a_number():
-    page = Page(render_report(a_comparison([a_mode("over-1", mass_ref=0.0)])))
+    page = Page(page_of(a_comparison([a_mode("over-1", mass_ref=0.0)])))
     assert cells(page)[0][:3] == ["0.0912", "0.0000", "× ∞"]
 
 
@@ -421,7 +428,7 @@ def test_the_excess_frequency_is_said_in_words_of_either_role():
         a_mode("over-2", excess_frequency=None),
         a_mode("over-3", excess_frequency=0.03, p_value=0.2),
     )
-    page = Page(render_report(a_comparison(modes, [UNDER])))
+    page = Page(page_of(a_comparison(modes, [UNDER])))
     words = [page.texts("p", "legend", page.section(mode)) for mode in (*modes, UNDER)]
     assert words == [
         ["About 4.9 % more of the generated than of the reference samples are of this kind."],
@@ -430,31 +437,31 @@ def test_the_excess_frequency_is_said_in_words_of_either_role():
         ["About 12.0 % more of the reference than of the generated samples are of this kind."],
     ]
     doubled = replace(a_comparison(modes[:1]), settings=replace(a_comparison().settings, rho=2.0))
-    page = Page(render_report(doubled))
+    page = Page(page_of(doubled))
     assert page.texts("p", "legend", page.section(modes[0])) == [
         "The share of the generated samples that are of this kind exceeds 2 times that of the reference samples by "
         "about 4.9 %."
     ]
 
 
-def test_the_legend_explains_share_and_found_again():
-    (caption,) = Page(render_report(a_comparison([OVER]))).texts("caption")[:1]
+def test_the_legend_explains_share_and_stability():
+    (caption,) = Page(page_of(a_comparison([OVER]))).texts("caption")[:1]
     assert "≈ share is an estimate, without interval" in caption
     assert "about 5.0 % more of the generated than of the reference samples are of this kind" in caption
     assert "four refits, to each half of the samples and with each half of the random frequencies" in caption
     assert "below 50 % do not give the mode a name" in caption
     cosine = a_comparison(
         [OVER],
-        settings=Settings(1.0, "cosine", None, "the cosine kernel has none", 8, 10, 0, "varimax"),
+        settings=Settings(kernel="cosine", features=8),
         feature_map=CosineFeatures(8),
     )
-    (caption,) = Page(render_report(cosine)).texts("caption")[:1]
+    (caption,) = Page(page_of(cosine)).texts("caption")[:1]
     assert "two refits, to each half of the samples;" in caption and "frequencies" not in caption
 
 
 def test_rows_that_are_not_significant_are_muted_and_say_so():
     modes = [a_mode("over-1", p_value=0.05), a_mode("over-2", p_value=0.0501)]
-    page = Page(render_report(a_comparison(modes)))
+    page = Page(page_of(a_comparison(modes)))
     assert page.texts("th", "id") == ["over-1", "over-2 not significant"]
     assert [page.texts("th", "id", n) for n in page.find("tr", "muted")] == [["over-2 not significant"]]
     assert [page.attributes(n)["id"] for n in page.find("section", "muted")] == ["mode-over-2"]
@@ -465,7 +472,7 @@ def test_intervals_are_drawn_on_one_scale():
         a_mode("over-1", excess=0.04, interval=(0.0, 0.08)),
         a_mode("over-2", excess=0.01, interval=(-0.02, 0.04)),
     ]
-    page = Page(render_report(a_comparison(modes)))
+    page = Page(page_of(a_comparison(modes)))
     drawn = []
     for row in page.find("tr", "mode"):
         _, _, line = (page.attributes(n)["d"] for n in page.find("path", inside=row))
@@ -479,7 +486,7 @@ def test_intervals_are_drawn_on_one_scale():
 # --- unusual comparisons ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("render", [render_report, render_fragment])
+@pytest.mark.parametrize("render", [page_of, fragment])
 @pytest.mark.parametrize(("over", "under"), [((), ()), ((OVER,), ()), ((), (UNDER,))])
 def test_a_comparison_may_lack_modes(render, over, under):
     page = Page(render(a_comparison(over, under)))
@@ -487,18 +494,27 @@ def test_a_comparison_may_lack_modes(render, over, under):
     assert ("No direction with" in page.text(0)) or "no direction with" in page.text(0)
 
 
-def test_a_side_without_samples_says_so():
+def test_a_tail_without_samples_says_so():
     mode = a_mode("over-1", tails=(a_tail(("a",), ()), a_tail((), (), 0.0)))
-    page = Page(render_report(a_comparison([mode], spectrum=((), ()))))
+    page = Page(page_of(a_comparison([mode], spectrum=Spectrum((), ()))))
     (figure,) = page.find("figure", "ref", page.section(mode))
-    assert page.texts("p", inside=figure) == ["No sample lies on this side."]
+    assert page.texts("p", inside=figure) == ["No sample lies in this tail."]
 
 
 def test_a_damaged_source_does_not_stop_the_report(tmp_path):
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
-    page = Page(render_report(a_comparison([OVER]), gen_samples=tmp_path / "cut.zip", ref_samples=object()))
-    gen_note, ref_note = page.texts("p", "note")
-    assert "cut.zip cannot be read" in gen_note and "must be a path" in ref_note
+    damaged = SetInfo("gen", str(tmp_path / "cut.zip"), 100, "aa", False)
+    gen_note, _ = Page(page_of(a_comparison([OVER], gen=damaged))).texts("p", "note")
+    assert "cut.zip cannot be read" in gen_note
+
+
+def test_samples_that_a_caller_passes_must_be_there(tmp_path):
+    comparison = a_comparison([OVER])
+    with pytest.raises(FincEvalError, match="does not exist"):
+        comparison.to_html(tmp_path / "no.html", samples={"gen": tmp_path / "gone"})
+    with pytest.raises(UsageError, match="no set 'test': it has gen, ref"):
+        comparison.to_html(tmp_path / "no.html", samples={"test": noise(1)})
+    assert not (tmp_path / "no.html").exists()
 
 
 # --- words --------------------------------------------------------------------------------------------------
@@ -536,7 +552,7 @@ def test_how_to_read_is_two_sentences_and_names_the_ratio_that_counts():
     comparison = a_comparison([OVER])
     doubled = replace(comparison, settings=replace(comparison.settings, rho=2.0))
     for given, phrase in ((comparison, "than the other"), (doubled, "than 2 times the other")):
-        page = Page(render_report(given))
+        page = Page(page_of(given))
         (text,) = page.texts("p", inside=page.find("section", "how")[0])
         assert phrase in text and len(re.findall(r"\.(?=\s|$)", text)) == 2
     assert "more than 2 times the mass of the other" in summary(doubled)
@@ -547,7 +563,7 @@ def test_copies_and_unreadable_samples_are_named():
         gen=SetInfo("gen", None, 100, "aa", False, 3, (("bad.png", "truncated"),)),
         copies=Copies(12, tuple((f"g{i}", f"r{i}") for i in range(20))),
     )
-    page = Page(render_report(comparison))
+    page = Page(page_of(comparison))
     assert "12 of the generated samples have exactly the pixels of a reference sample, for example:" in page.visible
     # A tile without a picture bears the id as well.
     assert [text.split(" = ") for text in page.texts("li", inside=page.find("ul", "copies")[0])] == [
@@ -555,7 +571,7 @@ def test_copies_and_unreadable_samples_are_named():
     ]
     assert "3 of the generated set, the first of them:" in page.visible
     assert page.texts("ul", "unreadable") == ["bad.png truncated"]
-    assert "Not checked" in Page(render_report(a_comparison())).visible
+    assert "Not checked" in Page(page_of(a_comparison())).visible
 
 
 def test_titles_are_as_long_as_needed_to_tell_the_sets_apart():
@@ -595,7 +611,7 @@ def test_the_users_matplotlib_settings_do_not_reach_the_figure():
 
 def test_the_fragment_is_compact_and_styles_only_itself():
     comparison = a_comparison([OVER], [UNDER])
-    text = render_fragment(comparison)
+    text = fragment(comparison)
     page = Page(text)
     assert page.elements[0][:2] == ("div", {"class": "finc-eval"}) and not page.find("script")
     for rule in re.findall(r"([^{}]+)\{", text[text.index("<style>") + 7 : text.index("</style>")]):
@@ -612,22 +628,22 @@ def test_the_fragment_shows_the_samples_of_both_sources(tmp_path):
     for name, seed in (("gen", 1), ("ref", 2)):
         np.savez(tmp_path / f"{name}.npz", images=noise(seed))
         sets[name] = SetInfo(name, str(tmp_path / f"{name}.npz"), 20, "", False)
-    page = Page(render_fragment(a_comparison([OVER], **sets)))
+    page = Page(fragment(a_comparison([OVER], **sets)))
     shown = [pixels(page.attributes(n)["src"]) for n in page.find("img")]
     np.testing.assert_array_equal(shown, [*noise(1)[:6], *noise(2)[:6]])
 
 
 def test_a_comparison_writes_its_report(tmp_path):
-    path = a_comparison([OVER]).to_html(tmp_path / "report.html", gen_samples=noise(1))
+    path = a_comparison([OVER]).to_html(tmp_path / "report.html", samples={"gen": noise(1)})
     written = path.read_text(encoding="utf-8")
-    expected = render_report(a_comparison([OVER]), gen_samples=noise(1))
+    expected = page_of(a_comparison([OVER]), gen=noise(1))
     assert hashlib.sha256(written.encode()).digest() == hashlib.sha256(expected.encode()).digest()
 
 
 def test_a_page_does_not_say_where_on_the_machine_a_set_lies(tmp_path):
     outside = SetInfo("gen", str(tmp_path / "private" / "gen.zip"), 100, "aa", False)
     below = SetInfo("ref", "data/ref.zip", 100, "bb", False)
-    page = render_report(a_comparison([OVER], gen=outside, ref=below))
+    page = page_of(a_comparison([OVER], gen=outside, ref=below))
     assert (outside.place, below.place) == ("gen.zip", "data/ref.zip")
     row = page.split("Source</th>")[1].split("</tr>")[0]
     assert "gen.zip" in row and str(tmp_path) not in row
