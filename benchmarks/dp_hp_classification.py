@@ -3,7 +3,7 @@
 As in the paper's code, records of the majority class are thinned out where classifiers are trained and tested: 40 % of
 Adult's and 50 % of cervical's are kept. Here the private set is not thinned: all of it is released, and the classes
 of *synthetic* records are drawn in other shares, which costs no privacy. Settings were tuned on splits below 200;
-like the paper's tuning, that was not private. The splits of the table are none of those.
+like the paper's tuning, that was not private. The table uses other splits.
 """
 
 import csv

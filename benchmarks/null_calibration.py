@@ -6,9 +6,9 @@ the correlation between the two half-sample estimates of one direction, for whic
 
 import numpy as np
 from _record import record
-from finc_eval.comparison.finc_directions import FincFit
 
 import finc_eval as fe
+from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import open_sets
 from finc_eval.comparison.score_pass import score_set
 from finc_eval.comparison.settings import Finc, Settings

@@ -4,15 +4,15 @@ Needs the test assets (FINC_EVAL_ASSETS). The private records are 7 000 images o
 are public and decide the axes (20 of the pixels' principal axes, whitened), the length scale and the radius: an
 idealized public set, as it is from the same source. Nine generators are real digits of the training set, as they are
 and with planted faults, and Gaussians fitted to them; nine others are two sets of real digits and what seven trained
-models made. Kendall's tau is averaged over releases with fresh noise from the operating system, so no two runs give the
-very same table. It is to the ranking by the same features without noise, and to that by the Gaussian kernel itself:
-features that are few and random rank steadily, and not quite what the kernel does.
+models made. Kendall's tau is averaged over releases with fresh noise from the operating system, so two runs never give
+the same table. It compares with the ranking by the same features without noise, and with the ranking by the Gaussian
+kernel itself: a few random features rank consistently, but not quite as the kernel does.
 
 Features: Hermite of total degree 2 and 3, random Fourier features of the same sizes and of size 10 000. A mean of
 random features of norm one changes by 2/m when a record is replaced, as their kernel may be negative: they need √2
 times the noise.
 
-Columns: the MMD² is that of `real`, without noise and its standard deviation over releases; power is the share of
+Columns: MMD² is the value of `real` without noise, and sd its standard deviation over releases. Power is the share of
 releases in which `half the sevens` is found to be farther from the records than `real` (paired difference, one-sided
 p ≤ 0.05, noise alone).
 """
@@ -145,7 +145,7 @@ def kernel_scores(records, generators, length_scale):
 
 
 def row(phi, epsilon, exact, sampling, summaries, by_kernel):
-    """What releases of one feature map say of nine generators."""
+    """Return what releases of one feature map say about nine generators."""
     hermite = isinstance(phi, TotalDegree)
     weight = SQUARE_WEIGHT if hermite else 0.0
     sensitivity = sensitivity_of(PRIVATE, phi, "replace", "tight", weight) if hermite else 2 / PRIVATE
