@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli import app
+from finc_eval.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
