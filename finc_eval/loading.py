@@ -1,52 +1,77 @@
-"""`load`: any file that finc-eval wrote, opened as what it is."""
+"""`load`: any file that finc-eval wrote, as the object that was saved."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finc_eval.comparison.result import Comparison
-from finc_eval.core.errors import FincEvalError
-from finc_eval.core.storage import kind_of
+from finc_eval.core.errors import DataError
+from finc_eval.core.storage import PROGRAM, kind_of
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.privacy.reference.sketch import PrivateSketch
+from finc_eval.report import RESULTS, result_class
 from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
-    from finc_eval.privacy.reference.sketch import PrivateSketch
+    from finc_eval.core.serialize import Document
 
 
-def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCache:
-    """The comparison, sketch, private sketch or embedding cache in this file.
+def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCache | Document:
+    """Open a file that finc-eval wrote.
+
+    Args:
+        path: .h5 file of a comparison, a sketch, a private sketch or an embedding cache, or .json file of any result.
+            Arrays, such as the directions of modes, are in the .h5 files alone.
 
     Raises:
-        FincEvalError: when the file is missing, damaged, or not one of finc-eval's.
+        DataError: the file is missing, damaged, or not one of finc-eval's.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> fe.Sketch.reference(example_sets(300)[1], features=200).save("ref.h5")
+        >>> fe.load("ref.h5").n
+        300
     """
     if not Path(path).exists():
-        raise FincEvalError(f"{path} does not exist")
+        raise DataError(f"{path} does not exist")
+    if Path(path).suffix == ".json":
+        return _from_json(Path(path))
     match kind_of(path):
         case "comparison":
             return Comparison.load(path)
         case "sketch":
             return Sketch.load(path)
         case "private sketch":
-            from finc_eval.privacy.reference.sketch import PrivateSketch
-
             return PrivateSketch.load(path)
         case _:
             return EmbeddingCache(path)
 
 
 def extractor_of(path: str | Path) -> str | None:
-    """The name of the extractor behind the embeddings or the sketch in this file; None where it holds neither."""
+    """Return the name of the extractor behind embeddings or a sketch; None for other files and unknown extractors."""
     match kind_of(path):
         case "embeddings":
             with EmbeddingCache(path) as cache:
                 return cache.extractor
-        case "sketch" | "private sketch":
-            made = load(path)
-            assert not isinstance(made, Comparison | EmbeddingCache)
-            space = made.space
-            return None if space.startswith(ARRAY_SPACE) else space.split("@")[0]
+        case "sketch":
+            space = Sketch.load(path).space
+        case "private sketch":
+            space = PrivateSketch.load(path).space
         case _:
             return None
+    return None if space.startswith(ARRAY_SPACE) else space.split("@")[0]
+
+
+def _from_json(path: Path) -> Document:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as JSON ({error}): make it again") from error
+    kind = data.get("type") if isinstance(data, dict) and data.get("program") == PROGRAM else None
+    if kind not in RESULTS:
+        raise DataError(f"{path} is not a result of finc-eval of this version: make it again")
+    return result_class(kind).from_dict(data, str(path))

@@ -66,7 +66,7 @@ def test_the_wheel_runs_outside_the_checkout(wheel, tmp_path):
         f"assert finc_eval.__file__.startswith({str(site)!r}), finc_eval.__file__\n"
         "gen, ref = (s.images[:200] for s in planted_sets())\n"
         "a, b = (finc_eval.extract(x, 'pixels', f'{i}.h5') for i, x in enumerate((gen, ref)))\n"
-        "finc_eval.compare(gen=a, ref=b, features=50).to_html('report.html', gen_samples=gen, ref_samples=ref)\n"
+        "finc_eval.compare(gen=a, ref=b, features=50).to_html('report.html', samples={'gen': gen, 'ref': ref})\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
     assert "data:image/" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Page, Ref, Strict, given_options, running, takes
 from finc_eval.cli.output import emit, twin_of
 from finc_eval.cli.sets import embed_all
-from finc_eval.comparison.settings import Finc, Settings
+from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Settings
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
 
@@ -51,13 +52,15 @@ def sweep(
     """Compare two sets at many bandwidths, or at many values of ρ.
 
     Each set is read once. Intervals are conservative, so that fewer modes are significant than in compare, which you
-    run next with the value that you choose.
+    run next with the value that you choose. For sigma, the default of --features is 1000.
     """
     useless = given_options(context, *USELESS[parameter])
     if useless:
         raise UsageError(f"a sweep of {parameter} does not use {' and '.join(useless)}: leave it out")
     for value in values or ():
         check_positive("--values", value)
+    if parameter == "sigma" and not given_options(context, "features", "settings_file"):
+        settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
     twin_of(out)
     with running(device) as run:
         sets = embed_all({"gen": gen, "ref": ref}, extractor, strict, run)

@@ -1,4 +1,4 @@
-"""From fitted directions and their score passes to modes: the same for every method."""
+"""Assembly of modes from fitted directions and their score passes, the same for every method."""
 
 from __future__ import annotations
 

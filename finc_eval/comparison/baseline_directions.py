@@ -21,7 +21,7 @@ from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import spectral_clustering
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
 from finc_eval.comparison.directions import Directions
-from finc_eval.comparison.finc_directions import direction_count
+from finc_eval.comparison.finc_directions import Fit, direction_count
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.settings import Fld, Ken, Rarity, Settings
 from finc_eval.core.errors import DataError, UsageError
@@ -120,9 +120,7 @@ def mean_features(one: SketchedSet, folds: Sequence[int]) -> torch.Tensor:
     return torch.stack([fold.first for fold in chosen]).sum(0) / float(sum(fold.n for fold in chosen))
 
 
-def baseline_fit(
-    settings: Settings, gen: SketchedSet, ref: SketchedSet
-) -> Callable[[SketchedSet, SketchedSet], CrossFit]:
+def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     """Return a function that fits the modes of a baseline of which its first set has more than its second.
 
     Raises:
@@ -134,16 +132,18 @@ def baseline_fit(
         _embeddings(one)
     phi = gen.sketch.feature_map
     find: Finder
-    if isinstance(method, Ken):
-        _check_few_enough(gen, ref)
-        find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], modes))
-    elif isinstance(method, Rarity | Fld):
-        for one in (gen, ref):
-            _check_enough_novel(method, one, modes)
-        expansion = rarity_expansion if isinstance(method, Rarity) else fld_expansion
-        find = partial(expansion, method=method, clusters=modes)
-    else:
-        raise TypeError(f"{method} is not a baseline")
+    match method:
+        case Ken():
+            _check_few_enough(gen, ref)
+            find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], modes))
+        case Rarity():
+            _check_enough_novel(method, (gen, ref), modes)
+            find = partial(rarity_expansion, method=method, clusters=modes)
+        case Fld():
+            _check_enough_novel(method, (gen, ref), modes)
+            find = partial(fld_expansion, method=method, clusters=modes)
+        case _:
+            raise TypeError(f"{method} is not a baseline")
 
     def fit(first: SketchedSet, second: SketchedSet) -> CrossFit:
         directions = KernelExpansionDirections(find, first, second, settings.rho)
@@ -162,16 +162,17 @@ def _check_few_enough(gen: SketchedSet, ref: SketchedSet) -> None:
         )
 
 
-def _check_enough_novel(method: Rarity | Fld, one: SketchedSet, modes: int) -> None:
+def _check_enough_novel(method: Rarity | Fld, sets: Sequence[SketchedSet], modes: int) -> None:
     if modes < 2:
         raise UsageError(f"{method.name} clusters samples into modes and needs at least 2 of them, got {modes}")
-    half = min(fold.n for fold in one.sketch.folds)
-    novel = round(method.novel * half)
-    if novel <= modes:
-        raise DataError(
-            f"{method.name} finds {novel} of the {half} samples of half of {one.label} novel, too few for {modes} "
-            "clusters: pass more samples, a larger novel share, or fewer modes"
-        )
+    for one in sets:
+        half = min(fold.n for fold in one.sketch.folds)
+        novel = round(method.novel * half)
+        if novel <= modes:
+            raise DataError(
+                f"{method.name} finds {novel} of the {half} samples of half of {one.label} novel, too few for {modes} "
+                "clusters: pass more samples, a larger novel share, or fewer modes"
+            )
 
 
 def ken_expansion(x: Embeddings, y: Embeddings, *, phi: FeatureMap, rho: float, count: int) -> KernelExpansion:

@@ -72,6 +72,14 @@ class Changes(Document):
         changes: new modes, then grown, gone, shrunk and unchanged ones, each by the size of the change.
         alpha: adjusted p-value up to which a mode counts.
         old, new: signatures of the two comparisons.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets()
+        >>> same = fe.compare(gen, ref, features=500)
+        >>> {change.status for change in fe.compare_releases(same, same)}
+        {'unchanged'}
     """
 
     type_name: ClassVar[str] = "changes"

@@ -13,7 +13,7 @@ from finc_eval.comparison.assemble import assemble_modes
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import bandwidth_warnings, copies_between, fld_warnings, set_warnings
 from finc_eval.comparison.cross_fit import CrossFit
-from finc_eval.comparison.finc_directions import FincFit
+from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, open_sets
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison, Spectrum
@@ -84,11 +84,8 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> tuple[CrossFit, CrossFit]:
     """Fit the directions on which gen has more, and those on which it has less."""
-    if isinstance(settings.method, Finc):
-        finc = FincFit.among([gen, ref], settings)
-        fit = lambda first, second: finc([(1.0, first)], [(1.0, second)])  # noqa: E731
-    else:
-        fit = baseline_fit(settings, gen, ref)
+    prepare = finc_fit if isinstance(settings.method, Finc) else baseline_fit
+    fit = prepare(settings, gen, ref)
     run.progress("decompose", 0, 2)
     over = fit(gen, ref)
     run.progress("decompose", 1, 2)

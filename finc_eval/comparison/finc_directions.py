@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -13,6 +13,9 @@ from finc_eval.comparison.directions import OVERSAMPLING, EigenDirections, Rotat
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError
+
+Fit = Callable[[SketchedSet, SketchedSet], CrossFit]
+"""A function that fits the directions on which its first set has more than its second."""
 
 SPECTRUM = 25
 """Leading eigenvalues kept for the plot."""
@@ -70,3 +73,13 @@ class FincFit:
         more, less = ([(weight, one.moments) for weight, one in mixture] for mixture in (first, second))
         find = EigenDirections(more, less, self.rho, self.count, self.sample, SPECTRUM)
         return cross_fit(find, [moments for _, moments in (*more, *less)], self.frequency_halves)
+
+
+def finc_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
+    """Return a function that fits the directions of FINC between two sets.
+
+    Raises:
+        DataError: modes are to be rotated, and the sketches keep no samples to rotate by.
+    """
+    fit = FincFit.among([gen, ref], settings)
+    return lambda first, second: fit([(1.0, first)], [(1.0, second)])

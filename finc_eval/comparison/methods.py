@@ -124,7 +124,7 @@ def compare_methods(
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(METHODS)}")
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run)
-    comparisons = {}
+    comparisons: dict[str, Comparison] = {}
     for method in chosen:
         named = replace(run, progress=_prefixed(run.progress, method.name))
         comparisons[method.name] = compare_opened(opened, replace(opened.settings, method=method), named)
@@ -163,7 +163,7 @@ def grouped_modes(comparisons: Mapping[str, Comparison], sets: Sequence[Sketched
 
 
 def _correlations(rows: torch.Tensor) -> torch.Tensor:
-    """Correlate every pair of rows, (k, m) → (k, k); 0 where a row does not vary, or there are no columns."""
+    """Correlate every pair of rows, (k, m) → (k, k); 0 for a row that does not vary, or without columns."""
     if rows.shape[1] < 2:
         return rows.new_zeros(len(rows), len(rows))
     return torch.corrcoef(rows).reshape(len(rows), -1).nan_to_num(0.0)

@@ -16,7 +16,7 @@ from finc_eval.comparison.inputs import OpenSets, open_sets
 from finc_eval.comparison.modes import Direction, mode_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.set_info import SetInfo
-from finc_eval.comparison.settings import Finc, Options, Settings, settings_of
+from finc_eval.comparison.settings import Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance, package_version
@@ -36,7 +36,7 @@ REFERENCE = "ref"
 
 @dataclass(frozen=True)
 class ModeShare(Record):
-    """How much of a mode one set has.
+    """The part of a mode that one set has.
 
     Attributes:
         mass: cross-fitted mass of the mode in the set, in [0, 1].
@@ -104,7 +104,7 @@ class ModelComparison(Document):
 
     modes: tuple[SharedMode, ...]
     sets: dict[str, SetInfo]
-    settings: Settings
+    settings: StoredSettings
     sigma_rule: str
     signature: SignatureText
     tested: int

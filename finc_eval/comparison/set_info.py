@@ -1,4 +1,4 @@
-"""`SetInfo`: what a result says of a set."""
+"""`SetInfo`: the description of a set in a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_EXAMPLES = 20
 
 @dataclass(frozen=True)
 class SetInfo(Record):
-    """What a result says of a set.
+    """The description of a set in a result.
 
     Attributes:
         name: name of the set.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
@@ -20,6 +20,9 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
 Rotation = Literal["varimax"] | None
 
+SIGMA_SWEEP_FEATURES = 1000
+"""Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
+
 MAX_RHO = 1e9
 """Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
 
@@ -28,24 +31,55 @@ Novel = Annotated[float, about("share of a set's samples that count as novel and
 
 @dataclass(frozen=True)
 class Finc(Record):
-    """FINC: the leading eigenvectors of C_gen − ρ·C_ref by random features (arXiv 2405.02700)."""
+    """FINC: the leading eigenvectors of C_gen − ρ·C_ref by random features (arXiv 2405.02700).
+
+    Raises:
+        UsageError: the rotation is unknown.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> raw = fe.compare(*example_sets(), method=fe.Finc(rotation=None), features=500)
+        >>> abs(raw.over[0].fitted_excess - raw.spectrum.over[0]) < 1e-5  # unrotated: excess is the eigenvalue
+        True
+    """
 
     rotation: Annotated[
-        Rotation, about("rotation of the eigenvectors: varimax, or none for the eigenvectors of the paper")
+        Rotation, about("varimax rotation of the eigenvectors, which the method of the paper does not have")
     ] = "varimax"
     name: Literal["finc"] = "finc"
+
+    def __post_init__(self) -> None:
+        if self.rotation not in ("varimax", None):
+            raise UsageError(f'rotation must be "varimax" or None, got {self.rotation!r}')
 
 
 @dataclass(frozen=True)
 class Ken(Record):
-    """KEN: the eigenfunctions of the kernel matrix, without random features (arXiv 2402.17287)."""
+    """KEN: the eigenfunctions of the kernel matrix, without random features (arXiv 2402.17287).
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> fe.compare(*example_sets(200), method=fe.Ken(), features=500).signature.metric
+        'ken'
+    """
 
     name: Literal["ken"] = "ken"
 
 
 @dataclass(frozen=True)
 class Rarity(Record):
-    """Rarity: clusters of the samples whose rarity score is highest (arXiv 2206.08549)."""
+    """Rarity: clusters of the samples whose rarity score is highest (arXiv 2206.08549).
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.Settings(method=fe.Rarity(novel=0.2)).method.neighbors
+        3
+    """
 
     novel: Novel = 0.3
     neighbors: Annotated[int, about("number of the neighbor that the balls of rarity's manifold reach")] = 3
@@ -58,7 +92,16 @@ class Rarity(Record):
 
 @dataclass(frozen=True)
 class Fld(Record):
-    """FLD: clusters of the samples that a mixture at the reference finds least likely (arXiv 2302.04440)."""
+    """FLD: clusters of the samples that a mixture at the reference finds least likely (arXiv 2302.04440).
+
+    Raises:
+        UsageError: the share is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.Fld().novel
+        0.3
+    """
 
     novel: Novel = 0.3
     name: Literal["fld"] = "fld"
@@ -138,7 +181,7 @@ class Settings(SketchSettings):
 
     @property
     def by_eigenvalue(self) -> bool:
-        """Whether modes are unrotated eigenvectors, ordered by eigenvalue."""
+        """True when modes are unrotated eigenvectors, ordered by eigenvalue."""
         return isinstance(self.method, Ken) or (isinstance(self.method, Finc) and self.method.rotation is None)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -150,6 +193,10 @@ class Settings(SketchSettings):
         return tuple((name, _text(value)) for name, value in values)
 
 
+StoredSettings = SerializeAsAny[Settings]
+"""The settings of a result: JSON has the fields of a subclass, too."""
+
+
 class Options(SketchOptions, total=False):
     """The fields of `Settings` as keywords of a function."""
 
@@ -159,8 +206,22 @@ class Options(SketchOptions, total=False):
 
 
 def settings_of(settings: Settings | None, options: Options) -> Settings:
-    """Return the settings, or the default ones, with the options in place of their fields."""
-    return replace(settings or Settings(), **cast(dict[str, Any], options))
+    """Return the settings, or the default ones, with the options in place of their fields.
+
+    Raises:
+        UsageError: an option is not a field of the settings, or out of range.
+    """
+    chosen = settings or Settings()
+    known = [field.name for field in fields(chosen)]
+    for name in options:
+        if name in known:
+            continue
+        owners = [cls.__name__ for cls in METHOD_CLASSES.values() if name in (field.name for field in fields(cls))]
+        if owners:
+            value = f"{name}={options[name]!r}"  # type: ignore[literal-required]
+            raise UsageError(f"{name} is an option of {' and '.join(owners)}: pass method=fe.{owners[0]}({value})")
+        raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
+    return replace(chosen, **cast(dict[str, Any], options))
 
 
 def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:

@@ -16,7 +16,7 @@ from finc_eval.comparison.compare import compare
 from finc_eval.comparison.inputs import open_input, open_sets
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.settings import Finc, Options, Settings, settings_of
+from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.provenance import Provenance
@@ -36,9 +36,6 @@ BANDWIDTH_FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
 
 RHOS = (1.0, 2.0, 5.0, 10.0)
 """Default values of ρ."""
-
-SIGMA_FEATURES = 1000
-"""Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
 
 SPREAD_SAMPLES = 50
 """Samples of a mode whose mutual distances are its spreadness."""
@@ -129,7 +126,7 @@ def sweep(
     check_choice("parameter", parameter, ("sigma", "rho"))
     run = run or Run()
     if parameter == "sigma" and settings is None:
-        options = {"features": SIGMA_FEATURES, **options}
+        options = {"features": SIGMA_SWEEP_FEATURES, **options}
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"sweep knows the method finc, got {chosen.method.name}: leave method out")

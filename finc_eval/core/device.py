@@ -1,4 +1,4 @@
-"""Where computation runs."""
+"""Devices of computation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from finc_eval.core.errors import UsageError
 
 
 def default_device() -> torch.device:
-    """The current CUDA device if there is one, else the CPU."""
+    """Return the current CUDA device if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def usable_device(device: str | torch.device | None) -> torch.device:
-    """The device of that name, or the default one.
+    """Return the device of a name, or the default one.
 
     Raises:
         UsageError: this machine does not have the device.

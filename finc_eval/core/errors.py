@@ -31,19 +31,48 @@ class FincEvalError(Exception):
 
 
 class UsageError(FincEvalError):
-    """An argument, an option or a name is wrong."""
+    """An argument, an option or a name is wrong.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.Settings(kernel="cosin")
+        Traceback (most recent call last):
+        finc_eval.core.errors.UsageError: kernel must be one of gaussian, cosine, got 'cosin' (did you mean "cosine"?)
+    """
 
 
 class DataError(FincEvalError):
-    """Samples, embeddings or a file cannot be used."""
+    """Samples, embeddings or a file cannot be used.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.load("missing.h5")
+        Traceback (most recent call last):
+        finc_eval.core.errors.DataError: missing.h5 does not exist
+    """
 
 
 class IncompatibleError(FincEvalError):
-    """Sets, sketches or results do not belong together."""
+    """Sets, sketches or results do not belong together.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> fe.compare(gen[:, :50], ref)
+        Traceback (most recent call last):
+        finc_eval.core.errors.IncompatibleError: gen has embeddings of dimension 50, ref of dimension 784: ...
+    """
 
 
 class BudgetError(FincEvalError):
-    """A privacy budget does not allow what was asked for."""
+    """A privacy budget does not allow what was asked for.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> issubclass(fe.BudgetError, fe.FincEvalError)
+        True
+    """
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 def prefetched(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """The same items in the same order, each made while the one before it is in use."""
+    """Yield the same items in the same order, each made while the one before it is in use."""
     with ThreadPoolExecutor(1) as reader:
         waiting = reader.submit(lambda: next(items, None))
         while (item := waiting.result()) is not None:

@@ -16,17 +16,17 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Say nothing."""
+    """Show nothing."""
 
 
 def staged(progress: Progress, stage: str) -> Progress:
-    """The same progress, whatever the stage is called by the one who makes it."""
+    """Return the progress with one name for every stage."""
     return lambda _, done, total: progress(stage, done, total)
 
 
 @contextmanager
 def terminal() -> Iterator[Progress]:
-    """Yield a `Progress` that draws on standard error, and tidy up afterwards.
+    """Yield a `Progress` that draws on standard error.
 
     One bar per stage on a terminal. Where standard error is a file or a pipe (CI logs), a plain line when a
     stage begins, when it ends, and every ten seconds between.

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, device, the caller's git revision and command line."""
+"""Provenance of a result: versions, device, the caller's git revision and command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GitState(Record):
 
 @dataclass(frozen=True)
 class Provenance(Record):
-    """What made a result.
+    """The program, machine and checkout that made a result.
 
     Attributes:
         versions: version of Python and of each package that can change a number.
@@ -50,7 +50,7 @@ class Provenance(Record):
 
     @classmethod
     def here(cls, device: object = None) -> Provenance:
-        """Describe this process.
+        """Describe this process; the git state is read once per process and folder.
 
         Args:
             device: the torch device, or its name; default: CUDA if available.
@@ -97,6 +97,6 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _command() -> str | None:
-    """The command line, with the program's name alone, where the program is finc-eval."""
+    """Return the command line of finc-eval, without the program's folder; None for other programs."""
     program = Path(sys.argv[0]).name if sys.argv else ""
     return " ".join([program, *sys.argv[1:]]) if program == "finc-eval" else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -27,7 +26,9 @@ def about(text: str) -> Any:
 class Record:
     """Base of the frozen dataclasses that results and settings consist of."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="null")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        ser_json_inf_nan="null", json_schema_serialization_defaults_required=True
+    )
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
@@ -59,9 +60,14 @@ ABSENT: Any = _Absent()
 """The value of a field that JSON left out; the first use of it says where the value is to be had."""
 
 
-@cache
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
 def _adapter(cls: type) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
+    """Return pydantic's adapter of a class; making one takes milliseconds."""
+    if cls not in _ADAPTERS:
+        _ADAPTERS[cls] = TypeAdapter(cls)
+    return _ADAPTERS[cls]
 
 
 def plain(record: Any) -> Any:
@@ -96,15 +102,10 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
     Raises:
         DataError: a key is unknown or missing, or a value has a wrong type.
-        UsageError: the checks of the record refuse a value.
+        FincEvalError: the record refuses a value.
     """
     try:
-        # As JSON, because in Python a strict tuple would refuse the lists of a table.
-        text = json.dumps(table)
-    except (TypeError, ValueError, RecursionError) as error:  # a date, a number of thousands of digits, endless lists
-        raise DataError(f"{where} holds a value that no key takes: {error}") from error
-    try:
-        return _adapter(cls).validate_json(text, strict=True, extra="forbid")  # type: ignore[no-any-return]
+        return _adapter(cls).validate_json(json.dumps(table), strict=True, extra="forbid")  # type: ignore[no-any-return]
     except ValidationError as error:
         raise DataError(_sentence(error, where, cls)) from error
 
@@ -114,84 +115,46 @@ def schema(cls: type) -> dict[str, Any]:
     return _adapter(cls).json_schema(mode="serialization")
 
 
-TYPE_FINDINGS = ("missing", "too_short", "too_long", "literal_error")
-"""Findings of pydantic that the JSON Schema says better, besides those that end in "_type" and "_parsing"."""
-
-MAX_VALUE_LENGTH = 200
-"""Characters of a wrong value that a message shows."""
-
-WORDS = {"string": "string", "integer": "whole number", "number": "number", "array": "list", "object": "table"}
-
-
 def _sentence(error: ValidationError, where: str, cls: type) -> str:
-    """Turn pydantic's findings into one sentence: about an unknown key, which explains others, or else the first."""
-    findings = error.errors(include_url=False)
-    finding = next((one for one in findings if one["type"] == "unexpected_keyword_argument"), findings[0])
-    kind, location = finding["type"], finding["loc"]
-    item_is_missing = kind == "missing" and isinstance(location[-1], int)
-    path, node, known = _place(cls, location[:-1] if item_is_missing else location)
+    """Turn the first of pydantic's findings into one sentence."""
+    first = error.errors(include_url=False)[0]
+    path, known = _place(cls, first["loc"])
     key = ".".join(path)
-    if kind == "unexpected_keyword_argument":
-        return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
-    if kind == "missing" and not item_is_missing:
-        return f'{where}: the key "{key}" is missing: add {_wanted(node)}'
-    if kind == "json_invalid":
-        return f"{where} is nested too deeply"
-    value, wanted = f"{finding['input']!r}", finding["msg"].removeprefix("Input should be ")
-    if kind == "union_tag_invalid":
-        # A table that is one of several: its key "name" says which.
-        context = finding["ctx"]
-        key, value, wanted = f"{key}.name", repr(context["tag"]), f"one of {context['expected_tags']}"
-    elif kind in TYPE_FINDINGS or kind.endswith(("_type", "_parsing")):
-        wanted = _wanted(node)
-    subject = f'{where}: "{key}"' if key else where
-    return f"{subject} must be {wanted}, got {value if len(value) <= MAX_VALUE_LENGTH else value[:MAX_VALUE_LENGTH] + '…'}"
+    match first["type"]:
+        case "unexpected_keyword_argument":
+            return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
+        case "union_tag_invalid":
+            choices = first["ctx"]["expected_tags"].replace("'", "")
+            return f'{where}: "{key}" must be one of {choices}, got {first["ctx"]["tag"]!r}'
+        case "missing":
+            return f'{where}: the key "{key}" is missing'
+    message = (
+        first["msg"]
+        .removeprefix("Input should be ")
+        .replace("a valid integer", "a whole number")
+        .replace("a valid ", "a ")
+    )
+    return f'{where}: "{key}" must be {message}, got {first["input"]!r}'
 
 
-def _wanted(node: dict[str, Any]) -> str:
-    """Say in words what a value of this JSON Schema is."""
-    if "enum" in node or "const" in node:
-        return " or ".join(json.dumps(choice) for choice in node.get("enum", [node.get("const")]))
-    if "anyOf" in node:
-        return " or ".join(_wanted(one) for one in node["anyOf"] if one.get("type") != "null")
-    kind = node.get("type", "object")
-    if kind == "boolean":
-        return "true or false"
-    items = [*node.get("prefixItems", ()), node.get("items", {})][0].get("type")
-    count = f"{len(node['prefixItems'])} " if "prefixItems" in node else ""
-    return f"a {WORDS[kind]}" + (f" of {count}{WORDS[items]}s" if items in WORDS else "")
-
-
-def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[str, Any], list[str]]:
-    """Follow the location of one of pydantic's findings through the JSON Schema.
-
-    Returns:
-        The keys that lead there, without the alternatives of unions; the schema of the value; and the keys that the
-        innermost table on the way may have.
-    """
-    definitions = schema(cls)
+def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], list[str]]:
+    """Return the keys of pydantic's location without the alternatives of unions, and the keys valid at its end."""
     path: list[str] = []
+    definitions = schema(cls)
     node, known = definitions, list(definitions.get("properties", ()))
-    for part in location:
-        keys, others = node.get("properties", {}), node.get("additionalProperties")
+    for part in map(str, location):
         alternatives = [_resolved(one, definitions) for one in node.get("oneOf", ())]
         chosen = [one for one in alternatives if one.get("properties", {}).get("name", {}).get("const") == part]
         if chosen:
             node = chosen[0]
-        elif isinstance(part, int):
-            node = _resolved([*node.get("prefixItems", ()), *[node.get("items", {})] * (part + 1)][part], definitions)
-            path = [*path, str(part)] if "properties" in node else path
-        elif part in keys or isinstance(others, dict):
-            path, node = [*path, part], _resolved(keys.get(part, others), definitions)
-        elif keys:
+        elif part in node.get("properties", {}):
+            path, node = [*path, part], _resolved(node["properties"][part], definitions)
+        elif part == str(location[-1]) and "properties" in node:
             path = [*path, part]
         known = list(node.get("properties", ())) or known
-    return path, node, known
+    return path, known
 
 
 def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Follow a reference, and take X where the schema says X or null."""
-    present = [one for one in node.get("anyOf", ()) if one.get("type") != "null"]
-    node = present[0] if len(present) == 1 else node
     reference = node.get("$ref", "").rpartition("/")[2]
     return definitions["$defs"][reference] if reference else node

@@ -17,7 +17,7 @@ BATCH_SIZE = 2048
 
 @dataclass(frozen=True)
 class Run:
-    """Where and in what portions a result is computed. None of it changes a number.
+    """Device, portions and progress of a computation. None of them changes a number.
 
     Args:
         device: where to compute, such as "cpu" or "cuda:1"; default: CUDA if available.
@@ -42,7 +42,7 @@ class Run:
 
     @property
     def torch_device(self) -> torch.device:
-        """The device as torch knows it.
+        """The device as torch represents it.
 
         Raises:
             UsageError: this machine does not have the device.

@@ -1,4 +1,4 @@
-"""Signatures: one line that pins everything that changes a number, after sacrebleu's."""
+"""Signatures: one line with everything that changes a number, after sacrebleu's."""
 
 from __future__ import annotations
 
@@ -15,8 +15,14 @@ class Signature:
     """A metric and the settings it was computed with; results compare only where signatures agree.
 
     Attributes:
-        metric: such as "finc".
+        metric: name of the metric or method, such as "finc".
         fields: (name, value) pairs in a fixed order; names and values are free of "|", names of ":".
+
+    Example:
+        >>> import finc_eval as fe
+        >>> one = fe.Signature.parse("finc|n:500/500|sigma:8.9")
+        >>> one.differences(fe.Signature.parse("finc|n:500/500|sigma:10"))
+        ['sigma: 8.9 and 10']
     """
 
     metric: str
@@ -39,7 +45,7 @@ class Signature:
         return cls(metric, tuple((name, value) for name, value in pairs))
 
     def differences(self, other: Signature) -> list[str]:
-        """One line per field that differs, such as "sigma: 8.9 and 10"; empty when the results compare."""
+        """Return one line per field that differs, such as "sigma: 8.9 and 10"."""
         mine, others = dict(self.fields, metric=self.metric), dict(other.fields, metric=other.metric)
         return [
             f"{name}: {mine.get(name, 'none')} and {others.get(name, 'none')}"

@@ -1,4 +1,4 @@
-"""Result files: one HDF5 layout header for all kinds, written whole or not at all."""
+"""Result files: one HDF5 header for all types, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from pathlib import Path
 
 import h5py
 
-from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.errors import DataError
 
 PROGRAM = "finc-eval"
-FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
 def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Iterator[None]:
-    """Turn the errors of writing at `path` into one sentence; `kept` says what is left on a full disk."""
+    """Turn errors of writing at `path` into one sentence; `kept` tells what is left on a full disk."""
     try:
         yield
     except (OSError, RuntimeError) as error:  # h5py raises both, the number often in the text alone
-        full = getattr(error, "errno", None) in FULL or any(os.strerror(number) in str(error) for number in FULL)
+        named = any(os.strerror(number) in str(error) for number in DISK_FULL)
+        full = named or getattr(error, "errno", None) in DISK_FULL
         if full:
             raise DataError(
                 f"the disk is full while writing {path}: {kept}; free some space and run the same command again"
@@ -34,7 +35,7 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends well, and vanishes otherwise."""
+    """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     with disk_errors(target):
@@ -56,14 +57,14 @@ def write_text(path: str | Path, text: str) -> Path:
 
 
 def check_target(path: str | Path, kind: str) -> None:
-    """Raise FincEvalError when `path` holds anything but a finc-eval file of this kind, lest it be overwritten."""
+    """Raise DataError when `path` holds anything but a finc-eval file of this type, lest it be overwritten."""
     if Path(path).exists() and kind_of(path) != kind:
-        raise FincEvalError(f"{path} exists and is no finc-eval {kind}: it is not overwritten, choose another name")
+        raise DataError(f"{path} already exists and is not a finc-eval {kind}: choose another name")
 
 
 @contextmanager
 def new_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
-    """A new HDF5 file of this kind at `path`, which appears there only when it is whole."""
+    """Yield a new HDF5 file of this type, which appears at `path` only when it is whole."""
     check_target(path, kind)
     with written_whole(path) as temporary, h5py.File(temporary, "w") as file:
         file.attrs["program"] = PROGRAM
@@ -73,7 +74,7 @@ def new_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
 
 
 def kind_of(path: str | Path) -> str | None:
-    """Which kind of finc-eval file this is ("embeddings", "sketch", "comparison"), or None."""
+    """Return the type of a finc-eval file, such as "embeddings", "sketch" or "comparison"; None for other files."""
     try:
         with h5py.File(path, "r") as file:
             kind = file.attrs.get("kind") if file.attrs.get("program") == PROGRAM else None
@@ -84,23 +85,23 @@ def kind_of(path: str | Path) -> str | None:
 
 @contextmanager
 def existing_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
-    """The HDF5 file at `path`, read-only, when it is of this kind and schema.
+    """Yield the HDF5 file at `path`, read-only, if it is of this type and layout.
 
     Raises:
-        FincEvalError: when it is missing, unreadable, of another kind, or of another schema version.
+        DataError: it is missing, unreadable, of another type, or of another layout.
     """
     if not Path(path).exists():
-        raise FincEvalError(f"{path} does not exist")
+        raise DataError(f"{path} does not exist")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise FincEvalError(f"{path} is not a readable HDF5 file ({error}): make it again") from error
+        raise DataError(f"{path} is not a readable HDF5 file ({error}): make it again") from error
     with file:
         found = file.attrs.get("kind") if file.attrs.get("program") == PROGRAM else None
         if found != kind:
-            what = f"is of the kind {found!r}" if found else "was not written by finc-eval"
-            raise FincEvalError(f"{path} {what}: a finc-eval file of the kind {kind!r} is needed here")
+            what = f"is of the type {found!r}" if found else "was not written by finc-eval"
+            raise DataError(f"{path} {what}: a finc-eval file of the type {kind!r} is needed here")
         version = int(file.attrs["schema"])
         if version != schema:
-            raise FincEvalError(f"{path} has {kind} schema {version}, this version reads {schema}: make it again")
+            raise DataError(f"{path} has {kind} layout {version}, this version reads {schema}: make it again")
         yield file

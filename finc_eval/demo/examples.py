@@ -28,7 +28,7 @@ def example_sets(n: int = 500) -> tuple[Embeddings, Embeddings]:
         (300, 784)
     """
     images, labels = shipped_digits()
-    rows = images.reshape(len(images), -1).astype(np.float32) / 255
+    rows = images.reshape(len(images), -1).astype(np.float32) / np.float32(255)
     rng = np.random.default_rng(0)
     ref, rest = np.split(rng.permutation(len(rows)), [n])
     weights = np.choose(labels[rest].clip(0, 2), [0.0, 4.0, 1.0])

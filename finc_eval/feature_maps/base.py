@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.numerics.names import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,7 +25,7 @@ class FeatureMap(ABC):
         seed: of the frequencies; 0 for a map without any.
     """
 
-    kernel: str
+    kernel: Kernel
     center: torch.Tensor
     sigma: float | None = None
     seed: int = 0

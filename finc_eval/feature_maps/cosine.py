@@ -9,6 +9,7 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.kernels import cosine_kernel, unit_rows
+from finc_eval.numerics.names import Kernel
 
 if TYPE_CHECKING:
     pass
@@ -30,7 +31,7 @@ class CosineFeatures(FeatureMap):
             an embedding is zero.
     """
 
-    kernel = "cosine"
+    kernel: Kernel = "cosine"
 
     def __init__(self, dim: int, device: str | torch.device = "cpu") -> None:
         if not 0 < dim <= LARGEST_COSINE:

@@ -9,6 +9,7 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.names import Kernel
 from finc_eval.numerics.precision import arithmetic, rounded
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class RandomFourierFeatures(FeatureMap):
         FincEvalError: when dim, features or sigma is not positive, or the center has another shape.
     """
 
-    kernel = "gaussian"
+    kernel: Kernel = "gaussian"
     sigma: float
 
     def __init__(

@@ -21,6 +21,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.hermite_series import hermite, length_scale_of, rho_of
 from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.names import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -48,7 +49,7 @@ class HermiteFeatures(FeatureMap):
         FincEvalError: an argument is out of range, or there would be too many features.
     """
 
-    kernel = "gaussian"
+    kernel: Kernel = "gaussian"
     kind: ClassVar[str]
 
     diameter: ClassVar[float] = sqrt(2)

@@ -11,7 +11,6 @@ import numpy as np
 from finc_eval.baselines.fld import fld
 from finc_eval.baselines.novelty import novelty
 from finc_eval.baselines.rarity import rarity
-from finc_eval.sketches.reference import bottom_rows
 from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
@@ -27,6 +26,7 @@ from finc_eval.metrics.precision_recall import Metric as Share
 from finc_eval.metrics.score import Score, mean_interval, wilson
 from finc_eval.metrics.vendi import VendiInterval, rke_interval, vendi, vendi_interval
 from finc_eval.numerics.bandwidth import median_bandwidth
+from finc_eval.sketches.reference import bottom_rows
 
 FEWEST_FOR_INTERVAL = 200
 """Samples of a set from which a resampled interval and a floor are given."""

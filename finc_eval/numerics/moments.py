@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from finc_eval.numerics.precision import Precision, accumulator, add_product, arithmetic, prepared
+from finc_eval.numerics.names import Precision
+from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepared
 
 BLOCK = 400
 """Rows of a second moment computed by one product. Smaller blocks skip more of the lower triangle, larger ones

@@ -9,25 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
-
-Precision = Literal["float32", "tf32", "bfloat16", "float64"]
+from finc_eval.numerics.names import Precision
 
 DROPPED_BITS = {"tf32": 13, "bfloat16": 16}
 """Of float32's 23 bits of mantissa, those that an input of the product loses."""
-
-
-def check_precision(precision: str) -> None:
-    """Raise FincEvalError unless this is the name of a precision."""
-    if precision not in get_args(Precision):
-        raise FincEvalError(
-            f"precision must be one of {', '.join(get_args(Precision))}, got {precision!r}"
-            + did_you_mean(precision, get_args(Precision))
-        )
 
 
 def accumulator(precision: Precision) -> torch.dtype:

@@ -19,8 +19,9 @@ RESULTS: dict[str, tuple[str, str]] = {
     "methods": ("methods", "finc_eval.comparison.methods:MethodComparison"),
     "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),
     "changes": ("changes", "finc_eval.comparison.changes:Changes"),
-    "scores": ("scores", "finc_eval.metrics.evaluate:Scores"),
+    "scores": ("scores", "finc_eval.metrics.score:Scores"),
     "audit": ("audit", "finc_eval.memorization.result:Audit"),
+    "membership-score": ("membership", "finc_eval.kahm.membership:MembershipScore"),
     "private-score": ("private", "finc_eval.privacy.reference.result:PrivateScore"),
     "private-comparison": ("private", "finc_eval.privacy.reference.result:PrivateComparison"),
 }

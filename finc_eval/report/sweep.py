@@ -141,8 +141,8 @@ def summary(sweep: Sweep) -> str:
     ]
     if most.over + most.under:
         sentences.append(
-            f"Most modes differ at {symbol} = {most.value:.4g}: the generated set has more of {kinds_in_words(most.over)} than "
-            f"the reference set, and less of {most.under} (adjusted p ≤ {ALPHA:g})."
+            f"Most modes differ at {symbol} = {most.value:.4g}: the generated set has more of "
+            f"{kinds_in_words(most.over)} than the reference set, and less of {most.under} (adjusted p ≤ {ALPHA:g})."
         )
     else:
         sentences.append(f"No kind of samples differs significantly under any of them (adjusted p ≤ {ALPHA:g}).")

@@ -8,14 +8,22 @@ from typing import Annotated, Literal, TypedDict
 from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
-from finc_eval.numerics.precision import Precision, check_precision
-
-Kernel = Literal["gaussian", "cosine"]
+from finc_eval.numerics.names import KERNELS, PRECISIONS, Kernel, Precision
 
 
 @dataclass(frozen=True)
 class SketchSettings(Record):
-    """Settings of a feature map. A sketch brings its own, which override them."""
+    """Settings of a feature map. A sketch brings its own, which override them.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> fe.Sketch.reference(example_sets(300)[1], fe.SketchSettings(features=200)).feature_map.features
+        200
+    """
 
     kernel: Annotated[
         Kernel,
@@ -41,8 +49,8 @@ class SketchSettings(Record):
     ] = "float32"
 
     def __post_init__(self) -> None:
-        check_choice("kernel", self.kernel, ("gaussian", "cosine"))
-        check_precision(self.precision)
+        check_choice("kernel", self.kernel, KERNELS)
+        check_choice("precision", self.precision, PRECISIONS)
         if isinstance(self.features, str):
             if self.features != "auto":
                 raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Unpack
 import h5py
 import torch
 
+from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space, sample_keys
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
-from finc_eval.numerics.precision import Precision, check_precision
+from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunks
@@ -70,7 +71,7 @@ class Sketch:
         space: str | None = None,
         precision: Precision = "float32",
     ) -> None:
-        check_precision(precision)
+        check_choice("precision", precision, PRECISIONS)
         device = feature_map.device
         self.feature_map = feature_map
         self.space = space or f"{ARRAY_SPACE}{feature_map.dim}"

@@ -14,13 +14,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli.app import app
+from finc_eval.cli.app import VERBS, app, load_verb
 from finc_eval.demo.planted import gray, planted_sets, shipped_digits
 
 
 def run(verb, *arguments):
-    """Run a verb; those that embed use pixels unless they are told otherwise, as the sets here are digits."""
-    if verb in ("extract", "compare", "sweep", "models") and "--extractor" not in arguments:
+    """Run a verb; the verbs that embed use pixels by default, as the sets here are digits."""
+    if verb in ("extract", "compare", "sweep", "models", "methods") and "--extractor" not in arguments:
         arguments = (*arguments, "--extractor", "pixels")
     return CliRunner().invoke(app, [verb, *map(str, arguments)])
 
@@ -43,13 +43,13 @@ def test_compare_goes_from_two_folders_to_a_report(folders, tmp_path):
     out = tmp_path / "out" / "c.h5"
     result = run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", out, "--features", 200)
     assert result.exit_code == 0, result.stderr
-    assert "More in gen than in ref" in result.stdout
+    assert "Over-represented: more in the generated set" in result.stdout
     comparison = fe.load(out)
-    assert comparison.modes[0].id in result.stdout
+    assert comparison.over[0].id in result.stdout
     assert str(comparison.signature) in result.stdout
     assert json.loads(out.with_suffix(".json").read_text())["signature"] == str(comparison.signature)
     page = out.with_suffix(".html").read_text()
-    assert comparison.modes[0].id in page
+    assert comparison.over[0].id in page
     assert "data:image/" in page
     assert "extract gen" in result.stderr and "score ref" in result.stderr
 
@@ -67,7 +67,7 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
         assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5").exit_code == 0
     made = run("sketch", "--embeddings", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
     assert made.exit_code == 0, made.stderr
-    like = ("--like", tmp_path / "ref.sketch.h5")
+    like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
     assert run("sketch", "--embeddings", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
         result = run(
@@ -76,8 +76,8 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
         )  # fmt: skip
         assert result.exit_code == 0, result.stderr
     one, other = fe.load(tmp_path / "embeddings.h5"), fe.load(tmp_path / "sketches.h5")
-    assert [m.id for m in one.all_modes] == [m.id for m in other.all_modes]
-    assert one.modes[0].excess == pytest.approx(other.modes[0].excess, abs=1e-5)
+    assert [m.id for m in one.modes] == [m.id for m in other.modes]
+    assert one.over[0].excess == pytest.approx(other.over[0].excess, abs=1e-5)
 
 
 def test_score_writes_a_row_a_sample(folders, tmp_path):
@@ -88,10 +88,10 @@ def test_score_writes_a_row_a_sample(folders, tmp_path):
     with (tmp_path / "s.csv").open() as file:
         rows = list(csv.reader(file))
     loaded = fe.load(comparison)
-    assert rows[0] == ["id", *(mode.id for mode in loaded.all_modes)]
+    assert rows[0] == ["id", *(mode.id for mode in loaded.modes)]
     assert len(rows) == 301
     best = max(rows[1:], key=lambda row: float(row[1]))
-    assert best[0] == loaded.modes[0].tails[0].gen_ids[0]
+    assert best[0] == loaded.over[0].tails[0].gen_ids[0]
 
 
 def test_report_takes_samples_that_have_moved(folders, tmp_path):
@@ -127,21 +127,21 @@ def table_rows(text):
 def test_compare_prints_share_and_stability_in_percent(caches, tmp_path):
     out = tmp_path / "c.h5"
     result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
-    assert "≈ share" in result.stdout and "found again" in result.stdout
+    assert "≈ Share" in result.stdout and "Stability" in result.stdout
     shown = {row[1]: row for row in table_rows(result.stdout)}
-    found = fe.load(out).all_modes
+    found = fe.load(out).modes
     assert list(shown) == [mode.id for mode in found]
     for mode in found:
         share = "?" if mode.excess_frequency is None else f"{100 * mode.excess_frequency:.1f} %"
-        assert shown[mode.id][6] in (share, "< 0.1 %")
-        assert shown[mode.id][8] == f"{100 * mode.stability:.0f} %"
+        assert shown[mode.id][7] in (share, "< 0.1 %")
+        assert shown[mode.id][9] == f"{100 * mode.stability:.0f} %"
 
 
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
     made = run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
     assert made.exit_code == 0, made.stderr
-    assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries an embedding")
-    like = ("--like", tmp_path / "ref.sketch.h5")
+    assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries per embedding")
+    like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
     assert run("sketch", "--embeddings", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     out = tmp_path / "c.h5"
     result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
@@ -171,7 +171,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     images, labels = shipped_digits()
     np.savez(tmp_path / "zeros.npz", arr_0=gray(images[labels == 0][:300]))
     result = run(
-        "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--over", "sigma", "--out", out,
+        "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--parameter", "sigma", "--out", out,
         "--values", "30,10", "--features", 100,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -181,11 +181,11 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     assert [row[0] for row in rows] == ["10", "30"]
     for row, point in zip(rows, twin["points"], strict=True):
         found = point["comparison"]
-        counts = [sum(mode["p_value"] <= 0.05 for mode in found[key]) for key in ("modes", "under_represented")]
+        counts = [sum(mode["p_value"] <= 0.05 for mode in found[key]) for key in ("over", "under")]
         assert [int(cell) for cell in row[1:3]] == counts
         assert counts[0] != counts[1]
-        excess = [m["excess"] for m in found["modes"] + found["under_represented"] if m["p_value"] <= 0.05]
-        assert row[3] == (f"{max(excess):.4f}" if excess else "")
+        excess = [m["excess"] for m in found["over"] + found["under"] if m["p_value"] <= 0.05]
+        assert row[3] == (f"{max(excess):.4f}" if excess else "–")
     assert "sigma 30 is too large" in rows[1][6]
     assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
     assert str(out) in result.stdout and "Modes against σ" in out.read_text()
@@ -193,8 +193,8 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
 
 def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     result = run(
-        "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--over", "rho", "--out", tmp_path / "r.html",
-        "--features", 60, "--json",
+        "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--parameter", "rho",
+        "--out", tmp_path / "r.html", "--features", 60, "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
     assert [point["value"] for point in made["points"]] == [1, 2, 5, 10]
@@ -214,11 +214,11 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
     rows = table_rows(result.stdout)
     assert significant and [row[0] for row in rows] == [mode["id"] for mode in significant]
     for row, mode in zip(rows, significant, strict=True):
-        assert row[1] == mode["owner"]
-        masses = [mode["holdings"][label]["mass"] for label in ("mine", "theirs", "ref")]
-        assert [cell.split(" ")[0] for cell in row[5:]] == [f"{mass:.4f}" for mass in masses]
-        assert row[5].endswith(f", {100 * mode['holdings']['mine']['share']:.0f} %") and "," not in row[7]
-    assert f"{len(twin['modes']) - len(significant)} more are not significant" in result.stdout
+        assert row[1] == mode["set_with_most"]
+        masses = [mode["shares"][label]["mass"] for label in ("mine", "theirs", "ref")]
+        assert [cell.split(" ")[0] for cell in row[6:]] == [f"{mass:.4f}" for mass in masses]
+        assert row[6].endswith(f", {100 * mode['shares']['mine']['share']:.0f} %") and "," not in row[8]
+    assert f"{len(twin['modes']) - len(significant)} more" in result.stdout
     assert "data:image/" in out.read_text() and "extract mine" in result.stderr
 
 
@@ -230,24 +230,23 @@ def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
 
 
-def test_methods_prints_the_kinds_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
+def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
     out = tmp_path / "methods.html"
     result = run(
-        "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--by", "finc,rarity", "--features", 100,
+        "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--methods", "finc,rarity", "--features", 100,
         "--modes", 3, "--novel", 0.4, "--out", out,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     twin = json.loads(out.with_suffix(".json").read_text())
     shown = {row[0]: row[1:] for row in table_rows(result.stdout)}
-    places = {"over": "modes", "under": "under_represented"}
-    for kind in twin["kinds"]:
+    for group in twin["groups"]:
         for column, method in enumerate(("finc", "rarity")):
-            found = twin["comparisons"][method][places[kind["role"]]]
-            modes = [(rank, mode) for rank, mode in enumerate(found, 1) if mode["id"] in kind["modes"].get(method, ())]
+            found = twin["comparisons"][method][group["role"]]
+            modes = [(rank, mode) for rank, mode in enumerate(found, 1) if mode["id"] in group["modes"].get(method, ())]
             texts = [f"{rank}. {mode['excess']:.4f}" for rank, mode in modes]
             texts = [t if m["p_value"] <= 0.05 else f"({t})" for t, (_, m) in zip(texts, modes, strict=True)]
-            if kind["name"] in shown:
-                assert shown[kind["name"]][column] == "; ".join(texts)
+            if group["name"] in shown:
+                assert shown[group["name"]][column] == "; ".join(texts)
     assert shown and "|novel:0.4|" in result.stdout
     assert "data:image/" in out.read_text() and "rarity: decompose" in result.stderr
 
@@ -270,20 +269,26 @@ def test_changes_follows_the_modes_between_releases(caches, tmp_path):
         )
         assert made.exit_code == 0, made.stderr
     old, new = (("--old", tmp_path / "old.h5"), ("--new", tmp_path / "new.h5"))
-    result = run("changes", *old, *new)
+    out = ("--out", tmp_path / "changes.html")
+    result = run("changes", *old, *new, *out)
     assert result.exit_code == 0, result.stderr
     significant = fe.load(tmp_path / "old.h5").significant()
-    rows = {row[1]: row for row in table_rows(result.stdout)}
+    rows = {row[0]: row for row in table_rows(result.stdout)}
     assert significant and list(rows) == [mode.id for mode in sorted(significant, key=lambda m: -m.excess)]
     for mode in significant:
-        assert rows[mode.id][0] in ("gone", "shrunk") and rows[mode.id][2] == mode.role
-        assert rows[mode.id][3].startswith(f"{mode.excess:.4f} → ") and rows[mode.id][4].startswith("-")
-    assert "Nothing changed" not in result.stdout
-    assert {c["id"] for c in json.loads(run("changes", *old, *new, "--json").stdout)} == set(rows)
-    same = run("changes", *old, "--new", tmp_path / "old.h5")
+        assert rows[mode.id][1] in ("gone", "shrunk") and rows[mode.id][2] == mode.role
+        assert rows[mode.id][3] == f"{mode.excess:.4f}" and rows[mode.id][5].startswith("−")
+    assert "modes were followed" in result.stdout and "Changes between two releases" in out[1].read_text()
+    twin = json.loads((tmp_path / "changes.json").read_text())
+    assert [change["id"] for change in twin["changes"]] == list(rows)
+    assert json.loads(run("changes", *old, *new, *out, "--json").stdout)["changes"] == twin["changes"]
+    same = run("changes", *old, "--new", tmp_path / "old.h5", *out)
     assert "Nothing changed: the interval of every change holds zero." in same.stdout
-    none = run("changes", "--old", tmp_path / "new.h5", *new)
-    assert none.stdout.strip() == "Nothing changed: no mode is significant in either comparison."
+    none = run("changes", "--old", tmp_path / "new.h5", *new, *out)
+    assert none.stdout.startswith("Nothing changed: no mode is significant in either comparison")
+
+
+SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
 
 
 @pytest.mark.parametrize(
@@ -293,30 +298,36 @@ def test_changes_follows_the_modes_between_releases(caches, tmp_path):
         (("compare", "--gen", "{empty}", "--ref", "{gen}"), "empty"),
         (("compare", "--gen", "{one}", "--ref", "{gen}"), "gen has 1 samples"),
         (("compare", "--gen", "{bad}", "--ref", "{gen}"), "bad.png"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--extractor", "pixel"), "pixels"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--rho", "-1"), "rho must be a positive number, got -1.0"),
+        (("compare", *SAME_SETS, "--extractor", "pixel"), "pixels"),
+        (("compare", *SAME_SETS, "--rho", "-1"), "rho must be a positive number, got -1.0"),
         (("score", "--comparison", "{text}", "--samples", "{gen}", "--out", "s.csv"), "HDF5"),
         (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "{text}"), "not overwritten"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--out", "c.json"), "c.json is the name of the JSON twin"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--kernel", "cosin"), 'kernel must be "gaussian" or'),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--features", "many"), "a whole number or auto, got 'many'"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--features", "0"), "features must be a positive number"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--precision", "float23"), 'did you mean "float32"?'),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--kernel", "cosine", "--sigma", "3"), "has no bandwidth"),
-        (("sketch", "--embeddings", "g.h5", "--out", "s.h5", "--like", "r.h5", "--seed", "1"), "leave --seed out"),
-        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "tau"), "--over must be sigma or rho, got 'tau'"),
-        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--values", "x"), "such as 1,2,5, got 'x'"),
-        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--values", "1,-2"), "got '1,-2'"),
-        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--rho", "2"), "leave --rho out"),
-        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "sigma", "--sigma", "2"), "leave --sigma and"),
-        (("sweep", "--gen", "missing.h5", "--ref", "{gen}", "--over", "rho"), "missing.h5"),
-        (("sweep", "--gen", "{gen}", "--ref", "{gen}", "--over", "rho", "--out", "s.json"), "call the page s.html"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--method", "kem"), "got 'kem' (did you mean \"ken\"?)"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--method", "ken", "--raw"), "ken rotates none"),
-        (("compare", "--gen", "{gen}", "--ref", "{gen}", "--novel", "0.2"), "only rarity and fld cluster"),
-        (("methods", "--gen", "{gen}", "--ref", "{gen}", "--by", "finc,finc"), "method 'finc' is named twice"),
-        (("methods", "--gen", "{gen}", "--ref", "{gen}", "--by", ""), "method must be one of finc, ken, rarity, fld"),
+        (("compare", *SAME_SETS, "--out", "{text}"), "not overwritten"),
+        (("compare", *SAME_SETS, "--out", "c.json"), "c.json is the name of the JSON twin"),
+        (("compare", *SAME_SETS, "--kernel", "cosin"), "'cosin' is not one of 'gaussian', 'cosine'"),
+        (("compare", *SAME_SETS, "--features", "many"), "'many' is not a whole number or auto"),
+        (("compare", *SAME_SETS, "--features", "0"), "features must be a whole number of at least 1, got 0"),
+        (("compare", *SAME_SETS, "--precision", "float23"), "'float23' is not one of 'float32', 'tf32'"),
+        (("compare", *SAME_SETS, "--kernel", "cosine", "--sigma", "3"), "has no bandwidth"),
+        (
+            ("sketch", "--embeddings", "g.h5", "--out", "s.h5", "--feature-map-of", "r.h5", "--seed", "1"),
+            "leave --seed out",
+        ),
+        (("sweep", *SAME_SETS, "--parameter", "tau"), "'tau' is not one of 'sigma', 'rho'"),
+        (("sweep", *SAME_SETS, "--parameter", "rho", "--values", "x"), "'x' is not a list of numbers, such as 1,2,5"),
+        (("sweep", *SAME_SETS, "--parameter", "rho", "--values", "1,-2"), "--values must be a positive number, got -2"),
+        (("sweep", *SAME_SETS, "--parameter", "rho", "--rho", "2"), "a sweep of rho does not use --rho: leave it out"),
+        (
+            ("sweep", *SAME_SETS, "--parameter", "sigma", "--sigma", "2"),
+            "does not use --sigma: leave it out",
+        ),
+        (("sweep", "--gen", "missing.h5", "--ref", "{gen}", "--parameter", "rho"), "missing.h5"),
+        (("sweep", *SAME_SETS, "--parameter", "rho", "--out", "s.json"), "call the page s.html"),
+        (("compare", *SAME_SETS, "--method", "kem"), "'kem' is not one of 'finc', 'ken', 'rarity', 'fld'"),
+        (("compare", *SAME_SETS, "--method", "ken", "--no-rotation"), "belongs to finc, not to ken"),
+        (("compare", *SAME_SETS, "--novel", "0.2"), "--novel belongs to rarity and fld, not to finc"),
+        (("methods", *SAME_SETS, "--methods", "finc,finc"), "method 'finc' is named twice"),
+        (("methods", *SAME_SETS, "--methods", ""), "--methods must be one of finc, ken, rarity, fld, got ''"),
         (("models", "{gen}"), "is not of the form NAME=PATH"),
         (("models", "a={gen}", "a={gen}"), "two models are called 'a'"),
         (("models", "a={gen}", "b=missing.h5"), "missing.h5"),
@@ -341,6 +352,9 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
     ))  # fmt: skip
     assert result.exit_code == 3
     complaint = [line for line in result.stderr.splitlines() if line.startswith("finc-eval: ")]
+    if not complaint:  # a word that is not a choice: Typer refuses it in a box
+        complaint = [" ".join(result.stderr.split("Error")[-1].replace("│", " ").split())]
+        assert "Invalid value for '--" in complaint[0]
     assert len(complaint) == 1
     assert message in complaint[0]
     assert "Traceback" not in result.stderr
@@ -350,7 +364,7 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
 def test_a_page_does_not_take_the_place_of_embeddings(caches):
     before = (caches / "gen.h5").read_bytes()
     result = run("models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5")
-    assert result.exit_code == 3 and "it is not overwritten" in result.stderr
+    assert result.exit_code == 3 and "choose another name" in result.stderr
     assert (caches / "gen.h5").read_bytes() == before
 
 
@@ -393,8 +407,45 @@ def test_help_teaches_and_loads_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    for verb in ("extract", "sketch", "compare", "sweep", "models", "changes", "score", "report", "demo", "extractors"):
-        assert verb in result.stdout
+    for verb in (verb for verbs in VERBS.values() for verb in verbs):
+        assert f" {verb} " in result.stdout
+
+
+@pytest.mark.parametrize("name", [name for verbs in VERBS.values() for name in verbs])
+def test_the_list_of_verbs_has_the_first_line_of_each_help(name):
+    line = next(verbs[name] for verbs in VERBS.values() if name in verbs)
+    help_text = " ".join(load_verb(name).help.split("\n\n")[0].split())
+    assert line == help_text or line == help_text.split(". ")[0] + "."
+
+
+@pytest.mark.parametrize("arguments", [("compare", "--help"), ("compare", "--gem", "a"), ("sweep", "--parameter", "x")])
+def test_help_and_wrong_options_of_a_verb_do_not_wait_for_torch(arguments):
+    code = "import sys, finc_eval.cli\ntry: finc_eval.cli.main()\nfinally: assert 'torch' not in sys.modules"
+    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert result.returncode == (0 if "--help" in arguments else 3), result.stderr
+    assert "AssertionError" not in result.stderr
+
+
+def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(caches, tmp_path):
+    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "s.html", "--values", "40")
+    made = json.loads(run("sweep", *sets, "--parameter", "sigma", "--json").stdout)
+    assert made["points"][0]["comparison"]["settings"]["features"] == 1000
+
+
+def test_settings_come_from_a_file_and_the_command_line_takes_precedence(caches, tmp_path):
+    (tmp_path / "s.toml").write_text('[compare]\nfeatures = 60\nrho = 2.0\nmethod = {name = "finc"}\n')
+    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c.h5")
+    made = run("compare", *sets, "--settings", tmp_path / "s.toml", "--rho", 3, "--json")
+    settings = json.loads(made.stdout)["settings"]
+    assert (settings["features"], settings["rho"], settings["modes"]) == (60, 3, 10)
+
+
+def test_the_schema_of_a_result_is_printed(caches, tmp_path):
+    listed = run("schema").stdout.split()
+    assert {"comparison", "models", "methods", "sweep", "changes"} <= set(listed)
+    assert json.loads(run("schema", "comparison").stdout)["properties"]["type"]["const"] == "comparison"
+    wrong = run("schema", "comparisons")
+    assert wrong.exit_code == 3 and 'did you mean "comparison"?' in wrong.stderr
 
 
 def test_importing_the_api_needs_neither_faiss_nor_timm_nor_torchvision():
@@ -424,7 +475,7 @@ def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate()
     assert process.returncode == 130, stderr
-    assert "interrupted" in stderr
+    assert "interrupted; finished work is kept, and the same command goes on from there" in stderr
     assert "Traceback" not in stderr
     assert not (tmp_path / "many.h5").exists()
     again = command(*arguments)

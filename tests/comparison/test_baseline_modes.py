@@ -8,14 +8,13 @@ import finc_eval as fe
 from finc_eval.baselines.ken import ken
 from finc_eval.comparison import baseline_directions as expansions
 from finc_eval.comparison.baseline_directions import (
-    Expansion,
+    KernelExpansion,
     constant_features,
     fld_expansion,
     ken_expansion,
     unit_vectors,
 )
-from finc_eval.comparison.result import Settings
-from finc_eval.comparison.method import Method, methods_of
+from finc_eval.comparison.settings import Finc, Fld, Rarity, methods_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import Subset, as_embeddings
 from finc_eval.feature_maps.cosine import CosineFeatures
@@ -46,7 +45,7 @@ def found(planted):
 @pytest.mark.parametrize("name", ("rarity", "fld"))
 def test_clusters_of_novel_samples_are_the_planted_kinds(found, planted, name):
     _, gen_kinds, _, ref_kinds = planted
-    over = found[name].modes[:2]
+    over = found[name].over[:2]
     assert {tuple(np.unique(gen_kinds[mode.top_gen[:40]])) for mode in over} == {(0,), (1,)}
     assert all(mode.p_value < 1e-6 and mode.interval[0] > 0 and mode.stability > 0.8 for mode in over)
     assert (ref_kinds[found[name].under[0].top_ref] == 5).all()
@@ -54,7 +53,7 @@ def test_clusters_of_novel_samples_are_the_planted_kinds(found, planted, name):
 
 def test_kens_modes_are_the_planted_kinds_or_mixtures_of_them(found, planted):
     _, gen_kinds, _, ref_kinds = planted
-    for mode in found["ken"].modes[:2]:
+    for mode in found["ken"].over[:2]:
         for tail in mode.tails:
             assert set(gen_kinds[tail.gen[:20]]) <= {0, 1} or tail.share < 0.2
         assert mode.p_value < 1e-6
@@ -135,7 +134,7 @@ def test_a_kernel_mean_is_the_mean_of_the_features_at_right_angles_to_the_other_
     coefficients = torch.zeros(5000, 2, dtype=torch.double)
     coefficients[:10, 0] = 1
     coefficients[4990:, 1] = 1
-    sums = Expansion(samples, coefficients).directions(phi)
+    sums = KernelExpansion(samples, coefficients).directions(phi)
     torch.testing.assert_close(sums[:, 0].float(), phi(samples[:10]).sum(0))
     torch.testing.assert_close(sums[:, 1].float(), phi(samples[4990:]).sum(0))
     mean = phi(samples).double().mean(0)
@@ -152,8 +151,7 @@ def test_fld_leaves_constant_features_out_and_says_so(planted):
     ]
     np.testing.assert_array_equal(np.flatnonzero(constant_features(as_embeddings(padded[1]))), [12, 13, 14])
     with_, without = (
-        fld_expansion(as_embeddings(x), as_embeddings(y), method=Method.of("fld"), clusters=3)
-        for x, y in (padded, (gen, ref))
+        fld_expansion(as_embeddings(x), as_embeddings(y), method=Fld(), clusters=3) for x, y in (padded, (gen, ref))
     )
     torch.testing.assert_close(with_.coefficients, without.coefficients)
     result = fe.compare(*padded, method="fld", features=50, modes=3)
@@ -177,7 +175,7 @@ def test_the_signature_names_the_method_and_what_it_was_asked_for(found, planted
     assert dict(found["rarity"].signature.fields)["novel"] == "0.3"
     assert dict(found["rarity"].signature.fields)["neighbors"] == "3"
     assert "rotation" not in dict(found["ken"].signature.fields)
-    other = fe.compare(gen, ref, method="rarity", features=100, modes=4, novel=0.2, neighbors=5)
+    other = fe.compare(gen, ref, method=Rarity(novel=0.2, neighbors=5), features=100, modes=4)
     assert other.signature.differences(found["rarity"].signature) == ["novel: 0.2 and 0.3", "neighbors: 5 and 3"]
     for name in ("ken", "fld"):
         with pytest.raises(FincEvalError, match="do not compare"):
@@ -192,12 +190,6 @@ def test_a_comparison_by_a_baseline_is_saved_and_shown(found, tmp_path, name):
     page = found[name].to_html(tmp_path / "c.html").read_text()
     assert ("Leading eigenvalues" in page) == (name == "ken")
     assert "<dt>Rotation</dt>" not in page and {"ken": "KEN", "rarity": "Rarity", "fld": "FLD"}[name] in page
-
-
-def test_a_comparison_saved_before_there_were_methods_is_by_finc(found, tmp_path):
-    data = found["ken"].to_dict()
-    del data["settings"]["method"]
-    assert Settings(**data["settings"]).method == Method("finc")
 
 
 def test_swapped_sets_swap_the_roles(planted):
@@ -216,16 +208,11 @@ def test_swapped_sets_swap_the_roles(planted):
     ("arguments", "message"),
     [
         ({"method": "rarty"}, r'one of finc, ken, rarity, fld, got \'rarty\' \(did you mean "rarity"\?\)'),
-        ({"novel": 0.2}, "only rarity and fld cluster novel samples"),
-        ({"method": "ken", "novel": 0.2}, "only rarity and fld cluster novel samples"),
-        ({"method": "fld", "neighbors": 4}, "only rarity has neighbors"),
-        ({"method": "rarity", "novel": 0.0}, "novel must be a share between 0 and 1, got 0"),
-        ({"method": "rarity", "novel": 1.5}, "novel must be a share between 0 and 1, got 1.5"),
-        ({"method": "rarity", "novel": float("nan")}, "novel must be a share between 0 and 1, got nan"),
-        ({"method": "rarity", "neighbors": 0}, "neighbors must be at least 1, got 0"),
-        ({"method": "rarity", "neighbors": 300}, "half of ref has .* samples, too few for 300 neighbors"),
+        ({"novel": 0.2}, r"novel is an option of Rarity and Fld: pass method=fe.Rarity\(novel=0.2\)"),
+        ({"method": "fld", "neighbors": 4}, r"neighbors is an option of Rarity: pass method=fe.Rarity\(neighbors=4\)"),
+        ({"method": Rarity(neighbors=300)}, "half of ref has .* samples, too few for 300 neighbors"),
         ({"method": "rarity", "modes": 1}, "rarity clusters samples into modes and needs at least 2 of them, got 1"),
-        ({"method": "fld", "novel": 0.01}, "fld finds [123] of the .* too few for 10 clusters"),
+        ({"method": Fld(novel=0.01)}, "fld finds [123] of the .* too few for 10 clusters"),
     ],
 )
 def test_what_a_method_cannot_do_is_one_clear_sentence(planted, arguments, message):
@@ -237,7 +224,7 @@ def test_what_a_method_cannot_do_is_one_clear_sentence(planted, arguments, messa
 @pytest.mark.parametrize("name", BASELINES)
 def test_sketches_are_refused_where_embeddings_are_needed(planted, name):
     gen, _, ref, _ = planted
-    phi, _ = fe.reference_feature_map(ref, features=30)
+    phi = fe.Sketch.reference(ref, features=30).feature_map
     with pytest.raises(FincEvalError, match="ken, rarity and fld need embeddings, and gen is a sketch"):
         fe.compare(fe.Sketch.of(gen, phi), ref, method=name)
     with pytest.raises(FincEvalError, match="need embeddings, and ref is a sketch"):
@@ -263,16 +250,26 @@ def test_ken_says_how_many_samples_it_can_bear(planted, monkeypatch):
 def test_fld_needs_samples_to_split_and_features_that_vary():
     rows, same = np.random.default_rng(0).standard_normal((200, 4)).astype(np.float32), np.ones((200, 4), np.float32)
     with pytest.raises(FincEvalError, match="all samples of embeddings are the same, which FLD cannot standardize"):
-        fld_expansion(as_embeddings(rows), as_embeddings(same), method=Method.of("fld"), clusters=3)
+        fld_expansion(as_embeddings(rows), as_embeddings(same), method=Fld(), clusters=3)
     with pytest.raises(FincEvalError, match="ref has 2 samples, too few for FLD"):
-        fld_expansion(as_embeddings(rows), as_embeddings(same[:2], "ref"), method=Method.of("fld"), clusters=3)
+        fld_expansion(as_embeddings(rows), as_embeddings(same[:2], "ref"), method=Fld(), clusters=3)
 
 
-def test_parameters_are_of_the_methods_that_have_them():
-    assert methods_of(["finc", "rarity", "fld"], 0.2, 5) == (
-        Method("finc"),
-        Method("rarity", 0.2, 5),
-        Method("fld", 0.2),
-    )
-    with pytest.raises(FincEvalError, match="'ken' is named twice"):
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Rarity(novel=0.0), "novel must lie between 0 and 1, got 0"),
+        (lambda: Fld(novel=1.5), "novel must lie between 0 and 1, got 1.5"),
+        (lambda: Rarity(novel=float("nan")), "novel must lie between 0 and 1, got nan"),
+        (lambda: Rarity(neighbors=0), "neighbors must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_parameters_of_a_method_out_of_range_are_refused(make, message):
+    with pytest.raises(fe.UsageError, match=message):
+        make()
+
+
+def test_methods_are_named_once_each():
+    assert methods_of(["finc", Rarity(novel=0.2), "fld"]) == (Finc(), Rarity(0.2, 3), Fld(0.3))
+    with pytest.raises(fe.UsageError, match="'ken' is named twice"):
         methods_of(["ken", "finc", "ken"])

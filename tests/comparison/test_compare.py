@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison import search as search_module
+from finc_eval.comparison import finc_directions
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits
@@ -113,7 +113,7 @@ def test_the_first_side_of_a_mode_is_positive_and_carries_most_of_the_excess(com
 def test_equal_samples_rank_in_the_order_of_the_set(thinned):
     gen, ref, _, _ = thinned
     repeated = np.concatenate([ref, ref])
-    mode = fe.compare(gen=repeated, ref=gen, features=100).modes[0]
+    mode = fe.compare(gen=repeated, ref=gen, features=100).over[0]
     assert (mode.top_gen[::2] + len(ref) == mode.top_gen[1::2]).all()
 
 
@@ -169,7 +169,7 @@ def test_a_high_rho_is_passed_only_by_what_is_really_new(thinned):
 def test_raw_eigenvectors_come_in_the_order_of_their_eigenvalues(thinned):
     gen, ref, _, _ = thinned
     raw = fe.compare(gen=gen, ref=ref, features=300, method=fe.Finc(rotation=None))
-    np.testing.assert_allclose([m.fitted_excess for m in raw.over], raw.spectrum[0][:10], atol=1e-5)
+    np.testing.assert_allclose([m.fitted_excess for m in raw.over], raw.spectrum.over[:10], atol=1e-5)
 
 
 def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
@@ -202,7 +202,7 @@ def test_a_comparison_comes_back_from_its_file_and_has_a_json_twin(comparison, t
     np.testing.assert_array_equal(loaded.score(gen[:20]), comparison.score(gen[:20]))
     twin = json.loads((tmp_path / "c.json").read_text())
     assert twin == json.loads(comparison.to_json())
-    assert twin["schema"] == 1
+    assert twin["layout"] == 2
     assert twin["signature"] == str(comparison.signature)
     assert twin["over"][0]["excess"] == comparison.over[0].excess
 
@@ -236,7 +236,7 @@ def test_two_halves_of_one_set_rarely_differ(digits):
 
 
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
-    monkeypatch.setattr(search_module, "cross_fit", in_sample_only)
+    monkeypatch.setattr(finc_directions, "cross_fit", in_sample_only)
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=10) >= 0.9
 
 
@@ -262,7 +262,7 @@ def test_colored_mnist_at_the_papers_size(mnist_test, capsys):
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(images))
         gen = colored_digits(images[order[:5000]], labels[order[:5000]], 0.5, rng)
-        phi, _ = fe.reference_feature_map(pixels(gray(images[order[5000:]])), seed=seed)
+        phi = fe.Sketch.reference(pixels(gray(images[order[5000:]])), seed=seed).feature_map
         sketch = fe.Sketch.of(pixels(gray(images[order[5000:]])), phi)
         embeddings = pixels(gen.images)
         rotated.append(recovery(fe.compare(gen=embeddings, ref=sketch), gen.kinds))
@@ -282,7 +282,7 @@ import numpy as np
 import finc_eval as fe
 rng = np.random.default_rng(0)
 gen, ref = (rng.standard_normal((20_000, 768), dtype=np.float32) for _ in range(2))
-fe.compare(gen=gen, ref=ref, features=2000, device="cpu")
+fe.compare(gen=gen, ref=ref, features=2000, run=fe.Run(device="cpu"))
 print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
 """
 
@@ -307,7 +307,7 @@ def test_twenty_thousand_against_twenty_thousand_stays_under_two_gigabytes():
         ({"rho": float("nan")}, "rho must be"),
         ({"sigma": -1.0}, "sigma must be"),
         ({"modes": 0}, "modes must be"),
-        ({"rotation": "quartimax"}, "rotation must be"),
+        ({"method": "kmeans"}, "method must be one of finc, ken, rarity, fld"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(digits, arguments, message):
@@ -333,7 +333,7 @@ def test_few_samples_carry_a_warning(digits):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_cpu_and_gpu_agree(thinned):
     gen, ref, _, _ = thinned
-    cpu, gpu = (fe.compare(gen=gen, ref=ref, features=500, device=device) for device in ("cpu", "cuda"))
+    cpu, gpu = (fe.compare(gen=gen, ref=ref, features=500, run=fe.Run(device=device)) for device in ("cpu", "cuda"))
     assert [m.id for m in cpu.modes] == [m.id for m in gpu.modes]
     for mine, other in zip(cpu.modes, gpu.modes, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-4)

@@ -8,10 +8,10 @@ import pytest
 from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode
 
 import finc_eval as fe
-from finc_eval.comparison.methods import SAME, Kind, MethodTable, _letters
-from finc_eval.comparison.result import SetInfo
+from finc_eval import report
+from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup, _letters
+from finc_eval.comparison.set_info import SetInfo
 from finc_eval.core.errors import FincEvalError
-from finc_eval.report.methods import render_methods, render_methods_fragment
 
 
 def clusters(counts, seed, dim=12):
@@ -47,7 +47,7 @@ def test_what_several_methods_find_is_one_kind_and_two_planted_kinds_are_two(tab
     for method, one in table.comparisons.items():
         for mode in one.over[:2]:
             (kind,) = np.unique(gen_kinds[mode.top_gen[:30]])
-            by_planted[int(kind)].add(table.kind_of(method, mode).name)
+            by_planted[int(kind)].add(table.group_of(method, mode).name)
     assert [len(names) for names in by_planted.values()] == [1, 1]
     assert by_planted[0] != by_planted[1]
 
@@ -55,9 +55,9 @@ def test_what_several_methods_find_is_one_kind_and_two_planted_kinds_are_two(tab
 def test_every_mode_is_of_one_kind_of_its_role(table):
     for method, one in table.comparisons.items():
         for mode in one.modes:
-            (kind,) = [kind for kind in table.kinds if mode.id in kind.modes.get(method, ())]
-            assert kind.role == mode.role and kind == table.kind_of(method, mode)
-    assert [kind.name for kind in table.kinds] == [_letters(number) for number in range(len(table.kinds))]
+            (kind,) = [kind for kind in table.groups if mode.id in kind.modes.get(method, ())]
+            assert kind.role == mode.role and kind == table.group_of(method, mode)
+    assert [kind.name for kind in table.groups] == [_letters(number) for number in range(len(table.groups))]
 
 
 def test_kinds_follow_from_what_samples_add_to_the_first_side(table, planted):
@@ -69,12 +69,12 @@ def test_kinds_follow_from_what_samples_add_to_the_first_side(table, planted):
         return np.maximum(first.score(rows, [mode])[:, 0], 0).astype(np.float64) ** 2
 
     modes = {(method, mode.id): mode for method, one in table.comparisons.items() for mode in one.over}
-    for kind in table.kinds:
+    for kind in table.groups:
         if kind.role == "over":
             members = [(method, name) for method, names in kind.modes.items() for name in names]
             founder = masses(modes[members[0]])
             for member in members[1:]:
-                assert np.corrcoef(founder, masses(modes[member]))[0, 1] >= SAME - 1e-3
+                assert np.corrcoef(founder, masses(modes[member]))[0, 1] >= SAME_GROUP_CORRELATION - 1e-3
 
 
 def test_letters_go_on_after_z():
@@ -85,11 +85,12 @@ def test_letters_go_on_after_z():
 def test_a_table_of_methods_has_a_json_twin(table, tmp_path):
     twin = json.loads(table.to_json(tmp_path / "t.json"))
     assert (tmp_path / "t.json").read_text().strip() == table.to_json()
-    assert twin["schema"] == 1 and list(twin["comparisons"]) == ["finc", "rarity", "fld"]
-    assert twin["comparisons"]["fld"] == json.loads(table.comparisons["fld"].to_json())
-    modes = {method: list(ids) for method, ids in table.kinds[0].modes.items()}
-    assert twin["kinds"][0] == {"name": "A", "role": "over", "modes": modes}
-    assert repr(table).startswith("MethodTable(modes with p ≤ 0.05: finc ")
+    assert twin["type"] == "methods" and list(twin["comparisons"]) == ["finc", "rarity", "fld"]
+    of_fld = json.loads(table.comparisons["fld"].to_json())
+    assert of_fld == of_fld | twin["comparisons"]["fld"]
+    modes = {method: list(ids) for method, ids in table.groups[0].modes.items()}
+    assert twin["groups"][0] == {"name": "A", "role": "over", "modes": modes}
+    assert repr(table).startswith("MethodComparison(modes with p ≤ 0.05: finc ")
 
 
 def test_methods_have_to_be_named_and_named_once(planted):
@@ -98,13 +99,13 @@ def test_methods_have_to_be_named_and_named_once(planted):
         fe.compare_methods(gen, ref, ())
     with pytest.raises(FincEvalError, match="'finc' is named twice"):
         fe.compare_methods(gen, ref, ("finc", "finc"))
-    with pytest.raises(FincEvalError, match="only rarity has neighbors"):
+    with pytest.raises(FincEvalError, match="neighbors is an option of Rarity"):
         fe.compare_methods(gen, ref, ("finc", "fld"), neighbors=4)
 
 
 def test_sketches_do_for_finc_alone(planted):
     gen, _, ref, _ = planted
-    phi, _ = fe.reference_feature_map(ref, features=30)
+    phi = fe.Sketch.reference(ref, features=30).feature_map
     sketches = [fe.Sketch.of(one, phi) for one in (gen, ref)]
     assert list(fe.compare_methods(*sketches, ("finc",)).comparisons) == ["finc"]
     with pytest.raises(FincEvalError, match="gen is a sketch"):
@@ -127,15 +128,15 @@ def a_table(**changes):
         ),
     }
     kinds = (
-        Kind("A", "over", {"finc": ("over-1",), "rarity": ("over-3", "over-4")}),
-        Kind("B", "over", {"finc": ("over-2",)}),
-        Kind("C", "under", {"rarity": ("under-5",)}),
+        ModeGroup("A", "over", {"finc": ("over-1",), "rarity": ("over-3", "over-4")}),
+        ModeGroup("B", "over", {"finc": ("over-2",)}),
+        ModeGroup("C", "under", {"rarity": ("under-5",)}),
     )
-    return MethodTable(comparisons, kinds)
+    return MethodComparison(comparisons, kinds)
 
 
 def test_the_page_has_a_row_a_kind_and_a_column_a_method():
-    page = Page(render_methods(a_table()))
+    page = Page(report.page(a_table(), {}))
     matrix = page.find("table", "matrix")[0]
     assert page.texts("th", inside=page.find("thead", inside=matrix)[0])[2:] == ["FINC", "Rarity"]
     rows = {page.texts("span", "kind", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)}
@@ -143,7 +144,7 @@ def test_the_page_has_a_row_a_kind_and_a_column_a_method():
 
 
 def test_the_columns_show_the_modes_by_rank_with_their_kinds():
-    page = Page(render_methods(a_table()))
+    page = Page(report.page(a_table(), {}))
     columns = [[page.text(n) for n in page.find("p", "name", column)] for column in page.find("div", "method")]
     assert columns == [
         ["A 1. over-1", "B 2. over-2 not significant"],
@@ -157,7 +158,7 @@ def test_the_columns_show_the_modes_by_rank_with_their_kinds():
 
 
 def test_the_summary_counts_significant_modes_and_kinds():
-    text = Page(render_methods(a_table())).texts("p", "summary")[0]
+    text = Page(report.page(a_table(), {})).texts("p", "summary")[0]
     assert text == (
         "Modes of which the generated set has significantly more: FINC finds 1, Rarity finds 2. Modes of which the "
         "generated set has significantly less: FINC finds 0, Rarity finds 1. They are of 2 kinds of samples, 1 of "
@@ -166,24 +167,24 @@ def test_the_summary_counts_significant_modes_and_kinds():
 
 
 def test_warnings_of_several_methods_are_said_once():
-    page = Page(render_methods(a_table(warnings=("of both",))))
+    page = Page(report.page(a_table(warnings=("of both",)), {}))
     assert page.texts("li", inside=page.find("section", "warnings")[0]) == ["of both", "of rarity alone"]
 
 
 def test_the_page_loads_nothing_and_is_the_same_each_time():
-    text = render_methods(a_table())
-    assert render_methods(a_table()) == text
+    text = report.page(a_table(), {})
+    assert report.page(a_table(), {}) == text
     assert not re.search(r"https?://|@import|url\((?!#)", text)
     page = Page(text)
     ids = [page.attributes(n)["id"] for n, _ in enumerate(page.elements) if "id" in page.attributes(n)]
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("render", [render_methods, render_methods_fragment])
+@pytest.mark.parametrize("render", ["page", "fragment"])
 def test_hostile_names_stay_text(render):
     gen, ref = (SetInfo(f"{BREAKOUT}{name}", None, 100, BREAKOUT, False) for name in ("gen", "ref"))
     table = a_table(gen=gen, ref=ref, space=BREAKOUT, version=BREAKOUT, warnings=(HOSTILE,))
-    page = Page(f"<body>{render(table)}</body>" if render is render_methods_fragment else render(table))
+    page = Page(f"<body>{report.fragment(table)}</body>" if render == "fragment" else report.page(table, {}))
     for tag, attributes, _ in page.elements:
         assert tag not in {"script", "iframe", "object", "embed", "link", "base", "form", "foreignobject"}
         assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
@@ -192,8 +193,8 @@ def test_hostile_names_stay_text(render):
 
 
 def test_methods_that_find_nothing_say_so():
-    empty = MethodTable({"finc": a_comparison(), "ken": a_comparison()}, ())
-    page = Page(render_methods(empty))
+    empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, ())
+    page = Page(report.page(empty, {}))
     assert page.visible.count("No method finds a kind with significantly more mass") == 2
     assert page.visible.count("No direction with more mass") == 4
 
@@ -202,17 +203,17 @@ def test_the_page_and_the_notebook_view_show_the_samples(planted, tmp_path):
     gen, _, ref, _ = planted
     found = fe.compare_methods(gen, ref, ("finc", "rarity"), features=50, modes=2)
     images = np.random.default_rng(0).integers(0, 256, (len(gen), 8, 8, 3), np.uint8)
-    page = Page(found.to_html(tmp_path / "t.html", gen_samples=images).read_text())
+    page = Page(found.to_html(tmp_path / "t.html", samples={"gen": images}).read_text())
     assert len(page.find("img")) > 20
     assert "pass ref_samples" in page.visible
     assert 'class="finc-eval"' in found._repr_html_()
     with pytest.raises(FincEvalError, match="no/such/folder"):
-        found.to_html(tmp_path / "t.html", gen_samples="no/such/folder")
+        found.to_html(tmp_path / "t.html", samples={"gen": "no/such/folder"})
 
 
 def test_a_table_without_samples_to_correlate_has_a_kind_a_mode(planted):
     gen, _, ref, _ = planted
-    phi, _ = fe.reference_feature_map(ref, features=30)
+    phi = fe.Sketch.reference(ref, features=30).feature_map
     bare = [fe.Sketch.of(one, phi, sample=0) for one in (gen, ref)]
     found = fe.compare_methods(*bare, ("finc",), method=fe.Finc(rotation=None), modes=3)
-    assert len(found.kinds) == len(found.comparisons["finc"].modes)
+    assert len(found.groups) == len(found.comparisons["finc"].modes)

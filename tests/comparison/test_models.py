@@ -60,43 +60,43 @@ def found_kinds(table, alpha=0.05):
 def test_every_planted_mode_is_found_once_with_its_owner(table):
     found = found_kinds(table)
     assert sorted(found) == [0, 1, 2, 3]
-    assert found[1].owner == "a"
-    assert found[3].owner == "c"
-    assert found[0].owner in "ab"
-    assert found[2].owner in "bc"
+    assert found[1].set_with_most == "a"
+    assert found[3].set_with_most == "c"
+    assert found[0].set_with_most in "ab"
+    assert found[2].set_with_most in "bc"
     assert [mode.excess for mode in table.modes] == sorted((mode.excess for mode in table.modes), reverse=True)
     assert len({mode.id for mode in table.modes}) == len(table.modes)
     assert all(mode.stability > 0.95 for mode in found.values())
-    assert all(mode.id.startswith(f"{mode.owner}-") for mode in table.modes)
+    assert all(mode.id.startswith(f"{mode.set_with_most}-") for mode in table.modes)
 
 
 def test_what_a_model_has_of_a_mode_is_the_share_of_its_samples(table):
     for kind, mode in found_kinds(table).items():
-        for label, holding in mode.holdings.items():
+        for label, share in mode.shares.items():
             # A sample that is only near its center scores a little below 1.
-            assert holding.mass == pytest.approx(SHARES[label][kind], abs=0.025)
-            assert holding.interval[0] - 0.015 <= SHARES[label][kind] <= holding.interval[1] + 0.015
-            assert holding.interval[0] <= holding.mass <= holding.interval[1]
+            assert share.mass == pytest.approx(SHARES[label][kind], abs=0.025)
+            assert share.interval[0] - 0.015 <= SHARES[label][kind] <= share.interval[1] + 0.015
+            assert share.interval[0] <= share.mass <= share.interval[1]
 
 
 def test_the_shares_of_the_models_are_those_of_their_samples(table):
     for kind, mode in found_kinds(table).items():
         total = sum(shares[kind] for shares in SHARES.values())
-        assert sum(holding.share for holding in mode.holdings.values()) == pytest.approx(1)
-        for label, holding in mode.holdings.items():
-            assert holding.share == pytest.approx(SHARES[label][kind] / total, abs=0.03)
-            assert holding.share_interval[0] <= holding.share <= holding.share_interval[1]
+        assert sum(share.share for share in mode.shares.values()) == pytest.approx(1)
+        for label, share in mode.shares.items():
+            assert share.share == pytest.approx(SHARES[label][kind] / total, abs=0.03)
+            assert share.share_interval[0] <= share.share <= share.share_interval[1]
             if 0 < SHARES[label][kind] < total:
-                assert holding.share == pytest.approx(0.5, abs=0.03)
-                assert holding.share_interval[0] < 0.5 < holding.share_interval[1]
+                assert share.share == pytest.approx(0.5, abs=0.03)
+                assert share.share_interval[0] < 0.5 < share.share_interval[1]
 
 
 def test_the_excess_is_over_the_mean_of_all_others(models):
     for rho in (1.0, 3.0):
         table = compared(models, rho=rho)
         for mode in table.modes:
-            others = [holding.mass for label, holding in mode.holdings.items() if label != mode.owner]
-            assert mode.excess == pytest.approx(mode.holdings[mode.owner].mass - rho * np.mean(others), abs=1e-6)
+            others = [share.mass for label, share in mode.shares.items() if label != mode.set_with_most]
+            assert mode.excess == pytest.approx(mode.shares[mode.set_with_most].mass - rho * np.mean(others), abs=1e-6)
             assert mode.interval[0] < mode.excess < mode.interval[1]
     # With ρ = 3 a kind that two of three models share equally passes for neither.
     assert sorted(found_kinds(table)) == [1, 3]
@@ -104,26 +104,26 @@ def test_the_excess_is_over_the_mean_of_all_others(models):
 
 def test_the_best_samples_of_a_mode_are_of_its_kind(table, models):
     for kind, mode in found_kinds(table).items():
-        for label, holding in mode.holdings.items():
+        for label, share in mode.shares.items():
             if SHARES[label][kind] > 0:
-                best = models[label][[int(name) for name in holding.top_ids]]
+                best = models[label][[int(name) for name in share.top_ids]]
                 assert (best.argmax(1) == kind).all()
 
 
 def test_what_all_models_lack_belongs_to_the_reference(table_with_ref, models):
     found = found_kinds(table_with_ref)
     assert table_with_ref.models == tuple(models)
-    assert {kind: mode.owner for kind, mode in found.items() if mode.owner == "ref"} == {7: "ref"}
+    assert {kind: mode.set_with_most for kind, mode in found.items() if mode.set_with_most == "ref"} == {7: "ref"}
     assert sorted(found) == [0, 1, 2, 3, 7]
-    lacking = found[7].holdings
+    lacking = found[7].shares
     assert lacking["ref"].mass == pytest.approx(0.3, abs=0.03)
     assert all(lacking[label].interval[1] < 0.01 for label in models)
     for kind, mode in found.items():
-        reference = mode.holdings["ref"]
+        reference = mode.shares["ref"]
         assert reference.share is reference.share_interval is None
         assert reference.mass == pytest.approx(REFERENCE[kind], abs=0.03)
         if kind != 7:
-            assert sum(mode.holdings[label].share for label in models) == pytest.approx(1)
+            assert sum(mode.shares[label].share for label in models) == pytest.approx(1)
 
 
 def test_sketches_alone_give_the_same_modes_with_wider_intervals(table_with_ref, models, ref):
@@ -135,14 +135,14 @@ def test_sketches_alone_give_the_same_modes_with_wider_intervals(table_with_ref,
     assert list(sharp) == list(wide)
     for kind, mode in wide.items():
         assert mode.id == sharp[kind].id
-        assert mode.owner == sharp[kind].owner
+        assert mode.set_with_most == sharp[kind].set_with_most
         assert mode.excess == pytest.approx(sharp[kind].excess, abs=1e-5)
         assert mode.interval[0] < sharp[kind].interval[0] < sharp[kind].interval[1] < mode.interval[1]
-        for label, holding in mode.holdings.items():
-            exact = sharp[kind].holdings[label]
-            assert holding.mass == pytest.approx(exact.mass, abs=1e-5)
-            assert holding.interval[0] <= exact.interval[0] + 1e-9
-            assert holding.interval[1] >= exact.interval[1] - 1e-9
+        for label, share in mode.shares.items():
+            exact = sharp[kind].shares[label]
+            assert share.mass == pytest.approx(exact.mass, abs=1e-5)
+            assert share.interval[0] <= exact.interval[0] + 1e-9
+            assert share.interval[1] >= exact.interval[1] - 1e-9
 
 
 @pytest.mark.parametrize("with_ref", [False, True])
@@ -152,24 +152,24 @@ def test_the_order_of_the_models_does_not_matter(models, ref, table, table_with_
     mine, others = found_kinds(forward), found_kinds(backward)
     assert sorted(mine) == sorted(others)
     for kind, mode in mine.items():
-        assert (mode.owner, mode.id) == (others[kind].owner, others[kind].id)
+        assert (mode.set_with_most, mode.id) == (others[kind].set_with_most, others[kind].id)
         assert mode.excess == pytest.approx(others[kind].excess, abs=1e-4)
-        for label, holding in mode.holdings.items():
-            assert holding.mass == pytest.approx(others[kind].holdings[label].mass, abs=1e-4)
+        for label, share in mode.shares.items():
+            assert share.mass == pytest.approx(others[kind].shares[label].mass, abs=1e-4)
 
 
 def test_two_models_are_compared_as_two_sets_are(models):
-    phi, _ = fe.reference_feature_map(models["b"], features=200, sigma=3.0)
+    phi = fe.Sketch.reference(models["b"], features=200, sigma=3.0).feature_map
     a, b = (fe.Sketch.of(models[label], phi) for label in "ab")
     table = fe.compare_models({"a": a, "b": b})
     pair = fe.compare(gen=a, ref=b)
     assert table.tested == pair.tested
     assert len(table.modes) == len(pair.modes)
     for mode, one in zip(table.modes, sorted(pair.modes, key=lambda mode: -mode.excess), strict=True):
-        assert mode.owner == ("a" if one.role == "over" else "b")
+        assert mode.set_with_most == ("a" if one.role == "over" else "b")
         assert abs(float(mode.direction @ one.direction)) > 0.999
-        assert mode.holdings["a"].mass == pytest.approx(one.mass_gen, abs=1e-6)
-        assert mode.holdings["b"].mass == pytest.approx(one.mass_ref, abs=1e-6)
+        assert mode.shares["a"].mass == pytest.approx(one.mass_gen, abs=1e-6)
+        assert mode.shares["b"].mass == pytest.approx(one.mass_ref, abs=1e-6)
         assert mode.interval == pytest.approx(one.interval, abs=1e-6)
         assert mode.p_value == pytest.approx(one.p_value, abs=1e-6)
         assert mode.stability == pytest.approx(one.stability, abs=1e-3)
@@ -193,12 +193,12 @@ def test_a_table_has_a_json_twin(table_with_ref, tmp_path):
     assert data == json.loads(text) == json.loads(json.dumps(table_with_ref.to_dict()))
     assert list(data["sets"]) == ["a", "b", "c", "ref"]
     assert data["sets"]["a"]["n"] == 2500
-    assert data["schema"] == 1
-    assert len(data["over"]) == len(table_with_ref.over)
-    first, mode = data["over"][0], table_with_ref.over[0]
-    assert (first["id"], first["owner"], first["excess"]) == (mode.id, mode.owner, mode.excess)
-    assert first["holdings"]["a"]["share_interval"] == list(mode.holdings["a"].share_interval)
-    assert first["holdings"]["ref"]["share"] is None
+    assert (data["type"], data["layout"]) == ("models", 2)
+    assert len(data["modes"]) == len(table_with_ref.modes)
+    first, mode = data["modes"][0], table_with_ref.modes[0]
+    assert (first["id"], first["set_with_most"], first["excess"]) == (mode.id, mode.set_with_most, mode.excess)
+    assert first["shares"]["a"]["share_interval"] == list(mode.shares["a"].share_interval)
+    assert first["shares"]["ref"]["share"] is None
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_what_cannot_be_compared_is_one_clear_sentence(models, labels, reference
     ("arguments", "message"),
     [
         ({"rho": -1}, "rho must be a positive number, got -1"),
-        ({"modes": 0}, "modes must be a positive number, got 0"),
+        ({"modes": 0}, "modes must be a whole number of at least 1, got 0"),
         ({"precision": "single"}, "precision must be one of"),
     ],
 )

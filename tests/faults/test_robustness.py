@@ -54,7 +54,7 @@ def compared(gen, ref, **settings):
         assert mode.interval[0] <= mode.excess <= mode.interval[1]
         assert np.isfinite(mode.direction).all()
         assert np.linalg.norm(mode.direction) == pytest.approx(1, abs=1e-4)
-    assert np.isfinite([*found.spectrum[0], *found.spectrum[1]]).all()
+    assert np.isfinite([*found.spectrum.over, *found.spectrum.under]).all()
     return found
 
 
@@ -166,7 +166,7 @@ def test_a_generated_set_of_copies_is_one_mode(n):
     assert mode.p_value < 1e-12
     # What of the reference lies near the copied sample counts against it; far away nothing does.
     assert 0.7 < mode.excess_frequency < 1
-    (mode,) = compared(np.repeat(ref[:1] + 10, n, 0), ref).modes
+    (mode,) = compared(np.repeat(ref[:1] + 10, n, 0), ref).over
     assert mode.excess == pytest.approx(1, abs=0.02)
     assert mode.excess_frequency == pytest.approx(1, abs=0.02)
 
@@ -295,7 +295,7 @@ def thinned(digits):
 
 @pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
 def test_the_batch_size_changes_nothing(thinned, kernel):
-    small, large = (compared(*thinned, batch_size=size, kernel=kernel, modes=5) for size in (64, 8192))
+    small, large = (compared(*thinned, run=fe.Run(batch_size=size), kernel=kernel, modes=5) for size in (64, 8192))
     assert small.significant()
     check_same_modes(small, large)
     assert [mode.id for mode in small.modes] == [mode.id for mode in large.modes]
@@ -306,9 +306,9 @@ def test_the_batch_size_changes_nothing(thinned, kernel):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
 def test_neither_batch_size_nor_device_changes_anything(thinned, kernel):
-    on_cpu = compared(*thinned, kernel=kernel, modes=5, device="cpu")
+    on_cpu = compared(*thinned, kernel=kernel, modes=5, run=fe.Run(device="cpu"))
     for size in (64, 8192):
-        check_same_modes(on_cpu, compared(*thinned, kernel=kernel, modes=5, batch_size=size, device="cuda"))
+        check_same_modes(on_cpu, compared(*thinned, kernel=kernel, modes=5, run=fe.Run(batch_size=size, device="cuda")))
 
 
 class Counted(ArrayEmbeddings):
@@ -327,7 +327,7 @@ class Counted(ArrayEmbeddings):
 
 def test_a_set_is_read_at_most_twice_beside_the_pass_that_sketches_it(planted):
     gen, ref = map(Counted, planted)
-    compared(gen, ref, batch_size=100)
+    compared(gen, ref, run=fe.Run(batch_size=100))
     for one in (gen, ref):
         assert one.passes <= 3
         assert one.sizes == {100}
@@ -356,7 +356,7 @@ def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch
     monkeypatch.setattr(EmbeddingCache, "ids_between", recorded)
     monkeypatch.setattr("finc_eval.embeddings.cache.ID_BLOCK", 100)
     monkeypatch.setattr("finc_eval.embeddings.base.Embeddings.id_hashes.__defaults__", (250,))
-    found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", batch_size=200)
+    found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", run=fe.Run(batch_size=200))
     check_planted(found)
     assert max(sizes) <= 250
     assert found.over[0].tails[0].gen_ids[0].endswith(f"/{found.over[0].top_gen[0]}.png")

@@ -6,7 +6,8 @@ from finc_eval import FincEvalError
 from finc_eval.comparison import directions as differential
 from finc_eval.numerics import precision as products
 from finc_eval.numerics.eigen import top_eigenpairs
-from finc_eval.numerics.precision import accumulator, add_product, arithmetic, check_precision, prepared, rounded
+from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepared, rounded
+from finc_eval.sketches.settings import SketchSettings
 
 new_style = pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "matmul"), reason="torch 2.8 has no such setting")
 
@@ -142,9 +143,9 @@ def test_the_settings_of_torch_are_restored_also_after_an_exception(torch_settin
 
 def test_an_unknown_precision_is_one_clear_sentence():
     with pytest.raises(FincEvalError, match=r'one of float32, .*, got \'bfloat\' \(did you mean "bfloat16"\?\)$'):
-        check_precision("bfloat")
+        SketchSettings(precision="bfloat")
     with pytest.raises(FincEvalError, match="precision must be one of"):
-        check_precision("float8")
+        SketchSettings(precision="float8")
 
 
 @pytest.mark.parametrize("loosened", LOOSENED)

@@ -6,7 +6,7 @@ import torch
 import finc_eval as fe
 from finc_eval.embeddings.base import sample_keys
 from finc_eval.sketches.folds import FoldChunks, fold_of
-from finc_eval.sketches.sketch import LARGEST_EMBEDDING, sketch_all
+from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +38,15 @@ def test_covariances_and_eigenvalues_equal_the_papers_algorithm(digits):
     assert np.abs(a.covariance.numpy() - c_x).max() < 1e-6
     assert np.abs(b.covariance.numpy() - c_y).max() < 1e-6
     comparison = fe.compare(gen=a, ref=b, rho=1.5, method=fe.Finc(rotation=None))
-    np.testing.assert_allclose(comparison.spectrum[0][:10], eigenvalues[:10], atol=1e-5)
+    np.testing.assert_allclose(comparison.spectrum.over[:10], eigenvalues[:10], atol=1e-5)
     np.testing.assert_allclose([m.fitted_excess for m in comparison.over], eigenvalues[:10], atol=1e-5)
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 1000])
 def test_the_batch_size_does_not_change_a_sketch(digits, phi, batch_size):
     x = digits[0][:1500]
-    whole = fe.Sketch.of(x, phi, batch_size=1500)
-    batched = fe.Sketch.of(x, phi, batch_size=batch_size)
+    whole = fe.Sketch.of(x, phi, run=fe.Run(batch_size=1500))
+    batched = fe.Sketch.of(x, phi, run=fe.Run(batch_size=batch_size))
     assert torch.allclose(batched.covariance, whole.covariance, atol=1e-6, rtol=0)
     for mine, other in zip(batched.folds, whole.folds, strict=True):
         assert mine.n == other.n
@@ -190,8 +190,8 @@ def test_precisions_do_not_add_but_compare(digits):
 def test_several_sketches_come_from_one_pass_each_as_if_alone(digits):
     x = digits[0][:500]
     maps = [fe.RandomFourierFeatures(784, 40, sigma=sigma) for sigma in (3.0, 6.0)] + [fe.CosineFeatures(784)]
-    for sketch, phi in zip(sketch_all(x, maps, batch_size=128), maps, strict=True):
-        alone = fe.Sketch.of(x, phi, batch_size=128)
+    for sketch, phi in zip(sketch_all(x, maps, run=fe.Run(batch_size=128)), maps, strict=True):
+        alone = fe.Sketch.of(x, phi, run=fe.Run(batch_size=128))
         assert sketch.feature_map is phi
         assert torch.equal(sketch.covariance, alone.covariance)
         assert torch.equal(sketch.embedding.mean_square(), alone.embedding.mean_square())
@@ -206,8 +206,8 @@ def test_a_file_holds_each_covariance_once_above_its_diagonal(digits, tmp_path):
 
 
 def test_the_moments_of_very_long_embeddings_are_left_out():
-    rows = np.random.default_rng(0).standard_normal((20, LARGEST_EMBEDDING + 1)).astype(np.float32)
-    long = fe.Sketch.of(rows, fe.RandomFourierFeatures(LARGEST_EMBEDDING + 1, 5, sigma=50.0))
+    rows = np.random.default_rng(0).standard_normal((20, MAX_EMBEDDING + 1)).astype(np.float32)
+    long = fe.Sketch.of(rows, fe.RandomFourierFeatures(MAX_EMBEDDING + 1, 5, sigma=50.0))
     assert long.embedding is None
     assert (long + long).embedding is None
-    assert fe.Sketch.of(rows[:, 1:], fe.RandomFourierFeatures(LARGEST_EMBEDDING, 5, sigma=50.0)).embedding is not None
+    assert fe.Sketch.of(rows[:, 1:], fe.RandomFourierFeatures(MAX_EMBEDDING, 5, sigma=50.0)).embedding is not None

@@ -1,0 +1,11 @@
+"""The names of kernels and precisions, apart from their arithmetic: settings and help texts do not wait for torch."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Kernel = Literal["gaussian", "cosine"]
+KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+
+Precision = Literal["float32", "tf32", "bfloat16", "float64"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
