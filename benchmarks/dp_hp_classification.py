@@ -16,7 +16,7 @@ from _downstream import downstream, mean_downstream
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.statistics import fourier_table_statistics, table_statistics

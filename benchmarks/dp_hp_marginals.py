@@ -12,7 +12,7 @@ from _marginals import marginal_distance, merge_highest
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
 from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.statistics import fourier_table_statistics, paper_table_statistics, table_statistics

@@ -1,4 +1,4 @@
-from .dp.gaussian_mechanism import Guarantee as Guarantee
+from .dp.guarantee import Guarantee as Guarantee
 from .dp.ledger import Ledger as Ledger
 from .reference.release import release_sketch as release_sketch
 from .reference.settings import ReleaseSettings as ReleaseSettings

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report.formats import p_value, percent
-from finc_eval.report.pages import ALPHA, environment, interval_scale
-from finc_eval.report.tables import print_table
+from finc_eval.report.pages import ALPHA, interval_scale, render, table_fragment
+from finc_eval.report.terminal import print_notes, print_table
 
 PrivateResult = PrivateScore | PrivateComparison
 
@@ -66,23 +65,31 @@ def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
         result: the result.
         samples: unused, as these pages show no samples.
     """
-    return environment().get_template("private_score.html").render(**_content(result), notes=())
+    return render(
+        "private_score.html",
+        result,
+        scores=_scores(result),
+        sections=_sections(result),
+        summary=_summary(result),
+        warnings=_notes(result),
+    )
 
 
 def fragment(result: PrivateResult) -> str:
-    """Return the table of the scores for a notebook, in the notebook's colors."""
-    return environment().get_template("private_fragment.html").render(**_content(result))
+    """Return the table of the scores for a notebook."""
+    caption = " ".join((_summary(result), *(f"Guarantee: {guarantee}." for guarantee in result.guarantees)))
+    section = _sections(result)[0]
+    return table_fragment(caption, [label for label, _ in section.columns], [row.cells for row in section.rows])
 
 
 def show(result: PrivateResult) -> None:
     """Print the tables of a score or a comparison on standard output."""
     for section in _sections(result):
-        print_table(section.title, [label for label, _ in section.columns], [list(row.cells) for row in section.rows])
+        print_table(section.title, [label for label, _ in section.columns], [row.cells for row in section.rows])
     print(f"differences below {_scores(result)[0].smallest_detected:.3g} are hidden by the noise of the reference")
     for guarantee in result.guarantees:
         print(f"guarantee: {guarantee}")
-    for note in _notes(result):
-        print(f"note: {note}")
+    print_notes(_notes(result))
     print(result.signature)
 
 
@@ -115,19 +122,6 @@ def show_ledger(ledger: Ledger) -> None:
     print(f"budget of each data set: epsilon {budget.epsilon:g}, delta {budget.delta:g}, {budget.adjacency} adjacency")
 
 
-def _content(result: PrivateResult) -> dict[str, Any]:
-    """Return the variables of the templates."""
-    return {
-        "scores": _scores(result),
-        "sections": _sections(result),
-        "guarantees": result.guarantees,
-        "signature": result.signature,
-        "summary": _summary(result),
-        "warnings": _notes(result),
-        "version": version("finc-eval"),
-    }
-
-
 def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:
     return (result,) if isinstance(result, PrivateScore) else result.scores
 
@@ -158,8 +152,8 @@ def _sections(result: PrivateResult) -> list[Section]:
         Section(
             "pairs",
             "Who is nearer: paired differences",
-            f"Differences of two scores, in which most of the noise cancels. p-values are adjusted for all {len(pairs)} "
-            f"pairs; rows above {ALPHA} are gray.",
+            "Differences of two scores, in which most of the noise cancels. p-values are adjusted for all "
+            f"{len(pairs)} pairs; rows above {ALPHA} are gray.",
             (("Nearer", "id"), ("Farther", "words"), ("Difference", "n excess"), *estimate, ("Adj. p", "n")),
             tuple(
                 _row((pair.first, pair.second), pair, more=(p_value(pair.p_value),), muted=pair.p_value > ALPHA)

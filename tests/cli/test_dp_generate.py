@@ -153,7 +153,7 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
         ({"out": "made.xlsx"}, ["--table", "table.toml"], "must end in .csv or .npz"),
         ({"out": "patients.csv"}, ["--table", "table.toml"], "exists: synthetic records are not made twice"),
         ({"data": "nobody.csv"}, ["--table", "table.toml"], "cannot be read as a .csv"),
-        ({}, ["--table", "table.toml", "--method", "dp-ph"], 'did you mean "dp-hp"'),
+        ({}, ["--table", "table.toml", "--method", "dp-ph"], "'dp-ph' is not one of 'dp-hp'"),
         ({}, ["--table", "table.toml", "--count", "0"], "count must be a whole number of at least 1, got 0"),
         ({"epsilon": 0}, ["--table", "table.toml"], "epsilon must be a positive number"),
         ({"data": "made.npz", "out": "new.npz"}, [], "cannot be read as an .npz"),

@@ -22,7 +22,7 @@ from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.record import plain
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
 from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
-from finc_eval.privacy.dp.gaussian_mechanism import Adjacency, Guarantee
+from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
 
 LEDGER_TYPE = "privacy ledger"
 LEDGER_LAYOUT = 1
@@ -64,7 +64,7 @@ class Ledger:
         >>> ledger = fe.privacy.Ledger.create("ledger.jsonl", epsilon=3, delta=1e-5)
         >>> ledger.spend(["ward 7"], fe.privacy.Guarantee.of(epsilon=1, delta=1e-5), purpose="private sketch")
         >>> round(ledger.left(["ward 7"]), 2), round(ledger.left(["ward 8"]), 2)
-        (2.79, 3.0)
+        (2.76, 3.0)
     """
 
     def __init__(self, path: str | Path) -> None:

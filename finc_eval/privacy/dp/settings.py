@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from finc_eval.core.record import Record, about
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.dp.guarantee import Guarantee
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.feature_maps.class_features import class_features, class_indices
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
 from finc_eval.feature_maps.hermite_series import degree_probabilities
-from finc_eval.privacy.dp.gaussian_mechanism import Adjacency, Bound, Guarantee, add_gaussian_noise
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.dp.settings import settings_of
@@ -135,7 +136,7 @@ def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, bound: Bo
 
 
 def largest_tail(phi: HermiteFeatures, radius: float) -> float:
-    """Return the largest 1 − ‖φ(x)‖² over all x within the radius; 1 if there is no closed form."""
+    """Return the largest 1 − ‖φ(x)‖² over all x within the radius; 1 without a closed form."""
     if not isinstance(phi, TotalDegree):
         return 1.0
     return 1 - float(degree_probabilities(radius, phi.length_scale, phi.rho, phi.order, phi.dim).sum())

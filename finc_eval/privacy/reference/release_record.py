@@ -9,7 +9,7 @@ from math import isclose, isfinite, sqrt
 import torch
 
 from finc_eval.core.record import Record
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.dp.guarantee import Guarantee
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.dp.guarantee import Guarantee
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import Annotated, get_args
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.record import about
-from finc_eval.privacy.dp.gaussian_mechanism import Adjacency, Bound, Guarantee
+from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.settings import PrivacyOptions, PrivacySettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSettings(PrivacySettings):
-    """Settings of `release_sketch`, each of which is also a keyword of it and an option of the command line.
+    """Budget and sensitivity of a private sketch. Each field is also a keyword of `release_sketch`.
 
     Raises:
         UsageError: a value is out of range.

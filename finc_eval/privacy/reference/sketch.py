@@ -26,7 +26,7 @@ from finc_eval.core.storage import PROGRAM, existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.feature_maps.class_features import class_features, class_indices
 from finc_eval.feature_maps.hermite import HermiteFeatures
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.reference.mean_distance import (
     NoisyMean,
     SampleMean,

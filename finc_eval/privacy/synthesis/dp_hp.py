@@ -20,7 +20,8 @@ from finc_eval.core.checks import check_choice, check_count, check_fraction, che
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.feature_maps.class_features import class_sums
-from finc_eval.privacy.dp.gaussian_mechanism import Bound, Guarantee, add_gaussian_noise
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.records import open_records
 from finc_eval.privacy.synthesis.statistics import Statistic

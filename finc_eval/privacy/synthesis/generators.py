@@ -1,4 +1,4 @@
-"""Generators for DP-HP: the paper's networks, and free points. Heads turn their outputs into records."""
+"""Generators of images for DP-HP: networks, and heads that turn their outputs into images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.errors import UsageError
 from finc_eval.privacy.synthesis.image_views import Shape, channel_by_channel, cosine_basis
 from finc_eval.privacy.synthesis.statistics import Statistic
@@ -75,29 +74,6 @@ class Smooth:
         pixels = self.brightness + CONTRAST * outputs @ self.basis.T.to(outputs.device)
         grain = torch.randn(pixels.shape, generator=chance, device=pixels.device)
         return (pixels + self.grain * grain).clamp(0, 1)
-
-
-class Levels:
-    """Head for one-hot vectors of levels, column by column, drawn by the straight-through Gumbel-softmax.
-
-    Args:
-        levels: number of levels of each column.
-        temperature: temperature of the softmax through which gradients pass.
-    """
-
-    def __init__(self, levels: Sequence[int], temperature: float = 1.0) -> None:
-        self.levels, self.width, self.temperature = list(levels), sum(levels), temperature
-
-    def __call__(self, outputs: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
-        """Draw one level for each column."""
-        uniform = torch.rand(outputs.shape, generator=chance, device=outputs.device).clamp(1e-10, 1 - 1e-7)
-        perturbed = (outputs - (-uniform.log()).log()) / self.temperature
-        blocks = []
-        for block in torch.split(perturbed, self.levels, 1):
-            soft = block.softmax(1)
-            hard = nn.functional.one_hot(soft.argmax(1), soft.shape[1]).to(soft)
-            blocks.append(hard + soft - soft.detach())  # the value of hard, the gradient of soft
-        return torch.cat(blocks, 1)
 
 
 class FullyConnected(nn.Sequential):
@@ -216,58 +192,3 @@ class Network:
         z = torch.randn(len(labels), CODE_SIZE, generator=chance, device=chance.device)
         given = torch.cat([z, nn.functional.one_hot(labels.to(z.device), self.classes).to(z)], 1)
         return self.head(self.network(given), chance)
-
-
-class Points:
-    """Generator of free points: the fitted points themselves are sampled.
-
-    Only their number limits the shapes they can take, so with few features there should be few points.
-
-    Args:
-        head: head that turns free numbers into records.
-        classes: number of classes.
-        count: number of points of each class.
-        spread: standard deviation of the free numbers at the start.
-        seed: random seed of the free numbers.
-        device: device on which they are fitted.
-
-    Raises:
-        UsageError: count is not a positive whole number.
-    """
-
-    def __init__(
-        self,
-        head: Head,
-        classes: int,
-        count: int = 500,
-        spread: float = 1.0,
-        seed: int = 0,
-        device: str | torch.device = "cpu",
-    ) -> None:
-        check_count("count", count)
-        self.head, self.classes, self.count = head, classes, count
-        start = torch.randn(classes * count, head.width, generator=torch.Generator().manual_seed(seed))
-        self.free = (spread * start).to(device).requires_grad_()
-        self._chance = torch.Generator(device).manual_seed(seed)
-
-    def parameters(self) -> list[torch.Tensor]:
-        """Return the free numbers."""
-        return [self.free]
-
-    def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
-        """Return the mean of φ over the points of each class, (classes, q) for each statistic."""
-        records = self.head(self.free, self._chance)
-        return [statistic(records).view(self.classes, self.count, -1).mean(1) for statistic in statistics]
-
-    def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
-        """Draw one point for each label, all points of a class as equally often as possible."""
-        generator = torch.Generator().manual_seed(seed)
-        chosen = torch.empty(len(labels), dtype=torch.long)
-        for label in range(self.classes):
-            places = (labels.cpu() == label).nonzero()[:, 0]
-            rounds = -(-len(places) // self.count)
-            order = torch.cat([torch.randperm(self.count, generator=generator) for _ in range(rounds)] or [places])
-            chosen[places] = label * self.count + order[: len(places)]
-        with torch.no_grad():
-            free = self.free[chosen.to(self.free.device)]
-            return self.head(free, torch.Generator(free.device).manual_seed(seed)).cpu()

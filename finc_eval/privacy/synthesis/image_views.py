@@ -16,7 +16,7 @@ POOLED_CELLS = 7
 def pooled(shape: Shape) -> torch.Tensor:
     """Return the view of an image as `POOLED_CELLS` cells in each direction, each a sum of pixels: (c·h·w, cells).
 
-    Its columns have norm 1 and share no pixel, so norms do not grow.
+    Its columns have norm 1 and no pixel in common, so norms do not grow.
     """
     height, width, channels = shape
     return channel_by_channel(torch.kron(_cells(height), _cells(width)), channels)

@@ -15,7 +15,7 @@ NetworkName = Literal["smooth", "fully-connected", "convolutional"]
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesisSettings(PrivacySettings):
-    """Settings of `synthesize_table`, each of which is also a keyword of it and an option of the command line.
+    """Budget and method of a synthetic table. Each field is also a keyword of `synthesize_table`.
 
     Raises:
         UsageError: a value is out of range.
@@ -48,7 +48,7 @@ class SynthesisSettings(PrivacySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSynthesisSettings(SynthesisSettings):
-    """Settings of `synthesize_images`, each of which is also a keyword of it and an option of the command line.
+    """Budget, method and network of a synthesis. Each field is also a keyword of `synthesize_images`.
 
     Raises:
         UsageError: a value is out of range.

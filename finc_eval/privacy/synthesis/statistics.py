@@ -15,7 +15,7 @@ import torch
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import LARGEST_MAP, CoordinateProduct, CoordinateSum, HermiteFeatures, TotalDegree
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
-from finc_eval.privacy.dp.gaussian_mechanism import Bound
+from finc_eval.privacy.dp.guarantee import Bound
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.image_views import Shape, pooled
 from finc_eval.privacy.synthesis.tabular import MAX_POSITION, Table

@@ -16,7 +16,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.class_features import class_indices
-from finc_eval.privacy.dp.gaussian_mechanism import Bound, Guarantee
+from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.settings import settings_of
 from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding

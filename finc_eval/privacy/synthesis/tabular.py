@@ -153,7 +153,7 @@ class Number:
             usual: number that most records are known to have.
 
         Raises:
-            UsageError: the range is empty, or there is no interval.
+            UsageError: the range is empty, or the number of intervals is not positive.
         """
         if not low < high or levels < 1:
             raise UsageError(f"column {name} must go from a low to a higher number in levels, got {low}, {high}")
@@ -217,7 +217,7 @@ class Table:
         label: column of classes, or None.
 
     Raises:
-        UsageError: there are no columns, or two of them have the same name.
+        UsageError: columns are missing, or two of them have the same name.
 
     Example:
         >>> import finc_eval as fe
@@ -305,7 +305,7 @@ class Table:
         for column in wanted:
             if column.name not in values:
                 raise DataError(
-                    f"there is no column {column.name!r} in the data{did_you_mean(column.name, values)}: "
+                    f"column {column.name!r} is missing in the data{did_you_mean(column.name, values)}: "
                     f"they have {', '.join(values)}"
                 )
         levels = np.stack([column.encoded(np.asarray(values[column.name])) for column in self.columns], 1)

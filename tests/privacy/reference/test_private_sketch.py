@@ -404,7 +404,7 @@ def test_the_attack_on_the_worst_pair_of_a_release_stays_under_its_ceiling(seede
     ceiling = Guarantee.of(epsilon, DELTA).ceilings.auc
     standard_error = math.sqrt(ceiling * (1 - ceiling) / draws)
     assert auc <= ceiling + 2 * standard_error
-    assert auc >= ceiling - 4 * standard_error  # the noise is no larger than it needs to be
+    assert auc >= ceiling - 4 * standard_error  # the noise is not larger than needed
 
 
 def test_order_and_batches_do_not_matter(sets, transform, monkeypatch):

@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from _points import Points
 
 from finc_eval.core.errors import BudgetError, FincEvalError, UsageError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
@@ -11,7 +12,7 @@ from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 from finc_eval.privacy.synthesis import dp_hp
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.generators import Bounded, Points
+from finc_eval.privacy.synthesis.generators import Bounded
 from finc_eval.privacy.synthesis.statistics import Statistic
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")

@@ -1,6 +1,5 @@
 import itertools
 
-import numpy as np
 import pytest
 import torch
 
@@ -12,9 +11,7 @@ from finc_eval.privacy.synthesis.generators import (
     Bounded,
     Convolutional,
     FullyConnected,
-    Levels,
     Network,
-    Points,
     Smooth,
 )
 from finc_eval.privacy.synthesis.image_views import channel_by_channel, cosine_basis, pooled
@@ -117,9 +114,6 @@ def test_heads_keep_their_promises():
     chance = torch.Generator().manual_seed(0)
     outputs = 3 * torch.randn(50, 7, generator=chance)
     assert float(Bounded(7, -1, 2)(outputs, chance).min()) >= -1
-    records = Levels([3, 4])(outputs, chance)
-    torch.testing.assert_close(records[:, :3].sum(1), torch.ones(50))
-    torch.testing.assert_close(records.amax(1), torch.ones(50))
     smooth = Smooth((8, 8, 3), waves=5, grain=0.0)
     images = smooth(0.02 * torch.randn(50, smooth.width, generator=chance), chance)
     assert smooth.width == 15
@@ -143,20 +137,9 @@ def test_a_pooled_image_is_no_longer_than_the_image_and_has_no_negative_entry():
     assert channel_by_channel(torch.ones(2, 1), 3).shape == (6, 3)
 
 
-def test_points_are_drawn_evenly():
-    points = Points(Bounded(2), classes=2, count=5, seed=0)
-    labels = torch.tensor([0] * 10 + [1] * 7)
-    drawn = points.sample(labels, 0)
-    _, counts = np.unique(drawn[:10].numpy(), axis=0, return_counts=True)
-    assert counts.tolist() == [2] * 5
-    _, counts = np.unique(drawn[10:].numpy(), axis=0, return_counts=True)
-    assert sorted(counts) == [1, 1, 1, 2, 2]
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Points(Bounded(2), 2, 0), "count must be a whole number of at least 1, got 0"),
         (lambda: Bounded(2, 1, 0), "bounds must ascend"),
         (lambda: Network(FullyConnected(2, (), 2), Bounded(2), 2, batch=1), "at least 2 samples"),
     ],
