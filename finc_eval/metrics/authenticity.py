@@ -19,24 +19,33 @@ from finc_eval.metrics.score import wilson
 
 @dataclass(frozen=True, eq=False)
 class Authenticity:
-    """Which generated samples are authentic.
+    """Distances that decide which generated samples are authentic.
 
     Attributes:
-        percent: how many of a hundred. Of a perfect generator as many as of fresh real samples, which is 50 to 70 and
-            to be measured; copies have fewer, and samples far from all training samples, bad ones too, more.
-        authentic: which are, shape (n,).
-        nearest: of each, the nearest training sample, shape (n,).
-        distances: to it, shape (n,); 0 of exact copies, which are never authentic.
-        spacings: of that training sample to its own nearest neighbor in the training set, shape (n,).
+        distances: distance of each generated sample to its nearest training sample, shape (n,); 0 for exact copies.
+        spacings: distance of that training sample to its nearest neighbor in the training set, shape (n,).
+        nearest: index of that training sample, shape (n,).
         signature: pins everything that changes the number save the generated set.
     """
 
-    percent: float
-    authentic: NDArray[np.bool_]
-    nearest: NDArray[np.int64]
     distances: NDArray[np.float64]
     spacings: NDArray[np.float64]
-    signature: Signature
+    nearest: NDArray[np.int64] | None = None
+    signature: Signature | None = None
+
+    @property
+    def authentic(self) -> NDArray[np.bool_]:
+        """Authentic samples, as a mask of shape (n,). An exact copy is never authentic."""
+        return self.distances > self.spacings
+
+    @property
+    def percent(self) -> float:
+        """Percentage of authentic samples.
+
+        A perfect generator reads as fresh real samples do, which is 50 to 70 and has to be measured. Copies read
+        lower. Samples far from all training samples, bad ones included, read higher.
+        """
+        return 100 * float(self.authentic.mean())
 
     @property
     def copies(self) -> int:
@@ -67,11 +76,8 @@ def authpct(gen: object, train: object) -> Authenticity:
     found = nearest(x, y, 1)
     distances, indices = found.distances[:, 0], found.indices[:, 0]
     spacings = kth_distances(y, 1)[indices]
-    authentic = distances > spacings
     fields = (("n", f"{x.n}/{y.n}"), ("fx", y.space), ("v", version("finc-eval")))
     return Authenticity(
-        percent=100 * float(authentic.mean()),
-        authentic=authentic,
         nearest=indices,
         distances=distances,
         spacings=spacings,
