@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,6 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
 if TYPE_CHECKING:
     from finc_eval.embeddings.cache import EmbeddingCache
-    from finc_eval.extractors.card import NetworkPrecision
 
 
 def extract(
@@ -55,7 +54,7 @@ def extract(
             strict=strict,
             batch_size=batch_size,
             workers=WORKERS if workers is None else workers,
-            precision=cast("NetworkPrecision", precision),
+            precision=precision,
             device=device,
             progress=progress,
         )

@@ -6,24 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
-
-
-class FieldOptions(Protocol):
-    """The options of one field."""
-
-    field: str
-    parameters: tuple[inspect.Parameter, ...]
-
-    def value(self, given: Mapping[str, Any], start: Any) -> Any:
-        """Return the value of the field, from the options that were given and the settings that they change."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +30,12 @@ class PlainOption:
     switches_off: bool = False
 
     def value(self, given: Mapping[str, Any], start: Any) -> Any:
-        """Return the given value."""
+        """Return the given value.
+
+        Args:
+            given: options that were given, by the names of their parameters.
+            start: settings that they change; None for the defaults.
+        """
         return None if self.switches_off else given[self.parameters[0].name]
 
 
@@ -67,6 +61,10 @@ class ChoiceOptions:
 
     def value(self, given: Mapping[str, Any], start: Any) -> Any:
         """Return the chosen dataclasses with the given parameters.
+
+        Args:
+            given: options that were given, by the names of their parameters.
+            start: settings that they change; None for the defaults.
 
         Raises:
             UsageError: a name is unknown, or a parameter belongs to none of the chosen.
@@ -99,6 +97,9 @@ class ChoiceOptions:
         )
 
 
+FieldOptions = PlainOption | ChoiceOptions
+
+
 def options_of(cls: type, narrower: Mapping[str, Any]) -> list[FieldOptions]:
     """Return the options of a settings class, in the order of its fields.
 
@@ -106,7 +107,7 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[FieldOptions]:
         cls: the class.
         narrower: types to use in place of those of some fields; None leaves the field out.
     """
-    hints = get_type_hints(cls, include_extras=True) | narrower
+    hints = {**get_type_hints(cls, include_extras=True), **narrower}
     return [
         _options(field, hints[field.name], heading_of(cls))
         for field in fields(cls)
@@ -135,12 +136,10 @@ def sentence(text: str) -> str:
     return f"{begun}.".replace("[", "\\[")
 
 
-def name_of(choice: type) -> str | None:
+def name_of(choice: type) -> str:
     """Return the name that tells a dataclass from the others of a union: the one value of a field's `Literal`."""
-    for field in fields(choice):
-        if is_tag(get_type_hints(choice)[field.name]):
-            return str(field.default)
-    return None
+    hints = get_type_hints(choice)
+    return next((str(field.default) for field in fields(choice) if is_tag(hints[field.name])), choice.__name__)
 
 
 def is_tag(annotation: Any) -> bool:
@@ -163,7 +162,7 @@ def _options(field: Field[Any], annotation: Any, panel: str) -> FieldOptions:
 
 
 def _choice_options(field: Field[Any], choices: list[Any], text: str, panel: str, several: bool) -> ChoiceOptions:
-    by_name = {name_of(choice) or "": choice for choice in choices}
+    by_name = {name_of(choice): choice for choice in choices}
     options: dict[str, PlainOption] = {}
     for choice in choices:
         for own in fields(choice):
@@ -174,7 +173,7 @@ def _choice_options(field: Field[Any], choices: list[Any], text: str, panel: str
     default = _default(field)
     parameters = [option.parameters[0] for option in options.values()]
     if len(choices) > 1:
-        names = ",".join(str(name_of(type(one))) for one in (default if several else (default,)))
+        names = ",".join(name_of(type(one)) for one in (default if several else (default,)))
         listed: Any = str if several else Literal[tuple(by_name)]
         option = typer.Option(
             flag(field.name), help=sentence(text), rich_help_panel=panel, metavar="NAME,NAME,…" if several else None

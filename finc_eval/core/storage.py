@@ -22,9 +22,8 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
     try:
         yield
     except (OSError, RuntimeError) as error:  # h5py raises both, the number often in the text alone
-        full = getattr(error, "errno", None) in DISK_FULL or any(
-            os.strerror(number) in str(error) for number in DISK_FULL
-        )
+        named = any(os.strerror(number) in str(error) for number in DISK_FULL)
+        full = named or getattr(error, "errno", None) in DISK_FULL
         if full:
             raise DataError(
                 f"the disk is full while writing {path}: {kept}; free some space and run the same command again"
