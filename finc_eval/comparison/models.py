@@ -16,7 +16,7 @@ from finc_eval.comparison.inputs import OpenSets, open_sets
 from finc_eval.comparison.modes import Direction, mode_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.set_info import SetInfo
-from finc_eval.comparison.settings import Finc, Options, Settings, settings_of
+from finc_eval.comparison.settings import Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance, package_version
@@ -104,7 +104,7 @@ class ModelComparison(Document):
 
     modes: tuple[SharedMode, ...]
     sets: dict[str, SetInfo]
-    settings: Settings
+    settings: StoredSettings
     sigma_rule: str
     signature: SignatureText
     tested: int

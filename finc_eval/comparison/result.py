@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.set_info import SetInfo
-from finc_eval.comparison.settings import Settings
+from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -88,7 +88,7 @@ class Comparison(Document):
     under: tuple[Mode, ...]
     gen: SetInfo
     ref: SetInfo
-    settings: Settings
+    settings: StoredSettings
     sigma_rule: str
     signature: SignatureText
     space: str
@@ -139,7 +139,8 @@ class Comparison(Document):
         """Score batch by batch: yield each batch with its scores, shape (b, k), in the order of the set."""
         rows = as_embeddings(embeddings)
         check_same_space(rows.name, rows.space, "the comparison", self.space)
-        vectors = np.array([mode.direction for mode in modes], np.float32).reshape(len(modes), self.feature_map.size)
+        shape = (len(modes), self.feature_map.size)
+        vectors = np.array([mode.direction for mode in modes], np.float32).reshape(shape)
         directions = torch.from_numpy(vectors.T).to(self.feature_map.device)
         for batch in rows.batches():
             yield batch, (self.feature_map(batch.rows) @ directions).cpu().numpy()

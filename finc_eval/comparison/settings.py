@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
@@ -191,6 +191,10 @@ class Settings(SketchSettings):
         method = [(field.name, getattr(self.method, field.name)) for field in fields(self.method)]
         values = [item for item in [*own, *method] if item[0] not in ("method", "name")]
         return tuple((name, _text(value)) for name, value in values)
+
+
+StoredSettings = SerializeAsAny[Settings]
+"""The settings of a result: JSON has the fields of a subclass, too."""
 
 
 class Options(SketchOptions, total=False):

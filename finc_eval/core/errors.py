@@ -35,9 +35,9 @@ class UsageError(FincEvalError):
 
     Example:
         >>> import finc_eval as fe
-        >>> fe.Settings(kernel="gausian")
+        >>> fe.Settings(kernel="cosin")
         Traceback (most recent call last):
-        finc_eval.core.errors.UsageError: kernel must be one of gaussian, cosine, got 'gausian' (did you mean "gaussian"?)
+        finc_eval.core.errors.UsageError: kernel must be one of gaussian, cosine, got 'cosin' (did you mean "cosine"?)
     """
 
 

@@ -26,7 +26,9 @@ def about(text: str) -> Any:
 class Record:
     """Base of the frozen dataclasses that results and settings consist of."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="null")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        ser_json_inf_nan="null", json_schema_serialization_defaults_required=True
+    )
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
@@ -121,6 +123,9 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
     match first["type"]:
         case "unexpected_keyword_argument":
             return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
+        case "union_tag_invalid":
+            choices = first["ctx"]["expected_tags"].replace("'", "")
+            return f'{where}: "{key}" must be one of {choices}, got {first["ctx"]["tag"]!r}'
         case "missing":
             return f'{where}: the key "{key}" is missing'
     message = (

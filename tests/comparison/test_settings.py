@@ -1,0 +1,99 @@
+"""Settings: one dataclass from which keywords, files, signatures and results follow."""
+
+from dataclasses import dataclass, fields
+from typing import Annotated, get_type_hints
+
+import pytest
+
+import finc_eval as fe
+from finc_eval.comparison.settings import METHOD_CLASSES, Options, settings_of
+from finc_eval.core.record import about, plain, structured
+from finc_eval.demo import example_sets
+
+
+@dataclass(frozen=True)
+class Wider(fe.Settings):
+    """Settings with an option more."""
+
+    temperature: Annotated[float, about("a number that a test adds")] = 0.5
+
+
+@pytest.fixture(scope="module")
+def sets():
+    return example_sets(200)
+
+
+def test_every_field_is_a_typed_keyword():
+    assert set(get_type_hints(Options)) == {field.name for field in fields(fe.Settings)}
+
+
+def test_a_field_more_is_in_the_function_the_signature_and_the_json_with_nothing_else_changed(sets):
+    found = fe.compare(*sets, Wider(features=50), temperature=0.75)
+    assert dict(found.signature.fields)["temperature"] == "0.75"
+    assert found.to_dict()["settings"]["temperature"] == 0.75
+
+
+def test_settings_are_built_once_and_used_again(sets):
+    settings = fe.Settings(rho=2, features=50, modes=3)
+    again = fe.compare(*sets, settings, modes=2)
+    assert (again.settings.rho, again.settings.features, again.settings.modes) == (2, 50, 2)
+    assert len(fe.compare(*sets, settings).over) <= 3 and settings.modes == 3
+
+
+def test_the_settings_of_a_result_make_the_same_result(sets):
+    found = fe.compare(*sets, features="auto")
+    again = fe.compare(*sets, found.settings)
+    assert again.signature == found.signature
+    assert [mode.excess for mode in again.modes] == [mode.excess for mode in found.modes]
+
+
+@pytest.mark.parametrize("method", [cls() for cls in METHOD_CLASSES.values()])
+def test_settings_come_back_from_json(method):
+    settings = fe.Settings(method=method, sigma=3.0)
+    assert structured(fe.Settings, plain(settings), "the settings") == settings
+
+
+def test_settings_are_read_from_a_table(tmp_path):
+    path = tmp_path / "finc.toml"
+    path.write_text('[compare]\nrho = 2\nmethod = {name = "rarity", novel = 0.2}\n[other]\nmethod = "ken"\n')
+    assert fe.Settings.read(path) == fe.Settings(rho=2, method=fe.Rarity(novel=0.2))
+    assert fe.Settings.read(path, "other").method == fe.Ken()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[compare]\nrhoo = 2", r'unknown key "rhoo" \(did you mean "rho"\?\): the keys are kernel, sigma'),
+        ('[compare]\nrho = "2"', "\"rho\" must be a number, got '2'"),
+        ("[compare]\nmodes = 2.5", '"modes" must be a whole number, got 2.5'),
+        ("[compare]\nrho = -1", "rho must be a positive number, got -1"),
+        ('[compare]\nmethod = {name = "rarity", nvel = 2}', r'unknown key "method.nvel" \(did you mean "novel"\?\)'),
+        ('[compare]\nmethod = "rarety"', "\"method\" must be one of finc, ken, rarity, fld, got 'rarety'"),
+        ("[comparing]\nrho = 2", r'has no table \[compare\] \(did you mean "comparing"\?\)'),
+        ("compare = 3", r"has no table \[compare\]"),
+        ("rho = ", "cannot be read as TOML"),
+    ],
+)
+def test_a_table_that_is_wrong_is_one_clear_sentence(tmp_path, text, message):
+    (tmp_path / "finc.toml").write_text(text)
+    with pytest.raises(fe.FincEvalError, match=message):
+        fe.Settings.read(tmp_path / "finc.toml")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rhoo": 2}, r"unknown option 'rhoo' \(did you mean \"rho\"\?\)"),
+        ({"novel": 0.2}, r"novel is an option of Rarity and Fld: pass method=fe.Rarity\(novel=0.2\)"),
+        ({"rotation": None}, r"rotation is an option of Finc: pass method=fe.Finc\(rotation=None\)"),
+        ({"rho": "2"}, "rho must be a positive number, got 2"),
+        ({"rho": True}, "rho must be a positive number, got True"),
+        ({"rho": 2e9}, r"rho must be at most 1e\+09, got 2e\+09"),
+        ({"kernel": "gausian"}, r"kernel must be one of gaussian, cosine, got 'gausian'"),
+        ({"kernel": "cosine", "sigma": 2.0}, "the cosine kernel has no bandwidth"),
+        ({"features": "many"}, 'features must be a positive number or "auto"'),
+    ],
+)
+def test_options_that_are_wrong_are_one_clear_sentence(options, message):
+    with pytest.raises(fe.UsageError, match=message):
+        settings_of(None, options)

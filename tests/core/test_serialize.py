@@ -1,0 +1,94 @@
+"""Results as JSON: both ways, with a schema, and with where they come from."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+
+import pytest
+
+import finc_eval as fe
+from finc_eval.core.provenance import Provenance, _git_state
+from finc_eval.core.serialize import Document
+from finc_eval.demo import example_sets
+
+
+@dataclass(frozen=True, eq=False)
+class Small(Document):
+    """A result for tests."""
+
+    type_name = "small"
+
+    value: float
+    parts: tuple[tuple[str, int], ...] = ()
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return fe.compare(*example_sets(200), features=50, modes=2)
+
+
+def test_a_result_comes_back_from_its_json(comparison):
+    again = type(comparison).from_dict(json.loads(comparison.to_json()))
+    assert again.to_dict() == comparison.to_dict()
+    assert again.settings == comparison.settings and again.signature == comparison.signature
+
+
+def test_what_json_leaves_out_is_named_when_it_is_used(comparison):
+    again = type(comparison).from_dict(comparison.to_dict())
+    with pytest.raises(fe.DataError, match="read from JSON, which leaves arrays out: load its"):
+        again.score(example_sets(200)[0])
+
+
+def test_json_files_load(comparison, tmp_path):
+    comparison.to_json(tmp_path / "c.json")
+    assert fe.load(tmp_path / "c.json").to_dict() == comparison.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("[]", "is not a result of finc-eval"),
+        ('{"program": "finc-eval", "type": "poem"}', "is not a result of finc-eval"),
+        ('{"program": "finc-eval", "type": "comparison", "layout": 1}', "has layout 1, this version reads 2: make it"),
+        ('{"program": "finc-eval", "type": "comparison", "layout": 2}', r'c.json: the key "\w+" is missing'),
+    ],
+)
+def test_other_json_is_one_clear_sentence(tmp_path, text, message):
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(fe.DataError, match=message):
+        fe.load(tmp_path / "c.json")
+
+
+def test_numbers_that_are_not_finite_are_null():
+    data = json.loads(Small(float("inf")).to_json())
+    assert data["value"] is None
+
+
+def test_the_schema_names_every_key_of_the_json(comparison):
+    data, schema = comparison.to_dict(), comparison.json_schema()
+    assert set(schema["properties"]) == set(data) == set(schema["required"])
+    mode = schema["$defs"]["Mode"]
+    assert set(mode["properties"]) == set(data["over"][0])
+    assert "direction" not in mode["properties"] and "ratio" in mode["properties"]
+
+
+def test_provenance_names_versions_device_and_checkout(tmp_path, monkeypatch):
+    here = Provenance.here("cpu")
+    assert {"python", "finc-eval", "torch"} <= set(here.versions) and here.device == "cpu"
+    assert here.command is None
+    monkeypatch.chdir(tmp_path)
+    assert Provenance.here("cpu").git is None
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty"],
+    ):
+        subprocess.run(["git", *command], check=True, cwd=tmp_path)
+    _git_state.cache_clear()
+    state = Provenance.here("cpu").git
+    assert len(state.revision) == 40 and not state.dirty
+
+
+def test_the_command_line_is_recorded_without_the_programs_folder(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/somewhere/bin/finc-eval", "compare", "--rho", "2"])
+    assert Provenance.here("cpu").command == "finc-eval compare --rho 2"
