@@ -1,6 +1,6 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
-A verb `some-name` is the function `some_name` of `finc_eval/cli/some_name.py`, or the group of verbs `app` there.
+A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name.py`, or the group of verbs `app` there.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class LazyGroup(TyperGroup):
 def load_verb(name: str) -> Any:
     """Import the module of a verb, and return its command."""
     attribute = name.replace("-", "_")
-    module = import_module(f"finc_eval.cli.{attribute}")
+    module = import_module(f"finc_eval.cli.verbs.{attribute}")
     holder = typer.Typer(add_completion=False)
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     if isinstance(getattr(module, "app", None), typer.Typer):

@@ -9,7 +9,7 @@ from typing import Annotated, cast
 import typer
 
 from finc_eval.cli.options import Device, Json
-from finc_eval.cli.private_sketch import opened_ledger
+from finc_eval.cli.verbs.private_sketch import opened_ledger
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import terminal
 
