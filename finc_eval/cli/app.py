@@ -28,7 +28,7 @@ VERBS: dict[str, dict[str, str]] = {
         "report": "Write the report of a saved comparison again.",
     },
     "More comparisons": {
-        "models": "Compare many models at once: on which modes they differ, and how much of each mode each model has.",
+        "models": "Find the modes on which many models differ, and how much of each mode each model has.",
         "changes": "Follow the modes from one release of a model to the next.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",

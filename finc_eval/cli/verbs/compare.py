@@ -19,7 +19,7 @@ def compare(
     gen: Gen,
     ref: Ref,
     settings: Settings,
-    out: Annotated[Path, typer.Option(help="HDF5 file to write, and beside it the same as JSON.")] = Path(
+    out: Annotated[Path, typer.Option(help="HDF5 file to write. A JSON file of the same name is written, too.")] = Path(
         "reports/comparison.h5"
     ),
     report: Annotated[

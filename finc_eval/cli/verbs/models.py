@@ -38,7 +38,7 @@ def models(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Compare many models at once: on which modes they differ, and how much of each mode each model has.
+    """Find the modes on which many models differ, and how much of each mode each model has.
 
     Every set is compared with the mean of all other sets.
     """
