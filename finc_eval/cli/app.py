@@ -123,7 +123,7 @@ app = typer.Typer(
 
 @app.callback()
 def finc_eval() -> None:
-    """Which kinds of images does one generative model make more often than another?
+    """Compare image and video generators: which kinds of samples does one make more often than another?
 
     [bold]finc-eval demo[/bold]                        see it work, on digits that come with it
 

@@ -15,7 +15,7 @@ from finc_eval.comparison.settings import Finc, Settings
 from finc_eval.core.errors import UsageError
 
 REF = "ref"
-"""Label of the reference, beside the names of the models."""
+"""Label of the reference among the models."""
 
 
 @takes(Settings, "settings", method=Finc)
