@@ -171,21 +171,17 @@ def test_a_score_needs_a_sketch_and_two_samples(folders, ward, ledger, tmp_path)
     assert run("inspect").exit_code == run("inspect", out, "--ledger", ledger.path).exit_code == 3
 
 
-def test_a_private_score_is_one_more_metric_with_its_guarantee(folders, ward, tmp_path):
+def test_a_private_sketch_is_not_a_reference_of_metrics(folders, ward, tmp_path):
     import finc_eval as fe
     from finc_eval.privacy import PrivateSketch
 
     out = tmp_path / "s.h5"
     assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
-    assert isinstance(fe.load(out), PrivateSketch)
-    asked = ["metrics", "--gen", str(folders / "good"), "--ref", str(out), "--json", "--metrics"]
-    result = CliRunner().invoke(app, [*asked, "private_mmd"])  # by the sketch's own extractor
-    assert result.exit_code == 0, result.stderr
-    (score,) = json.loads(result.stdout)["scores"]
-    assert score["key"] == "private_mmd"
-    assert score["interval"][0] <= score["value"] <= score["interval"][1]
-    assert "any attacker's AUC ≤ 0.575" in score["notes"][0]
-    result = CliRunner().invoke(app, [*asked, "fd,private_mmd"])
+    sketch = fe.load(out)
+    assert isinstance(sketch, PrivateSketch)
+    result = CliRunner().invoke(app, ["metrics", "--gen", str(folders / "good"), "--ref", str(out)])
     assert result.exit_code == 3
-    assert "fd needs the reference's samples, and a private sketch has none" in result.stderr
-    assert len(json.loads(result.stdout)["scores"]) == 1
+    assert "score against it with finc-eval private-sketch score" in result.stderr
+    for ref in (out, sketch):
+        with pytest.raises(fe.UsageError, match="ref is a private sketch, which metrics cannot use"):
+            fe.evaluate(np.zeros((10, 4), np.float32), ref, ["fd"])

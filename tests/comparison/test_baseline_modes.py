@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from finc_eval.comparison.method import Method, methods_of
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
@@ -242,7 +243,7 @@ def test_a_row_that_is_not_finite_is_named(planted, name):
 
 def test_ken_says_how_many_samples_it_can_bear(planted, monkeypatch):
     gen, _, ref, _ = planted
-    monkeypatch.setattr(expansions, "LARGEST", 1000)
+    monkeypatch.setattr(expansions, "MAX_EXACT_KEN_SAMPLES", 1000)
     with pytest.raises(FincEvalError, match=r"kernel matrix of all 1,020 samples.*subsets of at most 1,000"):
         fe.compare(gen, ref, method="ken", features=30)
 

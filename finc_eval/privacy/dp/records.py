@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import ARRAY_SPACE, BATCH_SIZE
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
 
 if TYPE_CHECKING:

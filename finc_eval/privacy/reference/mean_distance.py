@@ -17,6 +17,7 @@ import torch
 from scipy.optimize import brentq
 from scipy.stats import ncx2, norm
 
+from finc_eval.numerics.inference import normal_quantile
 from finc_eval.numerics.moments import Moments
 
 
@@ -100,7 +101,7 @@ def interval(ref: NoisyMean, gen: SampleMean, level: float) -> tuple[float, floa
     small by chance, as its variance is then taken for small, too, and would miss above (docs/private_reference.md).
     Where δ is hardly known, κ is drawn to what it is on average over the fluctuation of d, tr Σ²/tr Σ.
     """
-    z, value = float(norm.ppf((1 + level) / 2)), squared_distance(ref, gen)
+    z, value = normal_quantile(level), squared_distance(ref, gen)
     along, squared, trace = _fluctuation(ref, gen)
     unsure = sqrt(2 * squared)
     kappa = (max(along, 0.0) + unsure * squared / trace) / (max(value, 0.0) + unsure)
@@ -160,12 +161,6 @@ def difference_variance(ref: NoisyMean, one: SampleMean, other: SampleMean) -> f
     return total
 
 
-def normal_interval(value: float, standard_error: float, level: float) -> tuple[float, float]:
-    """Value ∓ the normal quantile times the standard error."""
-    half = float(norm.ppf((1 + level) / 2)) * standard_error
-    return value - half, value + half
-
-
 def two_sided(value: float, standard_error: float) -> float:
     """The p-value of a normal estimate of something that is 0."""
     return 2 * float(norm.sf(abs(value) / standard_error)) if standard_error > 0 else float(value == 0)
@@ -173,7 +168,7 @@ def two_sided(value: float, standard_error: float) -> float:
 
 def smallest_detected(ref: NoisyMean, level: float) -> float:
     """The Δ² which the noise alone hides at this level: z √(2A) s²."""
-    return float(norm.ppf((1 + level) / 2)) * sqrt(2 * len(ref.mean)) * ref.noise**2
+    return normal_quantile(level) * sqrt(2 * len(ref.mean)) * ref.noise**2
 
 
 def part(ref: NoisyMean, gen: SampleMean, entries: torch.Tensor) -> tuple[NoisyMean, SampleMean]:

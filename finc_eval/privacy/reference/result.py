@@ -82,7 +82,9 @@ class PrivateScore(Document):
         """The score beside other metrics, with its guarantee as a note."""
         hidden = f"the noise of the reference hides differences below {self.smallest_detected:.3g}"
         notes = (*map(str, self.guarantees), hidden, *self.notes)
-        return Score("private_mmd", self.value, self.interval, None, False, self.signature, notes)
+        return Score(
+            "private_mmd", self.value, self.signature, interval=self.interval, higher_is_better=False, notes=notes
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The score as plain JSON types."""

@@ -13,7 +13,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.feature_maps.class_features import class_indices, features_of
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.inference import holm, normal_interval
 from finc_eval.privacy.reference import mean_distance
 from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
@@ -64,7 +64,7 @@ def compared(sketch: PrivateSketch, gens: Mapping[str, SampleMean], level: float
         estimates.append((first, second, value, error))
     adjusted = holm(torch.tensor([mean_distance.two_sided(value, error) for *_, value, error in estimates]))
     pairs = tuple(
-        PairedDifference(*estimate, mean_distance.normal_interval(*estimate[2:], level), float(p))
+        PairedDifference(*estimate, normal_interval(*estimate[2:], level), float(p))
         for estimate, p in zip(estimates, adjusted, strict=True)
     )
     return PrivateComparison(tuple(scores), pairs, level, sketch.guarantees, sketch.signature)

@@ -17,13 +17,13 @@ from typing import Any
 
 import torch
 
+from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import check_same_space
 from finc_eval.feature_maps.hermite import HermiteFeatures
-from finc_eval.metrics.mmd import check_level
 from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
 from finc_eval.privacy.reference import scoring as private_scoring
 from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
@@ -132,7 +132,7 @@ class PrivateSketch:
         Raises:
             FincEvalError: as of `sampled`, or the level is no confidence.
         """
-        check_level(level)
+        check_fraction("level", level)
         sampled = gen if isinstance(gen, SampleMean) else self.sampled(gen, labels, progress=progress)
         return private_scoring.scored(self, sampled, name, level)
 
@@ -161,7 +161,7 @@ class PrivateSketch:
         Raises:
             FincEvalError: there are fewer than two, or as of `sampled`.
         """
-        check_level(level)
+        check_fraction("level", level)
         if len(gens) < 2:
             raise FincEvalError(f"a comparison needs two generators at least, got {len(gens)}: score one alone")
         known = labels or {}

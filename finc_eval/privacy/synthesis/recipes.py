@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import LARGEST_MAP, CoordinateProduct, CoordinateSum, TotalDegree
+from finc_eval.feature_maps.hermite import MAX_HERMITE_FEATURES, CoordinateProduct, CoordinateSum, TotalDegree
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.dp_hp import Statistic
@@ -161,7 +161,7 @@ def paper_image_recipe(
     pixels = shape[0] * shape[1] * shape[2]
     # The sum kernel has too many features for one map. Those of parts of the pixels, each with a part of the budget and
     # pixels √parts times as large in it, are the same release.
-    parts = torch.eye(pixels).chunk(-(-pixels * (order + 1) // LARGEST_MAP), 1)
+    parts = torch.eye(pixels).chunk(-(-pixels * (order + 1) // MAX_HERMITE_FEATURES), 1)
     sums = [
         Statistic(
             CoordinateSum(part.shape[1], order, length_scale=length_scale),
