@@ -17,7 +17,7 @@ MAX_MODULES, MAX_LINES = 20, 400
 STEP_UP = ("finc_eval.core.serialize", "report")
 """The one lazy import that goes up: a result draws its page."""
 
-PLACES = (ROOT, PACKAGE, PACKAGE / "privacy")
+PLACES = (ROOT, PACKAGE, PACKAGE / "privacy", PACKAGE / "cli")
 """Where a path that the architecture names may start."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
