@@ -12,14 +12,14 @@ import time
 
 import numpy as np
 import torch
+from _downstream import downstream, mean_downstream
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.classifiers import downstream, mean_downstream
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
-from finc_eval.privacy.synthesis.dp_hp import drawn_labels, fit, release
+from finc_eval.privacy import Guarantee
+from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.recipes import fourier_table_recipe, table_recipe
+from finc_eval.privacy.synthesis.statistics import fourier_table_statistics, table_statistics
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 FRESH = 1000
@@ -129,12 +129,12 @@ def main():
         records, known = table.encoded(columns)
         labels = known.numpy()
         features = (records @ table.codes).numpy()
-        recipes = {
+        statistics = {
             "real data": None,
-            "DP-HP": lambda seed, table=table, degree=degree: table_recipe(table, degree),
-            "DP-MERF": lambda seed, table=table: fourier_table_recipe(table, seed),
+            "DP-HP": lambda seed, table=table, degree=degree: table_statistics(table, degree),
+            "DP-MERF": lambda seed, table=table: fourier_table_statistics(table, seed),
         }
-        for method, recipe in recipes.items():
+        for method, statistics_of in statistics.items():
             found, seconds = [], []
             for seed in range(FRESH, FRESH + splits):
                 rng = np.random.default_rng(seed)
@@ -143,19 +143,24 @@ def main():
                 test = rest[thinned(labels[rest], kept, rng)]
                 left = private[thinned(labels[private], kept, rng)]
                 begun = time.perf_counter()
-                if recipe is None:
+                if statistics_of is None:
                     train = features[left], labels[left]
                 else:
                     chosen = torch.from_numpy(private)
-                    target = release(
-                        records[chosen], known[chosen], recipe(seed), Guarantee.of(1, 1e-5), ledger=None, classes=2
+                    target = release_embedding(
+                        records[chosen],
+                        known[chosen],
+                        statistics_of(seed),
+                        Guarantee.of(1, 1e-5),
+                        ledger=None,
+                        classes=2,
                     )
                     generator = ProductMixture(table, components, seed)
                     fit(generator, target, steps=300, rate=0.1)
                     shares = target.shares * torch.tensor([kept, 1.0])
                     if minority is not None:
                         shares = torch.tensor([1 - minority, minority])
-                    classes = drawn_labels(shares, int(size * (kept if minority is None else 1)), seed)
+                    classes = draw_labels(shares, int(size * (kept if minority is None else 1)), seed)
                     train = (generator.sample(classes, seed) @ table.codes).numpy(), classes.numpy()
                 seconds.append(time.perf_counter() - begun)
                 mean = mean_downstream(downstream(train, (features[test], labels[test]), seed=seed))

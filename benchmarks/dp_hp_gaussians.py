@@ -14,10 +14,11 @@ from _record import record
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import CoordinateProduct
 from finc_eval.feature_maps.hermite_series import best_rho
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
-from finc_eval.privacy.synthesis.dp_hp import Statistic, drawn_labels, fit, release
+from finc_eval.privacy import Guarantee
+from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
 from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.statistics import Statistic
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 SIGMA, RECORDS, DRAWN, SEEDS = 0.2, 90_000, 20_000, range(5)
@@ -79,9 +80,9 @@ def main():
                     head = Bounded(2, -half, half)
                     generator = Network(FullyConnected(5, (200, 500, 500, 200), 2), head, 5, 200, seed)
                     steps, rate = 500, 0.01
-                target = release(records, known, [statistic], Guarantee.of(1, 1e-5), ledger=None, classes=5)
+                target = release_embedding(records, known, [statistic], Guarantee.of(1, 1e-5), ledger=None, classes=5)
                 course = fit(generator, target, steps=steps, rate=rate)
-                classes = drawn_labels(target.shares, DRAWN, seed)
+                classes = draw_labels(target.shares, DRAWN, seed)
                 sample = generator.sample(classes, seed)
                 if generator_kind == "mixture":
                     values = table.decoded(sample, classes, seed)

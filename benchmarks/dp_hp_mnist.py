@@ -11,14 +11,14 @@ import time
 
 import numpy as np
 import torch
+from _downstream import CLASSIFIER_NAMES, downstream, mean_downstream
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.classifiers import NAMES, downstream, mean_downstream
 from finc_eval.privacy.synthesis.synthesize import synthesize_images
 
 DRAWN = 2000
-CLASSIFIERS = tuple(name for name in NAMES if name != "gradient boosting")
+CLASSIFIERS = tuple(name for name in CLASSIFIER_NAMES if name != "gradient boosting")
 SETTINGS = [
     # Method, network, runs.
     ("dp-hp", "smooth", 8),

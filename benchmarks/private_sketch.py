@@ -29,8 +29,8 @@ from scipy.stats import kendalltau, norm
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, PublicTransform
-from finc_eval.privacy.dp.gaussian_mechanism import released
-from finc_eval.privacy.reference.release import SQUARE_WEIGHT, of_degree, sensitivity_of
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.reference.release import SQUARE_WEIGHT, sensitivity_of, total_degree_map
 
 PRIVATE, DIMS, DELTA, RELEASES = 7000, 20, 1e-5, 200
 MODELS = ("fgan", "ddpm", "gan_baseline", "gmgan_a", "gmgan_b", "half_trained_gan", "wgan_collapsed")
@@ -42,12 +42,12 @@ def main():
         return
     rows = np.random.default_rng(0).permutation(mnist_test())
     public, private = rows[PRIVATE:], rows[:PRIVATE]
-    transform = PublicTransform.fitted(public, DIMS)
+    transform = PublicTransform.fit(public, DIMS)
     records = transform(torch.from_numpy(private))
     kinds = {"real and planted faults": planted(transform), "trained models": trained(transform, folder)}
     maps = {
-        "Hermite, degree 2": of_degree(transform, 2),
-        "Hermite, degree 3": of_degree(transform, 3),
+        "Hermite, degree 2": total_degree_map(transform, 2),
+        "Hermite, degree 3": total_degree_map(transform, 3),
         **{f"Fourier, {size:,}": fourier(transform, size) for size in (230, 1770, 10_000)},
     }
     table = []
@@ -156,7 +156,7 @@ def row(phi, epsilon, exact, sampling, summaries, by_kernel):
         return np.array([float((mean - q).square().sum()) - corrections - own for q, own in summaries.values()])
 
     truth, names = scores(exact, 0.0), list(summaries)
-    draws = np.stack([scores(released(exact, s), s) for _ in range(RELEASES)])
+    draws = np.stack([scores(add_gaussian_noise(exact, s), s) for _ in range(RELEASES)])
     taus = [kendalltau(truth, draw).statistic for draw in draws]
     good = names.index("real")
     power = ""

@@ -50,8 +50,7 @@ def extract(
             precision=precision,
             batch_size=batch_size,
             workers=workers,
-            device=run.device,
-            progress=run.progress,
+            run=run,
         )
     if as_json:
         print(json.dumps(_record(cache), indent=1))

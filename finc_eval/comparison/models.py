@@ -13,11 +13,10 @@ from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_
 from finc_eval.comparison.estimates import Estimates, standard_error
 from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import OpenSets, open_sets
-from finc_eval.comparison.modes import Direction, mode_id
+from finc_eval.comparison.modes import Direction, mode_id, significant
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.set_info import SetInfo
 from finc_eval.comparison.settings import Finc, Options, Settings, StoredSettings, settings_of
-from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance, package_version
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -123,8 +122,7 @@ class ModelComparison(Document):
         Raises:
             UsageError: α does not lie between 0 and 1.
         """
-        check_fraction("alpha", alpha)
-        return tuple(mode for mode in self.modes if mode.p_value <= alpha)
+        return significant(self.modes, alpha)
 
     def __repr__(self) -> str:
         found = len(self.significant())

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
+from finc_eval.core.checks import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
 
 Role = Literal["over", "under"]
 
 SAMPLES_PER_TAIL = 50
 """Samples of each set that a mode keeps per tail."""
+
+
+class _Tested(Protocol):
+    @property
+    def p_value(self) -> float: ...
+
+
+Tested = TypeVar("Tested", bound=_Tested)
 
 Direction = Annotated[NDArray[np.float32], *NOT_IN_JSON]
 """v, shape (q,), norm 1. The HDF5 file of a comparison has it, JSON does not."""
@@ -135,3 +145,13 @@ class Mode(Record):
 def mode_id(role_or_set: str, best_sample: str) -> str:
     """Return the name of the mode of a role, or a set, from its best sample: "over-1f09ab"."""
     return f"{role_or_set}-{hashlib.blake2b(best_sample.encode('utf-8', 'surrogateescape'), digest_size=3).hexdigest()}"
+
+
+def significant(modes: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
+    """Return the modes whose adjusted p-value is at most α.
+
+    Raises:
+        UsageError: α does not lie between 0 and 1.
+    """
+    check_fraction("alpha", alpha)
+    return tuple(mode for mode in modes if mode.p_value <= alpha)

@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.modes import Mode
+from finc_eval.comparison.modes import Mode, significant
 from finc_eval.comparison.set_info import SetInfo
 from finc_eval.comparison.settings import StoredSettings
-from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
@@ -112,8 +111,7 @@ class Comparison(Document):
         Raises:
             UsageError: α does not lie between 0 and 1.
         """
-        check_fraction("alpha", alpha)
-        return tuple(mode for mode in self.modes if mode.p_value <= alpha)
+        return significant(self.modes, alpha)
 
     def score(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.float32]:
         """Score any samples on the modes: s = φ(x)·v is high for samples of the mode.

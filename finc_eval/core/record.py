@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -116,8 +117,22 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 def schema(cls: type) -> dict[str, Any]:
-    """Return the JSON Schema of a record as `plain` writes it."""
-    return _adapter(cls).json_schema(mode="serialization")
+    """Return the JSON Schema of a record as `plain` writes it, with descriptions from the docstrings."""
+    found = _adapter(cls).json_schema(mode="serialization")
+    for node in (found, *found.get("$defs", {}).values()):
+        _describe(node)
+    return found
+
+
+def _describe(node: dict[str, Any]) -> None:
+    """Divide a class's docstring into the description of the object and those of its properties."""
+    summary, _, rest = node.get("description", "").partition("\n\nAttributes:\n")
+    node["description"] = summary.partition("\n\nExample:")[0].partition("\n\nRaises:")[0]
+    for entry in re.split(r"\n {4}(?=\w)", "\n" + rest.partition("\n\n")[0]):
+        names, _, text = " ".join(entry.split()).partition(": ")
+        for name in names.split(", "):
+            if name in node.get("properties", {}):
+                node["properties"][name].setdefault("description", text)
 
 
 TYPE_FINDINGS = ("missing", "too_short", "too_long", "literal_error")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.special import betaincinv
 from scipy.stats import rankdata
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.numerics.inference import normal_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -166,7 +166,7 @@ def auc_interval(value: float, members: int, non_members: int, level: float = 0.
     does not shrink to a point at an AUC of 1.
     """
     _check_level(level)
-    z, half = NormalDist().inv_cdf((1 + level) / 2), (members + non_members) / 2
+    z, half = normal_quantile(level), (members + non_members) / 2
 
     def error(theta: float) -> float:
         spread = 2 * half - 1 - (3 * half - 3) / ((2 - theta) * (1 + theta))

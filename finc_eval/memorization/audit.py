@@ -20,7 +20,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset, as_embeddings
-from finc_eval.embeddings.neighbors import Neighbors, pair
+from finc_eval.embeddings.neighbors import Neighbors, open_pair
 from finc_eval.memorization.attacks import CONTROL, Attack, run, some
 from finc_eval.memorization.copying import (
     Closeness,
@@ -257,7 +257,7 @@ def _opened(gen: object, train: object, holdout: object, reference: object | Non
     sets = {label: as_embeddings(source, label) for label, source in given.items()}
     for label, one in sets.items():
         if label != "gen":
-            pair(sets["gen"], one)
+            open_pair(sets["gen"], one)
         if one.n < FEWEST:
             raise FincEvalError(
                 f"{label} has {one.n} samples: an audit needs at least {FEWEST} of each set, and thousands to see a "

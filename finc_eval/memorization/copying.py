@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from scipy.stats import hypergeom, rankdata
-from scipy.stats import t as student
 
 from finc_eval.baselines.fld import Gap, likelihood_gap
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -24,7 +23,7 @@ from finc_eval.memorization.power import calibrated
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings
-from finc_eval.metrics.score import wilson
+from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, wilson
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -228,13 +227,9 @@ def cell_test(
 
 def c_t(gen: CellTest, control: CellTest, level: float) -> Measure:
     """C_T as a measure: far below 0 where samples are copied, far above it where they are far from all real ones."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-
-    def interval(test: CellTest) -> tuple[float, float]:
-        return test.value - z * test.deviation, test.value + z * test.deviation
-
+    intervals = [normal_interval(test.value, test.deviation, level) for test in (gen, control)]
     p = NormalDist().cdf(gen.value / gen.deviation)
-    return Measure("c_t", gen.value, interval(gen), control.value, interval(control), 0.0, True, p)
+    return Measure("c_t", gen.value, intervals[0], control.value, intervals[1], 0.0, True, p)
 
 
 def mifid(gen: Embeddings, train: Embeddings, fresh: Embeddings, level: float, seed: int) -> Measure:
@@ -258,9 +253,9 @@ def mifid(gen: Embeddings, train: Embeddings, fresh: Embeddings, level: float, s
     values, intervals = [], []
     for fid, error, distance, variance in found:
         value = fid / (distance + TINY) if distance < THRESHOLD else fid
-        relative = float(student.ppf((1 + level) / 2, BLOCKS - 1)) * error / (fid + TINY)
+        relative = student_quantile(BLOCKS - 1, level) * error / (fid + TINY)
         if distance < THRESHOLD:
-            relative = hypot(relative, NormalDist().inv_cdf((1 + level) / 2) * sqrt(variance) / (distance + TINY))
+            relative = hypot(relative, normal_quantile(level) * sqrt(variance) / (distance + TINY))
         values.append(value)
         intervals.append((max(value * (1 - relative), 0.0), value * (1 + relative)))
     difference, error = found[0][2] - found[1][2], sqrt(found[0][3] + found[1][3])
@@ -303,7 +298,7 @@ def fld_gap(gen: Embeddings, fresh: Embeddings, train: Embeddings, test: Embeddi
 def median_interval(values: NDArray[np.float64], level: float) -> tuple[float, float]:
     """The interval of a median by order statistics, about."""
     n, ascending = len(values), np.sort(values)
-    half = NormalDist().inv_cdf((1 + level) / 2) * sqrt(n) / 2
+    half = normal_quantile(level) * sqrt(n) / 2
     low, high = int(n / 2 - half), int(n / 2 + half)
     return float(ascending[max(low, 0)]), float(ascending[min(high, n - 1)])
 
@@ -343,8 +338,7 @@ def _both(share: float, effective: float, q: float, level: float) -> tuple[float
 
 
 def _around(gap: Gap, level: float) -> tuple[float, float]:
-    half = NormalDist().inv_cdf((1 + level) / 2) * gap.standard_error
-    return gap.value - half, gap.value + half
+    return normal_interval(gap.value, gap.standard_error, level)
 
 
 def _scaled(interval: tuple[float, float], factor: float) -> tuple[float, float]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finc_eval.embeddings.base import Subset
-from finc_eval.embeddings.neighbors import Neighbors, Smallest, blocks, nearest, squared_radii
+from finc_eval.embeddings.distance_blocks import blocks
+from finc_eval.embeddings.neighbors import Neighbors, nearest, squared_radii
+from finc_eval.embeddings.smallest import Smallest
 from finc_eval.sketches.folds import fold_of
 
 if TYPE_CHECKING:

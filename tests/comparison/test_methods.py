@@ -5,11 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode
+from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, made_by
 
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup, _letters
+from finc_eval.comparison.result import Spectrum
 from finc_eval.comparison.set_info import SetInfo
 from finc_eval.core.errors import FincEvalError
 
@@ -124,7 +125,7 @@ def a_table(**changes):
         "rarity": a_comparison(
             [a_mode("over-3", excess=0.07), a_mode("over-4", excess=0.05)],
             [a_mode("under-5", "under", excess=0.02)],
-            **{"spectrum": ((), ()), **changes, "warnings": (*changes.get("warnings", ()), "of rarity alone")},
+            **{"spectrum": Spectrum((), ()), **changes, "warnings": (*changes.get("warnings", ()), "of rarity alone")},
         ),
     }
     kinds = (
@@ -160,9 +161,9 @@ def test_the_columns_show_the_modes_by_rank_with_their_kinds():
 def test_the_summary_counts_significant_modes_and_kinds():
     text = Page(report.page(a_table(), {})).texts("p", "summary")[0]
     assert text == (
-        "Modes of which the generated set has significantly more: FINC finds 1, Rarity finds 2. Modes of which the "
-        "generated set has significantly less: FINC finds 0, Rarity finds 1. They are of 2 kinds of samples, 1 of "
-        "which every method finds."
+        "Modes that the generated set has significantly more of: FINC finds 1, Rarity finds 2. Modes that the "
+        "generated set has significantly less of: FINC finds 0, Rarity finds 1. They show 2 kinds of samples. Every "
+        "method finds 1 of them."
     )
 
 
@@ -183,7 +184,7 @@ def test_the_page_loads_nothing_and_is_the_same_each_time():
 @pytest.mark.parametrize("render", ["page", "fragment"])
 def test_hostile_names_stay_text(render):
     gen, ref = (SetInfo(f"{BREAKOUT}{name}", None, 100, BREAKOUT, False) for name in ("gen", "ref"))
-    table = a_table(gen=gen, ref=ref, space=BREAKOUT, version=BREAKOUT, warnings=(HOSTILE,))
+    table = a_table(gen=gen, ref=ref, space=BREAKOUT, provenance=made_by(BREAKOUT), warnings=(HOSTILE,))
     page = Page(f"<body>{report.fragment(table)}</body>" if render == "fragment" else report.page(table, {}))
     for tag, attributes, _ in page.elements:
         assert tag not in {"script", "iframe", "object", "embed", "link", "base", "form", "foreignobject"}
@@ -195,7 +196,7 @@ def test_hostile_names_stay_text(render):
 def test_methods_that_find_nothing_say_so():
     empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, ())
     page = Page(report.page(empty, {}))
-    assert page.visible.count("No method finds a kind with significantly more mass") == 2
+    assert page.visible.count("No method finds a mode with significantly more mass") == 2
     assert page.visible.count("No direction with more mass") == 4
 
 
@@ -205,7 +206,7 @@ def test_the_page_and_the_notebook_view_show_the_samples(planted, tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (len(gen), 8, 8, 3), np.uint8)
     page = Page(found.to_html(tmp_path / "t.html", samples={"gen": images}).read_text())
     assert len(page.find("img")) > 20
-    assert "pass ref_samples" in page.visible
+    assert "pass samples={'ref': …}" in page.visible
     assert 'class="finc-eval"' in found._repr_html_()
     with pytest.raises(FincEvalError, match="no/such/folder"):
         found.to_html(tmp_path / "t.html", samples={"gen": "no/such/folder"})
@@ -215,5 +216,5 @@ def test_a_table_without_samples_to_correlate_has_a_kind_a_mode(planted):
     gen, _, ref, _ = planted
     phi = fe.Sketch.reference(ref, features=30).feature_map
     bare = [fe.Sketch.of(one, phi, sample=0) for one in (gen, ref)]
-    found = fe.compare_methods(*bare, ("finc",), method=fe.Finc(rotation=None), modes=3)
+    found = fe.compare_methods(*bare, (fe.Finc(rotation=None),), modes=3)
     assert len(found.groups) == len(found.comparisons["finc"].modes)

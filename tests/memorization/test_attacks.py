@@ -12,7 +12,7 @@ from finc_eval.memorization.attack_statistics import attack_statistics, auc
 from finc_eval.memorization.attacks import Attack, DensityRatio, by_ball, by_machine, by_nearest, log_density, run
 from finc_eval.memorization.distances import play
 from finc_eval.memorization.stated import ceilings_of, check_stated, stated
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy import Guarantee
 
 
 def draw(n, seed, dim=6):

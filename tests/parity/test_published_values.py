@@ -55,7 +55,7 @@ def some(images, count, seed):
 
 @torch.inference_mode()
 def i3d_logits_of_noise(seed, network, clips=128):
-    """Of uniform noise in [0, 1], clips of 16 frames of 224 x 224, as they are."""
+    """Return the logits of uniform noise in [0, 1]: clips of 16 frames of 224 x 224, without preprocessing."""
     draw, rows = np.random.RandomState(seed), []
     for _ in range(clips):
         clip = torch.from_numpy(draw.rand(16, 224, 224, 3).astype(np.float32)).permute(3, 0, 1, 2)
