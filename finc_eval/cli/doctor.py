@@ -14,7 +14,7 @@ from finc_eval.core.progress import terminal
 from finc_eval.core.record import plain
 from finc_eval.doctor.diagnosis import Diagnosis, diagnose
 from finc_eval.doctor.parity import Outcome, check_parity
-from finc_eval.report.tables import print_table
+from finc_eval.report.terminal import print_table
 
 DISAGREES = 1
 """Exit code if an installed library gives different numbers."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from finc_eval.embeddings.folder import Entry
     from finc_eval.extractors.card import Card
     from finc_eval.extractors.weights import WeightState
-    from finc_eval.metrics.evaluate import Scores
-    from finc_eval.metrics.score import Score
 
 
 def print_caches(entries: Sequence[Entry]) -> None:
@@ -81,22 +79,6 @@ def print_weights(states: Sequence[WeightState]) -> None:
         return [state.name, state.state, size, state.trust, state.license, str(state.path)]
 
     print_table("", ["extractor", "weights", "MB", "held against", "license", "file"], [row(state) for state in states])
-
-
-def print_scores(result: Scores) -> None:
-    """Scores with their intervals and floors, and below them what pins and qualifies each."""
-
-    def row(score: Score) -> list[str]:
-        interval = "" if score.interval is None else f"[{score.interval[0]:.6g}, {score.interval[1]:.6g}]"
-        return [score.key, f"{score.value:.6g}", interval, "" if score.floor is None else f"{score.floor:.6g}"]
-
-    if result.scores:
-        columns = ["metric", "value", "95 %", "floor"]
-        print_table(f"{result.gen} against {result.ref}", columns, [row(score) for score in result.scores])
-    for score in result.scores:
-        print(score.signature)
-        for note in score.notes:
-            print(f"  note: {note}")
 
 
 def p_value_text(value: float) -> str:
