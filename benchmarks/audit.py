@@ -23,13 +23,14 @@ from sklearn.datasets import load_digits
 from sklearn.mixture import GaussianMixture
 
 import finc_eval as fe
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.embeddings.neighbors import nearest
-from finc_eval.memorization.audit import NEIGHBORS
+from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
-from finc_eval.memorization.distances import spacings
-from finc_eval.memorization.power import calibrated, planted_copies, power_table
-from finc_eval.memorization.result import ALPHA
+from finc_eval.memorization.distances import train_spacings
+from finc_eval.memorization.power import calibrated_distances, plant_copies, power_table
+from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.memorization.tails import tail_p_value
 
 PARTS = ("train", "holdout", "reference", "gen")
@@ -129,7 +130,7 @@ def planted():
                 "DOMIAS": beside(both(attacks["domias"]), r[5]),
                 "KAHM": beside(both(attacks["kahm"]), r[6]),
                 "control AUCs": f"{min(controls):.3f} to {max(controls):.3f}",
-                "found by": ", ".join(one.name for one in found.copying.found_by) or "none",
+                "found by": ", ".join(found.copying.found_by) or "none",
             }
             print(row, flush=True)
             rows.append(row)
@@ -167,7 +168,7 @@ def null(repeats=60):
             low, high = attack.statistics.auc_interval
             intervals.setdefault(attack.name, []).append(low <= 0.5 <= high)
         anything += bool(found.copying.found_by)
-        kinds += bool(found.copying.memorized_kinds)
+        kinds += bool(found.copying.memorized_strata)
     rows = [
         {"what": f"{name}: p ≤ .05, of {repeats}", "seen": sum(passed), "expected": f"{0.05 * repeats:g}"}
         for name, passed in levels.items()
@@ -196,25 +197,25 @@ def power(repeats=200):
     x = mnist()
     if x is None:
         return
-    rng, level = np.random.default_rng(3), ALPHA / 7
+    rng, alpha = np.random.default_rng(3), AUDIT_ALPHA / 7
     seen, printed = {}, {}
     for _ in range(repeats):
         sets = parts(x, rng)
         train = as_embeddings(sets["train"])
-        spaced = spacings(train)
+        spacings = train_spacings(train)
         fresh, other = (
-            Closeness.of(found.distances, spaced[found.indices[:, 0]]).calibrated
-            for found in (nearest(sets[name], train, NEIGHBORS) for name in ("holdout", "gen"))
+            Closeness.of(found.distances, spacings[found.indices[:, 0]]).calibrated
+            for found in (nearest(sets[name], train, CALIBRATION_NEIGHBORS) for name in ("holdout", "gen"))
         )
         n = len(other)
-        for line in power_table(train, spaced, fresh, n, neighbors=NEIGHBORS, level=level, seed=0):
+        for line in power_table(train, spacings, fresh, n, neighbors=CALIBRATION_NEIGHBORS, alpha=alpha, seed=0):
             key = line.noise, line.share
             printed.setdefault(key, []).append(line.probability)
-            copies = planted_copies(train, spaced, line.noise, rng)
-            scores = calibrated(nearest(copies, train, NEIGHBORS).distances)[: line.copies]
+            copies = plant_copies(train, spacings, line.noise, rng)
+            scores = calibrated_distances(nearest(copies, train, CALIBRATION_NEIGHBORS).distances)[: line.copies]
             if len(scores) == line.copies:
                 made = np.concatenate([scores, other[line.copies :]])
-                seen.setdefault(key, []).append(tail_p_value(made, fresh) <= level)
+                seen.setdefault(key, []).append(tail_p_value(made, fresh) <= alpha)
     rows = [
         {
             "noise": noise,
@@ -251,7 +252,7 @@ def speed(n=50_000, dim=1024):
             rows.append({"stage": stage, "seconds": round(time.perf_counter() - began[stage], 1)})
             print(rows[-1], flush=True)
 
-    found = fe.audit(*sets, progress=progress)
+    found = fe.audit(*sets, run=Run(progress=progress))
     print(found)
     rows.append({"stage": "all", "seconds": round(time.perf_counter() - start, 1)})
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

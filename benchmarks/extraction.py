@@ -25,7 +25,7 @@ from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.preprocess import normalized
-from finc_eval.extractors.weights import checked
+from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import open_source
 
 BATCH, ROUNDS, FEW = 50, 3, 100
@@ -53,7 +53,7 @@ def plain_loop(folder, workers):
     """What people write: torchvision's transforms, a DataLoader, and timm."""
     card = load_card("efficientnet-lite0")
     model = timm.create_model("tf_efficientnet_lite0", pretrained=False).eval()
-    tensors = torch.load(checked(card)[0], weights_only=True)
+    tensors = torch.load(checked_weights(card)[0], weights_only=True)
     model.load_state_dict(dict(zip(model.state_dict(), tensors.values(), strict=True)))
     model.reset_classifier(0)
     transform = transforms.Compose(plain_transform())

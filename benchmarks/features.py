@@ -14,7 +14,7 @@ from precision import digits, sides
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
-from finc_eval.feature_maps.approximation import AUTO_BOUND, AUTO_FEATURES
+from finc_eval.feature_maps.approximation import AUTO_BOUND, AUTO_FEATURES, approximation_error
 from finc_eval.numerics.bandwidth import median_distance
 from finc_eval.numerics.eigen import top_eigenpairs
 from finc_eval.numerics.kernels import gaussian_kernel
@@ -51,7 +51,7 @@ def main():
                         )
                         for seed in range(SEEDS)
                     ]
-                    errors = [fe.approximation_error(phi, ref) for phi in maps]
+                    errors = [approximation_error(phi, ref) for phi in maps]
                     row[f"rms error, {label}"] = round(float(np.mean([error.rms for error in errors])), 4)
                     row[f"largest, {label}"] = round(float(np.mean([error.max for error in errors])), 3)
                     relative = np.mean([eigenvalue_error(gen, ref, phi, exact) for phi in maps])

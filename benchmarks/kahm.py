@@ -23,9 +23,9 @@ from _record import record
 
 from finc_eval.kahm.density_difference import density_difference
 from finc_eval.kahm.element_noise import ElementNoise
-from finc_eval.kahm.fabrication import private_models
-from finc_eval.kahm.federated import combined, local_distances
-from finc_eval.kahm.machine import Settings
+from finc_eval.kahm.fabrication import fit_private_classes
+from finc_eval.kahm.federated import combine, local_distances
+from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.membership import membership_score
 from finc_eval.kahm.models import fit_classes, fit_wide
 
@@ -101,7 +101,7 @@ def table5():
     x, y = data[:2]
     rows = []
     for place, components in enumerate((5, 10, 20)):
-        accuracy, score = judged(fit_classes(x, y, Settings(components)), data)
+        accuracy, score = judged(fit_classes(x, y, KahmSettings(components)), data)
         rows.append(row("no noise", f"n = {components}", accuracy, score, REFERENCE["no noise"][place]))
     forms = {"Def. 12": (False, True), "Def. 15, published": (True, False), "Def. 15": (True, True)}
     steps = []
@@ -109,12 +109,12 @@ def table5():
         for place, epsilon in enumerate(EPSILONS):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                made = private_models(
+                made = fit_private_classes(
                     x,
                     y,
                     ElementNoise(epsilon),
-                    Settings(20),
-                    fabricate=fabricate,
+                    KahmSettings(20),
+                    fabricated=fabricate,
                     strict=strict,
                     generator=torch.Generator().manual_seed(epsilon),
                 )
@@ -137,7 +137,7 @@ def federated():
         return
     x, y, held, truth = data
     rng = np.random.default_rng(0)
-    whole = fit_classes(x, y, Settings(20))
+    whole = fit_classes(x, y, KahmSettings(20))
     central = whole.distances(held).values
     rows = [{"scenario": "one party", "parties": 1, "accuracy": round(float((central.argmin(1) == truth).mean()), 4)}]
     uneven = np.empty(len(y), int)
@@ -146,8 +146,8 @@ def federated():
         uneven[mine] = rng.choice(4, len(mine), p=rng.dirichlet([0.5] * 4))
     scenarios = {"classes apart": y % 5, "even random parts": rng.permutation(len(y)) % 4, "uneven parts": uneven}
     for name, owner in scenarios.items():
-        parties = [fit_classes(x[owner == one], y[owner == one], Settings(20)) for one in np.unique(owner)]
-        found = combined([local_distances(models, held) for models in parties])
+        parties = [fit_classes(x[owner == one], y[owner == one], KahmSettings(20)) for one in np.unique(owner)]
+        found = combine([local_distances(models, held) for models in parties])
         if name == "classes apart":
             np.testing.assert_array_equal(found.values, central)
         accuracy = float((np.array(found.labels) == truth).mean())
@@ -192,7 +192,7 @@ def speed():
         fits, asks = [], []
         for _ in range(3):
             start = time.perf_counter()
-            model = fit_wide(x, Settings(20))
+            model = fit_wide(x, KahmSettings(20))
             fits.append(time.perf_counter() - start)
             start = time.perf_counter()
             model.distances(q)

@@ -1,1 +1,1 @@
-"""The extractor cards: one TOML file each, data and no code (installed as ``finc_eval.extractors``)."""
+"""Extractor cards: one TOML file each, data and no code (installed as `finc_eval.extractors.cards`)."""

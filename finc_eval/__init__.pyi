@@ -30,6 +30,8 @@ from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .loading import load as load
 from .memorization.audit import audit as audit
 from .metrics.evaluate import evaluate as evaluate
+from .metrics.registry import METRICS as METRICS
+from .metrics.score import Scores as Scores
 from .samples import open_source as open_source
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch

@@ -1,7 +1,7 @@
 """FLD, feature likelihood divergence (Jiralerspong et al., NeurIPS 2023, arXiv 2302.04440), and its per-sample form.
 
-A mixture with one isotropic Gaussian per generated sample, of a variance fitted to training samples, should make unseen
-test samples likely: copies of training samples get a tiny variance and explain nothing else.
+A mixture has one isotropic Gaussian per generated sample, with a variance that is fitted to the training samples. A
+good mixture makes unseen test samples likely. Copies of training samples get a tiny variance and explain nothing else.
 """
 
 from __future__ import annotations
@@ -16,43 +16,45 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.baselines.selection import select_novel
+from finc_eval.core.errors import DataError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.embeddings.neighbors import blocks, pair
+from finc_eval.embeddings.distance_blocks import blocks
+from finc_eval.embeddings.neighbors import open_pair
 
-OUTLIERS = 0.81
-"""The background's squared distances count (1 − 0.1)², as in the authors' code, which the paper's numbers come from."""
+BACKGROUND_SHRINKAGE = 0.81
+"""Factor (1 − 0.1)² of the background's squared distances, from the authors' code, which made the paper's numbers."""
 
-LEAST, MOST = -40.0, 20.0
-"""Bounds of a log variance, theirs too: the variance of a copy would be 0."""
+MIN_LOG_VARIANCE, MAX_LOG_VARIANCE = -40.0, 20.0
+"""Bounds of a log variance, from the authors' code: the variance of a copy would be 0."""
 
-OFFSET = 1e-3
-"""Added to the nearest squared distance where the fit begins, theirs too."""
+START_OFFSET = 1e-3
+"""Number added to the nearest squared distances where the fit begins, from the authors' code."""
 
-ENOUGH = 1e-6
-"""Gain of log-likelihood per entry, a ten thousandth of an FLD unit, below which a fit ends."""
+MIN_FIT_GAIN = 1e-6
+"""Gain of log-likelihood per entry below which a fit ends: a ten-thousandth of a unit of FLD."""
 
-KEPT = 1 << 27
-"""Distances of a fit that are kept from one step to the next, 512 MiB; more are computed anew."""
+MAX_KEPT_DISTANCES = 1 << 27
+"""Distances of a fit that are kept from one step to the next, 512 MiB; more are computed again at every step."""
 
-STEPS = 200
-"""Of a fit, at most; it usually ends after ten to thirty."""
+MAX_FIT_STEPS = 200
+"""Maximum number of steps of a fit; it usually ends after ten to thirty."""
 
-ACCURACY = 1e-3
-"""Relative error of a squared distance above which it is computed anew: of near copies only."""
+DISTANCE_ACCURACY = 1e-3
+"""Relative error of a squared distance above which it is computed in float64: only near copies are."""
 
-TOGETHER = 512
+DENSITY_ROWS = 512
 """Rows of a block whose densities are held together, in float64."""
 
 
 @dataclass(frozen=True, eq=False)
 class Likelihoods:
-    """The per-sample form: how likely each generated sample is under a mixture around the test samples.
+    """Likelihood of each generated sample under a mixture around the test samples: FLD's per-sample form.
 
     Attributes:
-        scores: log-likelihood per entry of the embedding, in nats, shape (n,): low is novel, or bad.
-        signature: pins everything that changes the scores save the generated set.
+        scores: log-likelihood per entry of the embedding, in nats, shape (n,); a low one is novel, or bad.
+        signature: everything that changes the scores, except the generated set.
     """
 
     scores: NDArray[np.float64]
@@ -60,22 +62,16 @@ class Likelihoods:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The samples, most novel first."""
+        """All samples, most novel first."""
         return np.argsort(self.scores, kind="stable")
 
     def novel(self, *, threshold: float | None = None, share: float | None = None) -> NDArray[np.int64]:
-        """The samples found novel, most novel first: scores below a threshold, or a share of all samples.
+        """Select the novel samples, most novel first: scores below a threshold, or a share of all samples.
 
         Raises:
-            FincEvalError: unless exactly one is given, the share between 0 and 1.
+            UsageError: neither or both are given, or the share is not in (0, 1].
         """
-        if (threshold is None) == (share is None):
-            raise FincEvalError("what counts as novel needs a threshold or a share: pass exactly one of them")
-        if threshold is not None:
-            return self.order[: int((self.scores < threshold).sum())]
-        if share is None or not 0 < share <= 1:
-            raise FincEvalError(f"share must lie between 0 and 1, got {share}")
-        return self.order[: max(round(share * len(self.scores)), 1)]
+        return select_novel(self.order, None if threshold is None else self.scores < threshold, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +81,12 @@ class Divergence:
     Attributes:
         fld: 100 · (nll − baseline); 0 is as good as training samples, more is worse.
         nll: −log-likelihood of the test samples per entry of the embedding, in nats.
-        baseline: that under a mixture around training samples, fitted to the other training samples.
-        standard_error: of `fld` over test samples: those of the difference of their two likelihoods; the generated and
-            training samples are taken as they are.
+        baseline: the same under a mixture around training samples that is fitted to the other training samples.
+        standard_error: standard error of `fld` over test samples; the generated and training samples are taken as
+            fixed.
         gap: 100 · (−log-likelihood of the training samples − nll): far below 0 where training samples were memorized.
-        warning: what to know before trusting it; None if nothing.
-        signature: pins everything that changes the number save the generated set.
+        warning: reason to distrust the value, or None.
+        signature: everything that changes the number, except the generated set.
     """
 
     fld: float
@@ -103,11 +99,11 @@ class Divergence:
 
 
 class Gap(NamedTuple):
-    """How much likelier training samples are than unseen ones, under a mixture around generated samples.
+    """Log-likelihood of unseen samples minus that of training samples, under a mixture around generated samples.
 
     Attributes:
-        value: 100 · (−log-likelihood of the training samples − that of the test samples), per entry of the embedding.
-        standard_error: over both, the generated samples taken as they are.
+        value: 100 · the difference of the mean log-likelihoods per entry of the embedding, test − training.
+        standard_error: standard error over both sets; the generated samples are taken as fixed.
     """
 
     value: float
@@ -115,24 +111,24 @@ class Gap(NamedTuple):
 
 
 def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergence:
-    """FLD = 100 · (NLL of test / d − baseline), embeddings standardized by the mean and deviation of the test set.
+    """Compute FLD = 100 · (NLL of test / d − baseline), after standardizing embeddings by the test set.
 
     The baseline's mixture has min(n, train/2) training samples, drawn by the seed; n, the number of generated samples,
-    is as the caller chooses (the authors take 10 000).
+    is the caller's choice (the authors take 10 000).
 
     Args:
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
-        train: those of the training set, likewise.
-        test: those of samples that the generator has not seen.
-        seed: of the baseline's split.
+        train: embeddings of the training set, in one of the same forms.
+        test: embeddings of samples that the generator has not seen.
+        seed: random seed of the baseline's split.
 
     Raises:
-        FincEvalError: too few samples, unlike dimensions or extractors, a feature that is constant in the test set, or
-            a row that is not finite.
+        DataError: there are too few samples, an entry is constant in the test set, or a row is not finite.
+        IncompatibleError: dimensions or extractors differ.
     """
     x, y, z = _standardized(gen, train, test)
     if y.n < 4:
-        raise FincEvalError(f"train has {y.n} samples and its baseline needs at least 4: pass more")
+        raise DataError(f"train has too few samples, {y.n}: the baseline needs at least 4")
     fitted = fit(x, y)
     order = np.random.default_rng(seed).permutation(y.n)
     centers = min(x.n, y.n // 2)
@@ -140,8 +136,9 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergenc
     own, others = -fitted.log_likelihood(z) / z.dim, -base.log_likelihood(z) / z.dim
     seen = -fitted.log_likelihood(y) / y.dim
     nll, baseline = float(own.mean()), float(others.mean())
-    copies = int((fitted.log_variances <= LEAST).sum())
-    warning = f"{copies} of {x.n} generated samples are copies of training samples" if copies else None
+    copies = int((fitted.log_variances <= MIN_LOG_VARIANCE).sum())
+    verb = "is a copy" if copies == 1 else "are copies"
+    warning = f"{copies} of {x.n} generated samples {verb} of training samples" if copies else None
     return Divergence(
         fld=100 * (nll - baseline),
         nll=nll,
@@ -154,9 +151,9 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergenc
 
 
 def likelihood_gap(gen: object, train: object, test: object) -> Gap:
-    """The gap of `fld` alone, without its baseline: far below that of fresh samples where training ones were copied.
+    """Compute the gap of `fld` without its baseline; it is far below that of fresh samples where training was copied.
 
-    Arguments and errors as of `fld`.
+    See `fld` for arguments and errors.
     """
     x, y, z = _standardized(gen, train, test)
     fitted = fit(x, y)
@@ -164,9 +161,9 @@ def likelihood_gap(gen: object, train: object, test: object) -> Gap:
 
 
 def sample_likelihoods(gen: object, train: object, test: object) -> Likelihoods:
-    """FLD's score of single generated samples, under a mixture around the test samples, fitted to training samples.
+    """Score single generated samples by a mixture around the test samples that is fitted to the training samples.
 
-    Arguments and errors as of `fld`.
+    See `fld` for arguments and errors.
     """
     x, y, z = _standardized(gen, train, test)
     scores = fit(z, y).log_likelihood(x) / x.dim
@@ -179,9 +176,9 @@ class Mixture:
     """Isotropic Gaussians of equal weight.
 
     Attributes:
-        centers: their means, shape (m, d).
-        log_variances: log σ² of each, shape (m,).
-        objective: log-likelihood per entry of the samples it was fitted to, with the background, after every step.
+        centers: means of the Gaussians, shape (m, d).
+        log_variances: log σ² of each Gaussian, shape (m,).
+        objective: log-likelihood per entry of the samples of the fit, with the background, after every step.
     """
 
     centers: Embeddings
@@ -189,7 +186,7 @@ class Mixture:
     objective: tuple[float, ...]
 
     def log_likelihood(self, samples: Embeddings) -> NDArray[np.float64]:
-        """Of every sample, in nats, without the background that the fit had: shape (n,)."""
+        """Compute the log-likelihood of every sample, in nats, without the background of the fit: shape (n,)."""
         result = np.full(samples.n, -np.inf)
         for rows, columns, squared in _squared(samples, self.centers):
             terms = _log_densities(squared, self.log_variances[columns], samples.dim)
@@ -199,28 +196,28 @@ class Mixture:
 
 
 def fit(centers: Embeddings, samples: Embeddings) -> Mixture:
-    """The variances that make samples most likely, by expectation maximization.
+    """Fit the variances that make samples most likely, by expectation maximization.
 
-    Each step is exact and none lowers the likelihood; the authors take 50 of Adam's. As theirs, the fit begins with
-    each Gaussian at its best for its nearest sample, and has a background, a Gaussian of weight one around the mean of
-    the samples, so that no Gaussian must widen for the sake of an outlier.
+    Each step is exact and none lowers the likelihood; the authors take 50 steps of Adam instead. As in their code, each
+    Gaussian begins with its best variance for its nearest sample, and there is a background, a Gaussian of weight one
+    around the mean of the samples. It keeps the other Gaussians from widening for the sake of an outlier.
     """
     dim = samples.dim
-    kept = list(_squared(samples, centers)) if samples.n * centers.n <= KEPT else None
+    kept = list(_squared(samples, centers)) if samples.n * centers.n <= MAX_KEPT_DISTANCES else None
     nearest = np.full(centers.n, np.inf)
     for _, columns, squared in kept or _squared(samples, centers):
         nearest[columns] = np.minimum(nearest[columns], squared.amin(0).cpu().numpy())
-    log_variances = np.log((nearest + OFFSET) / dim).clip(LEAST, MOST)
-    to_mean = OUTLIERS * _squared_to_mean(samples)
+    log_variances = np.log((nearest + START_OFFSET) / dim).clip(MIN_LOG_VARIANCE, MAX_LOG_VARIANCE)
+    to_mean = BACKGROUND_SHRINKAGE * _squared_to_mean(samples)
     background, objective = 0.0, [-np.inf]
-    for _ in range(STEPS):
+    for _ in range(MAX_FIT_STEPS):
         outlying = -0.5 * (to_mean / exp(background) + dim * (background + log(2 * pi)))
         total = outlying.copy()
         for rows, columns, squared in kept or _squared(samples, centers):
             likelihood = _log_densities(squared, log_variances[columns], dim).logsumexp(1).cpu().numpy()
             total[rows] = np.logaddexp(total[rows], likelihood - log(centers.n))
         objective.append(float(total.mean()) / dim)
-        if objective[-1] - objective[-2] < ENOUGH:
+        if objective[-1] - objective[-2] < MIN_FIT_GAIN:
             break
         share, moment = np.zeros(centers.n), np.zeros(centers.n)
         for rows, columns, squared in kept or _squared(samples, centers):
@@ -236,7 +233,7 @@ def fit(centers: Embeddings, samples: Embeddings) -> Mixture:
 
 
 def _gap(seen: NDArray[np.float64], unseen: NDArray[np.float64]) -> Gap:
-    """From the negative log-likelihoods of training and test samples."""
+    """Compute the gap from the negative log-likelihoods of training and test samples."""
     error = sqrt(sum(float(one.var(ddof=1)) / len(one) for one in (seen, unseen)))
     return Gap(100 * float(seen.mean() - unseen.mean()), 100 * error)
 
@@ -244,24 +241,24 @@ def _gap(seen: NDArray[np.float64], unseen: NDArray[np.float64]) -> Gap:
 def _log_variances(
     moment: NDArray[np.float64], share: NDArray[np.float64], dim: int, before: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The best log variances, from the responsibilities' sums; a Gaussian that no sample needs keeps its own."""
+    """Return the best log variances from sums of responsibilities; a Gaussian that no sample needs keeps its own."""
     needed = share > 1e-200
     with np.errstate(divide="ignore"):
-        best = np.log(moment / np.where(needed, share, 1) / dim).clip(LEAST, MOST)
+        best = np.log(moment / np.where(needed, share, 1) / dim).clip(MIN_LOG_VARIANCE, MAX_LOG_VARIANCE)
     return np.where(needed, best, before)
 
 
 def _squared(samples: Embeddings, centers: Embeddings) -> Iterator[tuple[slice, slice, torch.Tensor]]:
-    """Squared distances of some samples to some centers, a part at a time: which samples, which centers, (b, c)."""
+    """Yield squared distances part by part: a slice of the samples, a slice of the centers, distances (b, c)."""
     for block in blocks(samples, centers):
-        for start in range(0, len(block.lower), TOGETHER):
-            part = slice(start, min(start + TOGETHER, len(block.lower)))
+        for start in range(0, len(block.lower), DENSITY_ROWS):
+            part = slice(start, min(start + DENSITY_ROWS, len(block.lower)))
             rows = slice(block.x.start + part.start, block.x.start + part.stop)
-            yield rows, block.columns, block.approximate(part, ACCURACY)
+            yield rows, block.columns, block.approximate(part, DISTANCE_ACCURACY)
 
 
 def _log_densities(squared: torch.Tensor, log_variances: NDArray[np.float64], dim: int) -> torch.Tensor:
-    """The densities N(x; g, σ²I) as logarithms, from squared distances, shape (b, c); in float64, for large d."""
+    """Return the log densities log N(x; g, σ²I) from squared distances, shape (b, c); float64, because d is large."""
     variances = torch.from_numpy(log_variances).to(squared.device)
     return (squared.double() / variances.exp() + dim * (variances + log(2 * pi))).mul_(-0.5)
 
@@ -272,7 +269,7 @@ def _squared_to_mean(samples: Embeddings) -> NDArray[np.float64]:
 
 
 class _View(Subset):
-    """Some rows of a set, shifted and scaled."""
+    """View of some rows of a set, shifted and scaled."""
 
     def __init__(
         self, source: Embeddings, rows: NDArray[np.int64], mean: torch.Tensor, deviation: torch.Tensor
@@ -285,16 +282,16 @@ class _View(Subset):
         return (rows - self.mean.to(rows)) / self.deviation.to(rows)
 
     def part(self, rows: NDArray[np.int64]) -> _View:
-        """Some of these rows, in the order of the set, in which they are read fastest."""
+        """Return a view of some of these rows, in the order of the set, in which they are read fastest."""
         return _View(self.source, np.sort(self.rows[rows]), self.mean, self.deviation)
 
 
 def _standardized(gen: object, train: object, test: object) -> tuple[_View, _View, _View]:
-    """The three sets, shifted and scaled so that every feature of the test set has mean 0 and deviation 1."""
-    x, z = pair(gen, test, ("gen", "test"))
-    y, _ = pair(train, z, ("train", "test"))
+    """Return the three sets, shifted and scaled so that every entry of the test set has mean 0 and deviation 1."""
+    x, z = open_pair(gen, test, ("gen", "test"))
+    y, _ = open_pair(train, z, ("train", "test"))
     if z.n < 2:
-        raise FincEvalError(f"test has {z.n} samples and their deviation needs at least 2: pass more")
+        raise DataError(f"test has too few samples, {z.n}: their standard deviation needs at least 2")
     total = torch.zeros(z.dim, dtype=torch.double)
     for batch in z.batches():
         total += batch.rows.sum(0, dtype=torch.double).cpu()
@@ -305,9 +302,9 @@ def _standardized(gen: object, train: object, test: object) -> tuple[_View, _Vie
     constant = (square / z.n).sqrt() <= 1e-12 * mean.abs()
     if constant.any():
         first = int(constant.nonzero()[0])
-        raise FincEvalError(
-            f"{int(constant.sum())} of the {z.dim} features, the first of them number {first}, are constant in the "
-            "test set, so that FLD cannot standardize them: leave them out of all three sets"
+        raise DataError(
+            f"FLD cannot standardize entries of the embedding that are constant in the test set, {int(constant.sum())} "
+            f"of {z.dim}, the first of them number {first}: leave them out of all three sets"
         )
     deviation = (square / (z.n - 1)).sqrt().float()
     views = [_View(source, np.arange(source.n), mean.float(), deviation) for source in (x, y, z)]

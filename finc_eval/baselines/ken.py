@@ -1,7 +1,7 @@
 """Exact KEN, kernel-based entropic novelty (Zhang, Li, Farnia, ICML 2024, arXiv 2402.17287).
 
-Needs the kernel matrix of all n + m samples: quadratic memory, cubic time. Of K = L Lᵀ, L is the Cholesky factor, or in
-the eigen form, that of a symmetric decomposition: twice as slow, and without jitter where K is singular.
+It needs the kernel matrix K of all n + m samples: quadratic memory, cubic time. K = L Lᵀ is factorized either by
+Cholesky, or by a symmetric eigendecomposition, which is twice as slow and needs no jitter where K is singular.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
+from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
+from finc_eval.numerics.threads import single_threaded
 
 Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-Form = Literal["cholesky", "eigen"]
+Factorization = Literal["cholesky", "eigen"]
 
-DENSE_BELOW = 500
-"""Below this size, or for more than a tenth of the eigenvalues, a full decomposition costs less than Lanczos."""
+MIN_LANCZOS_SIZE = 500
+"""Size below which a full decomposition is cheaper than Lanczos, as it is for more than a tenth of the eigenvalues."""
 
 
 @dataclass(frozen=True, eq=False)
 class KenModes:
-    """Leading eigenpairs of C_X − ρ·C_Y in the kernel's feature space, those with a positive eigenvalue.
+    """Leading eigenpairs with positive eigenvalue of C_X − ρ·C_Y in the kernel's feature space.
 
     Attributes:
         eigenvalues: λ, shape (k,), descending; λ = mean of scores_x² − ρ · mean of scores_y².
-        scores_x, scores_y: the unit-norm eigenfunctions at every sample, shapes (n, k) and (m, k); a column's sign
-            means nothing.
-        samples, coefficients: of the eigenfunctions Σ_i coefficients[i] · k(·, samples[i]).
+        scores_x: unit-norm eigenfunctions at every sample of x, shape (n, k); the sign of a column is arbitrary.
+        scores_y: unit-norm eigenfunctions at every sample of y, shape (m, k).
+        samples: distinct samples, which carry the eigenfunctions Σ_i coefficients[i] · k(·, samples[i]).
+        coefficients: coefficients of these eigenfunctions.
         kernel: k.
     """
 
@@ -45,7 +48,7 @@ class KenModes:
     kernel: Kernel
 
     def score(self, fresh: torch.Tensor) -> torch.Tensor:
-        """The eigenfunctions at fresh samples: (b, d) → (b, k)."""
+        """Evaluate the eigenfunctions at fresh samples: (b, d) → (b, k)."""
         return self.kernel(fresh.to(self.samples), self.samples).matmul(self.coefficients)
 
 
@@ -58,13 +61,13 @@ def ken(
     count: int = 10,
     dtype: torch.dtype = torch.double,
 ) -> KenModes:
-    """The modes of which x, shape (n, d), has more than ρ times what y, shape (m, d), has: `count` at most.
+    """Find at most `count` modes of which x, shape (n, d), has more than ρ times as much as y, shape (m, d).
 
     With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are those of C_X − ρ·C_Y,
     and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive semi-definite.
 
     Raises:
-        FincEvalError: when rounding, or the kernel, leaves K without a Cholesky factor.
+        DataError: K does not have a Cholesky factor, because of rounding or of the kernel.
     """
     rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, "cholesky")
     values, vectors = _leading(factor, weights, min(count, len(rows)))
@@ -83,27 +86,28 @@ def ken_spectrum(
     *,
     rho: float = 1.0,
     dtype: torch.dtype = torch.double,
-    form: Form = "cholesky",
+    form: Factorization = "cholesky",
 ) -> torch.Tensor:
-    """All positive eigenvalues of C_X − ρ·C_Y, descending; arguments as of `ken`, and the form of L."""
-    _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, form)
-    values: torch.Tensor = torch.linalg.eigvalsh(factor.T @ (weights[:, None] * factor))
+    """Return all positive eigenvalues of C_X − ρ·C_Y, descending; see `ken` for the arguments."""
+    with single_threaded(len(x) + len(y) <= MAX_SERIAL_ROWS):
+        _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, form)
+        values: torch.Tensor = torch.linalg.eigvalsh(factor.T @ (weights[:, None] * factor))
     return values[values > jitter].flip(0)
 
 
 def ken_score(positive: torch.Tensor) -> float:
-    """KEN of the positive eigenvalues: Σλ₊ · H(λ₊ / Σλ₊) = Σ λ₊ log(Σλ₊ / λ₊), natural logarithm; 0 of none."""
+    """Return KEN from the positive eigenvalues, in nats: Σλ₊ · H(λ₊ / Σλ₊) = Σ λ₊ log(Σλ₊ / λ₊); 0 without any."""
     return float((positive * torch.log(positive.sum() / positive)).sum())
 
 
 def _factor(
-    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, rho: float, dtype: torch.dtype, form: Form
+    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, rho: float, dtype: torch.dtype, form: Factorization
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, float]:
-    """The distinct rows of [x; y], which of them each sample is, their weights, their L, and what counts as zero.
+    """Return the distinct rows of [x; y], the row of each sample, the rows' weights, L, and what counts as zero.
 
-    Copies become one row with the sum of their weights: the same operator, and no singular matrix on their account.
-    In the Cholesky form, eps^(2/3) of its mean (4e-11 in float64) is added to K's diagonal against rounding; in both,
-    eigenvalues below that count as zero.
+    Copies become one row with the sum of their weights. The operator stays the same, and copies do not make the matrix
+    singular. For Cholesky, eps^(2/3) of its mean (4e-11 in float64) is added to K's diagonal against rounding; for
+    both factorizations, eigenvalues below that count as zero.
     """
     rows, of_sample = torch.unique(torch.cat([x, y]).to(dtype), dim=0, return_inverse=True)
     share = torch.cat([rows.new_full((len(x),), 1 / len(x)), rows.new_full((len(y),), -rho / len(y))])
@@ -116,7 +120,7 @@ def _factor(
     matrix.diagonal().add_(jitter)
     factor, failed = torch.linalg.cholesky_ex(matrix)
     if failed:
-        raise FincEvalError(
+        raise DataError(
             f"the kernel matrix of {len(rows)} samples is not positive definite in {dtype}: use a positive "
             "semi-definite kernel, and float64"
         )
@@ -124,7 +128,7 @@ def _factor(
 
 
 def _leading(factor: torch.Tensor, weights: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The `count` largest eigenvalues of M = Lᵀ diag(w) L, descending, and their unit eigenvectors as columns."""
+    """Return the `count` largest eigenvalues of M = Lᵀ diag(w) L, descending, and unit eigenvectors as columns."""
     size = len(factor)
 
     def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -132,7 +136,7 @@ def _leading(factor: torch.Tensor, weights: torch.Tensor, count: int) -> tuple[t
         result: NDArray[np.float64] = (factor.T @ (weights * scores)).double().cpu().numpy()
         return result
 
-    if size >= DENSE_BELOW and count <= size // 10:
+    if size >= MIN_LANCZOS_SIZE and count <= size // 10:
         operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(size)
         tolerance = torch.finfo(factor.dtype).eps ** 0.5

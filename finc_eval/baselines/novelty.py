@@ -1,4 +1,4 @@
-"""The KEN score of two sets, exact or from random features, with what pins it."""
+"""The KEN score of two sets, exact or from random features."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Literal, get_args
 
 import torch
 
-from finc_eval.baselines.ken import KenModes, ken, ken_score, ken_spectrum
-from finc_eval.core.errors import FincEvalError
+from finc_eval.baselines.ken import Factorization, KenModes, ken, ken_score, ken_spectrum
+from finc_eval.core.checks import check_choice, check_positive
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, as_embeddings, check_same_space
 from finc_eval.numerics.bandwidth import median_bandwidth
@@ -22,11 +23,11 @@ from finc_eval.sketches.sketch import Sketch
 
 Form = Literal["cholesky", "eigen", "random features"]
 
-LARGEST = 20_000
+MAX_EXACT_KEN_SAMPLES = 20_000
 """Samples of both sets together up to which the kernel matrix is made: 3.2 GB in float64, and as much again."""
 
-COLLAPSED = 0.95
-"""Share of log n above which KEN says only that every sample is alone under the kernel."""
+COLLAPSED_SCORE = 0.95
+"""Share of log n above which a KEN score only says that every sample is alone under the kernel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +37,11 @@ class Novelty:
     Attributes:
         score: Σ λ₊ log(Σλ₊ / λ₊) over the positive eigenvalues λ₊ of C_X − ρ·C_Y, in nats.
         eigenvalues: λ₊, descending.
-        form: how they were found. Random features bias the score low, the more the fewer they are (1.7, 2.5, 3.4, 4.0
-            with 250, 500, 1000, 2000 frequencies where the exact score was 4.6): such scores rank only among
-            themselves, as the signature says.
-        warning: what to know before trusting it; None if nothing.
-        signature: pins everything that changes the score save the generated set.
+        form: factorization of the kernel matrix, or "random features". These bias the score low, and the fewer they
+            are the lower (1.7, 2.5, 3.4, 4.0 with 250, 500, 1000, 2000 frequencies where the exact score was 4.6).
+            Such scores rank only among themselves, as the signature says.
+        warning: reason to distrust the score, or None.
+        signature: everything that changes the score, except the generated set.
     """
 
     score: float
@@ -51,15 +52,15 @@ class Novelty:
     _fit: Callable[[int], KenModes] | None = field(default=None, repr=False)
 
     def modes(self, count: int = 10) -> KenModes:
-        """The `count` leading modes with the scores of all samples in them; its `score` gives those of fresh samples.
+        """Find the `count` leading modes, with the scores of all samples; its `score` evaluates fresh samples.
 
-        They are computed when asked for, from the embeddings again: as long as the score took, and as much memory.
+        They are computed from the embeddings again, which takes as long and as much memory as the score did.
 
         Raises:
-            FincEvalError: the score is of random features.
+            UsageError: the score is from random features.
         """
         if self._fit is None:
-            raise FincEvalError("KEN from random features has no modes of its own: compare() finds those of sketches")
+            raise UsageError("KEN from random features has no modes of its own: compare() finds those of sketches")
         return self._fit(count)
 
 
@@ -69,44 +70,42 @@ def novelty(
     *,
     sigma: float | None = None,
     rho: float = 1.0,
-    form: Literal["cholesky", "eigen"] = "cholesky",
+    form: Factorization = "cholesky",
 ) -> Novelty:
-    """KEN (arXiv 2402.17287, eq. 8): how much of the generated set is novel, and how diverse that is.
+    """Compute KEN (arXiv 2402.17287, eq. 8), the amount of novelty in the generated set times its diversity.
 
     Args:
-        gen: embeddings of the generated set, array or tensor (n, d), `EmbeddingCache` or the path of one; or a
-            `Sketch`, then from random features.
-        ref: the reference set, likewise; both sketches, or neither.
-        sigma: bandwidth of the Gaussian kernel; half the reference's median pairwise distance when left out. Sketches
-            bring their own.
+        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one; or a
+            `Sketch`, whose score is from random features.
+        ref: reference set in one of the same forms; a sketch if and only if `gen` is one.
+        sigma: bandwidth of the Gaussian kernel; default: half the reference's median pairwise distance, or the
+            sketches' bandwidth.
         rho: ρ (the paper's η) > 0.
-        form: "cholesky", or "eigen", which is slower and stands a singular kernel matrix.
+        form: factorization of the kernel matrix; "eigen" is slower and allows a singular matrix.
 
     Raises:
-        FincEvalError: sets of unlike extractors or dimensions, more than 20 000 samples in all, one sketch and one
-            set of embeddings, or parameters out of range.
+        UsageError: a parameter is out of range, or one set is a sketch and the other is not.
+        IncompatibleError: extractors or dimensions differ.
+        DataError: there are more than 20 000 samples in all.
     """
-    if not rho > 0:
-        raise FincEvalError(f"rho must be a positive number, got {rho}")
-    if form not in get_args(Form)[:2]:
-        raise FincEvalError(f'form must be "cholesky" or "eigen", got {form!r}')
+    check_positive("rho", rho)
+    check_choice("form", form, get_args(Factorization))
     if isinstance(gen, Sketch) and isinstance(ref, Sketch):
         return _of_sketches(gen, ref, rho)
     if isinstance(gen, Sketch) or isinstance(ref, Sketch):
-        raise FincEvalError("KEN needs two sketches, or two sets of embeddings: sketch the other set with --like")
+        raise UsageError("KEN needs two sketches, or two sets of embeddings: sketch the other set with --like")
     x, y = as_embeddings(gen, "gen"), as_embeddings(ref, "ref")
     check_same_space("gen", x.space, "ref", y.space)
-    if x.n + y.n > LARGEST:
-        raise FincEvalError(
+    if x.n + y.n > MAX_EXACT_KEN_SAMPLES:
+        raise DataError(
             f"exact KEN needs the kernel matrix of all {x.n + y.n:,} samples: pass sketches, for KEN from random "
-            f"features, or subsets of at most {LARGEST:,} in all"
+            f"features, or subsets of at most {MAX_EXACT_KEN_SAMPLES:,} in all"
         )
     rows, others = _whole(x), _whole(y)
     if rows.shape[1] != others.shape[1]:
-        raise FincEvalError(f"gen has embeddings of dimension {rows.shape[1]}, ref of {others.shape[1]}")
+        raise IncompatibleError(f"gen has embeddings of dimension {rows.shape[1]}, ref of {others.shape[1]}")
     width = median_bandwidth(others) if sigma is None else sigma
-    if not width > 0:
-        raise FincEvalError(f"sigma must be a positive number, got {width}")
+    check_positive("sigma", width)
     kernel = partial(gaussian_kernel, sigma=width)
     values = ken_spectrum(rows, others, kernel, rho=rho, form=form)
     fields = [("kernel", "gaussian"), ("sigma", f"{width:g}")]
@@ -126,10 +125,10 @@ def _novelty(
     values: torch.Tensor, form: Form, sizes: tuple[int, int], space: str, kernel: list[tuple[str, str]], rho: float
 ) -> Novelty:
     score = ken_score(values) if len(values) else 0.0
-    alone = score > COLLAPSED * log(sizes[0])
+    alone = score > COLLAPSED_SCORE * log(sizes[0])
     warning = (
-        f"the score is near log n = {log(sizes[0]):.2f}, its largest value: under this bandwidth every sample is "
-        "alone, which looks like novelty; take a larger sigma"
+        f"the score is near log n = {log(sizes[0]):.2f}, its largest possible value: under this bandwidth every sample "
+        "is alone, which looks like novelty; take a larger sigma"
         if alone
         else None
     )

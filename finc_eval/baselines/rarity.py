@@ -1,4 +1,4 @@
-"""Rarity score (Han et al., ICLR 2023, arXiv 2206.08549): how sparse the reference is where a generated sample lies."""
+"""Rarity score (Han et al., ICLR 2023, arXiv 2206.08549): sparsity of the reference around a generated sample."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.baselines.selection import select_novel
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
+from finc_eval.embeddings.distance_blocks import blocks
+from finc_eval.embeddings.neighbors import check_enough, open_pair, squared_radii
+from finc_eval.embeddings.smallest import Key, Smallest
 
-DEPTH = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(radii.sqrt()), 1)
-"""How far outside a ball a point lies."""
+DISTANCE_TO_BALL = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(radii.sqrt()), 1)
+"""Distance of a point to the surface of a ball; negative inside."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rarity:
     """The Rarity score of every generated sample.
 
-    The paper gives no score to samples outside every ball. Here they have a distance to the manifold, the union of the
-    balls, and rank above all samples inside, by that distance.
+    The paper does not score samples outside every ball. Here they rank above all samples inside, by their distance to
+    the manifold, which is the union of the balls.
 
     Attributes:
-        inside: which samples lie in at least one ball of the reference, its surface excluded, shape (n,).
-        scores: the smallest radius of a ball that contains the sample; NaN outside every ball, shape (n,).
-        distances: to the manifold, min over all balls of distance − radius; 0 inside, shape (n,).
-        k: whose distance is the radius, the sample itself not counted.
-        signature: pins everything that changes the scores save the generated set.
+        inside: whether a sample lies in at least one ball of the reference, surfaces excluded, shape (n,).
+        scores: smallest radius of a ball that contains the sample, shape (n,); NaN outside every ball.
+        distances: distance to the manifold, min over all balls of distance − radius, shape (n,); 0 inside.
+        k: number of the neighbor whose distance is a ball's radius; the sample itself does not count.
+        signature: everything that changes the scores, except the generated set.
     """
 
     inside: NDArray[np.bool_]
@@ -39,33 +41,27 @@ class Rarity:
 
     @property
     def outside(self) -> int:
-        """How many samples lie outside every ball."""
+        """Number of samples outside every ball."""
         return int((~self.inside).sum())
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The samples, most novel first: those outside by distance, then those inside by score; of equals the first."""
+        """All samples, most novel first: outside by distance, then inside by score; equal ones in their order."""
         return np.lexsort((np.arange(len(self.inside)), -self._levels(), self.inside))
 
     def novel(self, *, threshold: float | None = None, share: float | None = None) -> NDArray[np.int64]:
-        """The samples found novel, most novel first.
+        """Select the novel samples, most novel first, by a threshold or as a share of all samples.
 
         Args:
-            threshold: those outside every ball, and those inside whose score exceeds this; infinity leaves those
-                outside only.
-            share: or this share of all samples, the most novel ones.
+            threshold: score above which a sample inside the manifold is novel; all samples outside are. With infinity
+                only those outside are.
+            share: share of all samples that is taken, the most novel ones, in (0, 1].
 
         Raises:
-            FincEvalError: unless exactly one is given, the share between 0 and 1.
+            UsageError: neither or both are given, or the share is out of range.
         """
-        if (threshold is None) == (share is None):
-            raise FincEvalError("what counts as novel needs a threshold or a share: pass exactly one of them")
-        order = self.order
-        if threshold is not None:
-            return order[~self.inside[order] | (self._levels()[order] > threshold)]
-        if share is None or not 0 < share <= 1:
-            raise FincEvalError(f"share must lie between 0 and 1, got {share}")
-        return order[: max(round(share * len(order)), 1)]
+        passed = None if threshold is None else ~self.inside | (self._levels() > threshold)
+        return select_novel(self.order, passed, share)
 
     def _levels(self) -> NDArray[np.float64]:
         return np.where(self.inside, self.scores, self.distances)
@@ -76,17 +72,18 @@ def rarity(gen: object, ref: object, *, k: int = 3) -> Rarity:
 
     Args:
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
-        ref: the reference set, likewise; it needs more than k samples.
-        k: how many neighbors a ball reaches to.
+        ref: embeddings of the reference set in one of the same forms; more than k samples.
+        k: number of the neighbor that a ball reaches to.
 
     Raises:
-        FincEvalError: too few reference samples, unlike dimensions or extractors, or a row that is not finite.
+        DataError: the reference has too few samples, or a row is not finite.
+        IncompatibleError: dimensions or extractors differ.
     """
-    x, y = pair(gen, ref, ("gen", "ref"))
+    x, y = open_pair(gen, ref, ("gen", "ref"))
     check_enough(y, k)
     radii = squared_radii(y, k)
     smallest = np.full(x.n, np.inf)
-    nearest = Smallest(x.n, 1, DEPTH, radii)
+    nearest = Smallest(x.n, 1, DISTANCE_TO_BALL, radii)
     for block in blocks(x, y):
         rows, columns = block.within(column_radii=radii[block.columns])
         np.minimum.at(smallest[block.rows], rows, radii[block.columns][columns])

@@ -1,30 +1,28 @@
-"""Spectral clustering of samples found novel: how the FINC paper turns scores of samples into kinds."""
+"""Spectral clustering of novel samples, by which the FINC paper turns scores of samples into modes."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
 from math import ceil, log2
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import DataError
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.embeddings.neighbors import check_enough, nearest
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Samples of one kind.
+    """One cluster of samples.
 
     Attributes:
-        members: their rows in the set, most typical first: those with the most affinity to the others of the cluster.
-        typicality: of each member, its mean affinity to the cluster's members, in [0, 1).
+        members: rows of the samples in their set, most typical first.
+        typicality: mean affinity of each member to all members, in [0, 1).
     """
 
     members: NDArray[np.int64]
@@ -32,19 +30,19 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """How many samples."""
+        """Number of members."""
         return len(self.members)
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Kinds among samples found novel.
+    """Clusters of novel samples.
 
     Attributes:
-        clusters: largest first.
-        samples: the rows that were clustered, shape (m,).
-        labels: the place in `clusters` of each of them, shape (m,).
-        neighbors: k of the affinity.
+        clusters: the clusters, largest first.
+        samples: rows that were clustered, shape (m,).
+        labels: index in `clusters` of each of these rows, shape (m,).
+        neighbors: number of neighbors in the affinity.
     """
 
     clusters: tuple[Cluster, ...]
@@ -58,27 +56,29 @@ def spectral_clustering(
 ) -> Clustering:
     """Cluster some samples of a set by their neighbors among each other.
 
-    The affinity of neighbors is exp(−‖x − y‖² / (s_x s_y)), s the distance to the k-th neighbor (Zelnik-Manor, Perona
-    2004), that of others 0: sparse, with at most 2k entries a sample on average.
+    The affinity of two neighbors is exp(−‖x − y‖² / (s_x s_y)), where s is the distance to the k-th neighbor
+    (Zelnik-Manor and Perona 2004); all other affinities are 0. So it is sparse, with at most 2k entries per sample on
+    average.
 
     Args:
-        embeddings: the set: array or tensor (n, d), `EmbeddingCache` or the path of one.
-        samples: the rows to cluster, such as `Rarity.novel` and `Likelihoods.novel` give.
-        clusters: how many.
-        neighbors: k; log₂ m + 1 of m samples when left out, rounded up.
-        seed: of the k-means that ends a spectral clustering.
+        embeddings: embeddings of the set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        samples: rows to cluster, such as `Rarity.novel` and `Likelihoods.novel` return.
+        clusters: number of clusters.
+        neighbors: k; default: log₂ m + 1 for m samples, rounded up.
+        seed: random seed of the k-means that ends a spectral clustering.
 
     Raises:
-        FincEvalError: fewer samples than clusters or neighbors, or fewer than two clusters.
+        UsageError: there are fewer than two clusters.
+        DataError: there are not more samples than clusters and neighbors.
     """
+    # scikit-learn takes a second to import, which the methods without clusters need not wait for.
     from sklearn.cluster import SpectralClustering
 
-    if clusters < 2:
-        raise FincEvalError(f"clusters must be at least 2, got {clusters}")
+    check_count("clusters", clusters, least=2)
     if len(samples) <= clusters:
-        raise FincEvalError(
-            f"{len(samples)} samples were found novel, too few for {clusters} clusters: lower the threshold, or ask "
-            "for fewer clusters"
+        raise DataError(
+            f"the number of novel samples, {len(samples)}, is too small for {clusters} clusters: lower the threshold, "
+            "or ask for fewer clusters"
         )
     samples = np.array(samples, np.int64)
     chosen = as_embeddings(as_embeddings(embeddings).rows_at(samples), "the novel samples")
@@ -88,31 +88,29 @@ def spectral_clustering(
     matrix = affinity(chosen, neighbors)
     found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=seed)
     with warnings.catch_warnings():
-        # Kinds without a link between them are what is looked for.
+        # Clusters without a link between them are what is looked for.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         raw = found.fit_predict(matrix)
     by_size = np.argsort(-np.bincount(raw, minlength=clusters), kind="stable")
     labels = np.argsort(by_size)[raw]
-    kinds = []
+    ordered = []
     for label in range(clusters):
         members = np.flatnonzero(labels == label)
         typicality = np.asarray(matrix[members][:, members].sum(1)).ravel() / max(len(members), 1)
         order = np.argsort(-typicality, kind="stable")
-        kinds.append(Cluster(samples[members[order]], typicality[order]))
-    return Clustering(tuple(kinds), samples, labels, neighbors)
+        ordered.append(Cluster(samples[members[order]], typicality[order]))
+    return Clustering(tuple(ordered), samples, labels, neighbors)
 
 
 def affinity(embeddings: object, neighbors: int) -> csr_array:
-    """The symmetric sparse affinity of `spectral_clustering`, shape (m, m)."""
-    from scipy.sparse import csr_array
-
+    """Return the symmetric sparse affinity of `spectral_clustering`, shape (m, m)."""
     found = nearest(embeddings, embeddings, neighbors, exclude_self=True)
     count = len(found.distances)
     widths = found.distances[:, -1]
-    # scikit-learn takes no indices of 64 bits.
+    # scikit-learn refuses indices of 64 bits.
     rows = np.repeat(np.arange(count, dtype=np.int32), neighbors)
     columns = found.indices.ravel().astype(np.int32)
-    # Copies of one sample beyond k have width 0 and distance 0: they are alike.
+    # More than k copies of one sample have width 0 and distance 0: their affinity is 1.
     products = np.maximum(widths[rows] * widths[columns], np.finfo(np.float64).tiny)
     values = np.exp(-np.square(found.distances.ravel()) / products)
     one_way = csr_array((values, (rows, columns)), shape=(count, count))

@@ -43,10 +43,9 @@ VERBS: dict[str, dict[str, str]] = {
         "dp-generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
     },
     "This installation": {
-        "extractors": "What turns samples into embeddings: one card each, a TOML file that says all that decides the "
-        "numbers.",
-        "weights": "The trained weights of the extractors.",
-        "cache": "The caches of embeddings: what is there, from what, is it still valid, how large.",
+        "extractors": "List, show and check the extractors, which turn samples into embeddings.",
+        "weights": "List, fetch and verify the trained weights of the extractors.",
+        "cache": "List, explain, verify and delete cached embeddings.",
         "doctor": "Say what this installation is made of, and with --parity whether it gives the numbers of other "
         "libraries.",
         "schema": "Print the JSON Schema of a type of result, or list the types.",

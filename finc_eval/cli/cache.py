@@ -1,111 +1,121 @@
-"""`finc-eval cache`: what is cached, from what, whether it still holds, and how large it is."""
+"""`finc-eval cache`: list, explain, verify and delete cached embeddings."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from finc_eval.cli.options import Count, Extractor, Json, NetworkPrecisionName, SubsetSeed
-from finc_eval.core.errors import FincEvalError
+from finc_eval.cli.sets import card_again
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import terminal
+from finc_eval.embeddings import folder
+from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.recipe import recipe_of
+from finc_eval.extractors.catalog import load_card
+from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="The caches of embeddings: what is there, from what, is it still valid, how large. They lie in "
-    "$FINC_EVAL_CACHE, or else in ~/.cache/finc-eval/embeddings.",
+    help="List, explain, verify and delete cached embeddings. They lie in $FINC_EVAL_CACHE, default: "
+    "~/.cache/finc-eval/embeddings.",
 )
 
-Cache = Annotated[str, typer.Argument(help="The path of a cache, or the beginning of its key.")]
+Cache = Annotated[str, typer.Argument(help="Path of a cache, or the beginning of its key.")]
+Caches = Annotated[list[str] | None, typer.Argument(help="Paths of caches, or the beginnings of their keys.")]
 
 
 @app.command()
 def ls(as_json: Json = False) -> None:
     """List the caches, the latest first."""
-    from finc_eval.embeddings.folder import cache_folder, entries
-    from finc_eval.report.tables import print_caches
-
-    found = entries()
+    found = folder.entries()
     if as_json:
         print(json.dumps([dataclasses.asdict(entry) | {"path": str(entry.path)} for entry in found], indent=1))
-        return
-    if not found:
-        print(f"{cache_folder()} holds no caches")
-        return
-    print_caches(found)
+    elif found:
+        _print_entries(found)
+    else:
+        print(f"{folder.cache_folder()} holds no caches")
 
 
 @app.command()
 def explain(
     cache: Cache,
     samples: Annotated[
-        str | None, typer.Option(help="The set to ask about; where the cached samples came from when left out.")
+        str | None, typer.Option(help="Set of samples to compare with; default: the set that was embedded.")
     ] = None,
     extractor: Extractor = None,
     n: Count = None,
     seed: SubsetSeed = 0,
     precision: NetworkPrecisionName = "float32",
 ) -> None:
-    """Say which part of the key has changed since the cache was made: why it would not be used again."""
-    from finc_eval.cli.sets import card_again
-    from finc_eval.embeddings.cache import EmbeddingCache
-    from finc_eval.embeddings.folder import explain as run
-    from finc_eval.embeddings.folder import find
-    from finc_eval.embeddings.recipe import recipe_of
-    from finc_eval.extractors.catalog import load_card
-
-    with EmbeddingCache(find(cache)) as found, terminal() as progress:
+    """Explain why a cache would not be used again: print the parts of its key that have changed."""
+    with EmbeddingCache(folder.find(cache)) as found, terminal() as progress:
         card = load_card(extractor or card_again(found.extractor))
-        lines = run(found, samples, card, recipe_of(card, precision), n=n, seed=seed, progress=progress)
+        lines = folder.explain(found, samples, card, recipe_of(card, precision), n=n, seed=seed, progress=progress)
         name = f"{found.path}: {found.n} samples of {found.source} by {found.extractor}"
     print(name)
     for line in lines:
         print(f"  changed: {line}")
-    print("  it would be made anew" if lines else "  nothing has changed: it would be used as it is")
+    print("  it would be made again" if lines else "  nothing has changed: it would be used as it is")
 
 
 @app.command()
-def verify(
-    caches: Annotated[list[str] | None, typer.Argument(help="Paths or beginnings of keys; all when left out.")] = None,
-) -> None:
-    """Read every row, and check that it is what was written."""
-    from finc_eval.embeddings.folder import entries, find
-    from finc_eval.embeddings.folder import verify as run
-
-    paths = [find(name) for name in caches] if caches else [e.path for e in entries() if e.state != "unfinished"]
-    damaged = 0
-    for path in paths:
-        problem = run(path)
-        damaged += problem is not None
+def verify(caches: Caches = None) -> None:
+    """Read every row, and compare it with its checksum. Default: all caches."""
+    entries = [entry.path for entry in folder.entries() if entry.state != "unfinished"]
+    paths = [folder.find(name) for name in caches] if caches else entries
+    problems = {path: folder.verify(path) for path in paths}
+    for path, problem in problems.items():
         print(f"{path}: {problem or 'whole'}")
+    damaged = [path for path, problem in problems.items() if problem]
     if damaged:
-        raise FincEvalError(f"{damaged} of {len(paths)} caches are damaged: finc-eval cache rm them, and extract again")
+        raise DataError(
+            f"{len(damaged)} of {len(paths)} caches are damaged: finc-eval cache rm {damaged[0].name[:12]}, "
+            "and extract again"
+        )
 
 
 @app.command()
 def rm(
-    caches: Annotated[list[str] | None, typer.Argument(help="Paths, or beginnings of keys.")] = None,
-    unfinished: Annotated[bool, typer.Option("--unfinished", help="Whatever was begun and not finished.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Everything in the folder of caches.")] = False,
+    caches: Caches = None,
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Delete every unfinished cache.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Delete all caches in the folder.")] = False,
 ) -> None:
-    """Delete caches. What another process is writing stays."""
-    from finc_eval.embeddings.folder import entries, entry_of, find, remove
-
+    """Delete caches, except those that another process is writing."""
     if sum((bool(caches), unfinished, everything)) != 1:
-        raise FincEvalError("name the caches to delete, or pass --unfinished or --all, and only one of these")
+        raise UsageError("name the caches to delete, or pass --unfinished or --all, and only one of these")
     if caches:
-        wanted = [entry_of(find(name)) for name in caches]
+        wanted = [folder.entry_of(folder.find(name)) for name in caches]
     else:
-        wanted = [entry for entry in entries() if everything or entry.state == "unfinished"]
+        wanted = [entry for entry in folder.entries() if everything or entry.state == "unfinished"]
     freed: list[int] = []
-    kept: list[FincEvalError] = []
+    kept: list[DataError] = []
     for entry in wanted:
         try:
-            freed.append(remove(entry))
-        except FincEvalError as error:
+            freed.append(folder.remove(entry))
+        except DataError as error:
             kept.append(error)
     print(f"deleted {len(freed)} caches, {sum(freed) / 1e6:,.1f} MB")
     if kept:
         raise kept[0]
+
+
+def _print_entries(entries: list[folder.Entry]) -> None:
+    rows = [
+        [
+            entry.path.name[:12],
+            entry.state,
+            "" if entry.n is None else f"{entry.n} x {entry.dim}",
+            entry.extractor or "",
+            f"{entry.size / 1e6:,.1f}",
+            f"{datetime.fromtimestamp(entry.modified):%Y-%m-%d %H:%M}",
+            entry.note or f"{entry.source or ''}{' (gone)' if entry.source_is_there is False else ''}",
+        ]
+        for entry in entries
+    ]
+    print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
+    print(f"{sum(entry.size for entry in entries) / 1e6:,.1f} MB in {entries[0].path.parent}")

@@ -1,20 +1,19 @@
-"""The verb that embeds: extract."""
+"""`finc-eval extract`: embed a set of samples."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed
-from finc_eval.core.progress import terminal
+import finc_eval as fe
+from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed, running
+from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
-if TYPE_CHECKING:
-    from finc_eval.embeddings.cache import EmbeddingCache
-    from finc_eval.extractors.card import NetworkPrecision
+MAX_FAILURES_SHOWN = 10
 
 
 def extract(
@@ -25,41 +24,48 @@ def extract(
             "an extractor of clips: a folder or .zip of them, or of folders of frames."
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option(help="The .h5 file to write; by default one in ~/.cache/finc-eval.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Path of the .h5 file; default: one in ~/.cache/finc-eval.")] = None,
     extractor: Extractor = None,
     n: Count = None,
     seed: SubsetSeed = 0,
     strict: Strict = False,
     batch_size: Annotated[
         int | None,
-        typer.Option(help="Samples per pass through the network; halved by itself where memory does not suffice."),
+        typer.Option(help="Samples per pass through the network, halved where memory does not suffice; default: auto."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Threads that decode; as many as cores when left out.")] = None,
+    workers: Annotated[int, typer.Option(help="Threads that decode samples.")] = WORKERS,
     precision: NetworkPrecisionName = "float32",
     device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped."""
-    from finc_eval.embeddings.extract import WORKERS
-    from finc_eval.embeddings.extract import extract as run
-
-    with terminal() as progress:
-        cache = run(
+    with running(device) as run:
+        cache = fe.extract(
             samples,
             extractor or DEFAULT_EXTRACTOR,
             out,
             n=n,
             seed=seed,
             strict=strict,
+            precision=precision,
             batch_size=batch_size,
-            workers=WORKERS if workers is None else workers,
-            precision=cast("NetworkPrecision", precision),
-            device=device,
-            progress=progress,
+            workers=workers,
+            run=run,
         )
-    record = {
+    if as_json:
+        print(json.dumps(_record(cache), indent=1))
+        return
+    print(f"{cache.path}: {cache.n} embeddings of dimension {cache.dim} by {cache.extractor}")
+    for name, reason in cache.failures[:MAX_FAILURES_SHOWN]:
+        print(f"  unreadable: {name}: {reason}")
+    if len(cache.failures) > MAX_FAILURES_SHOWN:
+        print(f"  … and {len(cache.failures) - MAX_FAILURES_SHOWN} more unreadable samples")
+    if cache.ignored:
+        print("  ignored, not samples: " + ", ".join(f"{count} × {suffix}" for suffix, count in cache.ignored.items()))
+
+
+def _record(cache: fe.EmbeddingCache) -> dict[str, object]:
+    return {
         "path": str(cache.path),
         "n": cache.n,
         "dim": cache.dim,
@@ -69,17 +75,3 @@ def extract(
         "unreadable": dict(cache.failures),
         "ignored": cache.ignored,
     }
-    if as_json:
-        print(json.dumps(record, indent=1))
-        return
-    print(f"{cache.path}: {cache.n} embeddings of dimension {cache.dim} by {cache.extractor}")
-    _note_losses(cache)
-
-
-def _note_losses(cache: EmbeddingCache) -> None:
-    for name, reason in cache.failures[:10]:
-        print(f"  unreadable: {name}: {reason}")
-    if len(cache.failures) > 10:
-        print(f"  … and {len(cache.failures) - 10} more unreadable samples")
-    if cache.ignored:
-        print("  ignored, no samples: " + ", ".join(f"{count} × {suffix}" for suffix, count in cache.ignored.items()))

@@ -1,34 +1,36 @@
-"""`finc-eval extractors`: which there are, what each does to a sample, and whether it does so on this machine."""
+"""`finc-eval extractors`: list the extractors, show a card, check an extractor on this machine."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Annotated
 
 import typer
 
 from finc_eval.cli.options import Device, Json
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
+from finc_eval.core.record import plain
+from finc_eval.extractors.card import Card
+from finc_eval.extractors.catalog import available_cards, load_card
+from finc_eval.extractors.weights import weight_states
+from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="What turns samples into embeddings: one card each, a TOML file that says all that decides the numbers. "
-    "A card of your own, in a file ending in .toml, is used like those that come with finc-eval: no Python is needed.",
+    help="List, show and check the extractors, which turn samples into embeddings. Each is a card: a TOML file that "
+    "states what decides the numbers. Your own card, in a file ending in .toml, is used like those that come with "
+    "finc-eval and needs no Python.",
 )
 
-Named = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or the path of a card.")]
+ExtractorName = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or path of a card.")]
+ExtractorNames = Annotated[list[str], typer.Argument(help="Names of extractors, or paths of cards.")]
 
 
 @app.command(name="list")
 def list_(as_json: Json = False) -> None:
-    """List the extractors, what they take, and whether their weights are here."""
-    from finc_eval.extractors.catalog import available_cards, load_card
-    from finc_eval.extractors.weights import weights_of
-    from finc_eval.report.tables import print_extractors
-
+    """List the extractors, what they take, and the state of their weights."""
     cards = [load_card(name) for name in available_cards()]
-    states = {state.name: state.state for state in weights_of(cards)}
+    states = {state.name: state.state for state in weight_states(cards)}
     if as_json:
         records = [
             {
@@ -41,40 +43,66 @@ def list_(as_json: Json = False) -> None:
         ]
         print(json.dumps(records, indent=1))
         return
-    print_extractors(cards, states)
+    rows = [
+        [
+            card.name,
+            card.takes,
+            str(card.output.dimension),
+            states.get(card.name, "none needed"),
+            card.description.split(". ")[0].rstrip("."),
+        ]
+        for card in cards
+    ]
+    print_table("", ["extractor", "takes", "dimension", "weights", "description"], rows)
+    print("Missing weights: finc-eval weights fetch NAME. Any network of timm: --extractor timm:NAME.")
 
 
 @app.command()
-def show(extractor: Named, as_json: Json = False) -> None:
-    """Show a card: network, weights, preprocessing, output, and what people get wrong with it."""
-    from finc_eval.extractors.catalog import load_card
-    from finc_eval.report.tables import print_card
-
+def show(extractor: ExtractorName, as_json: Json = False) -> None:
+    """Show a card: network, weights, preprocessing, output, and common mistakes."""
     card = load_card(extractor)
     if as_json:
-        print(json.dumps(dataclasses.asdict(card) | {"digest": card.digest}, indent=1))
+        print(json.dumps(plain(card) | {"digest": card.digest}, indent=1))
         return
-    print_card(card)
+    _print_card(card)
 
 
 @app.command()
-def check(
-    extractors: Annotated[list[str], typer.Argument(help="Names of extractors, or paths of cards.")],
-    device: Device = None,
-) -> None:
-    """Run an extractor on a sample of noise, and compare with the golden values of its card, if it has any."""
-    from finc_eval.extractors.catalog import load_card
-    from finc_eval.extractors.check import check as run
+def check(extractors: ExtractorNames, device: Device = None) -> None:
+    """Embed a sample of noise, and compare with the golden values of the card, if it has any."""
+    # torch takes seconds to import.
+    from finc_eval.extractors.check import check as check_extractor
 
-    reports = [run(load_card(name), device) for name in extractors]
+    reports = [check_extractor(load_card(name), device) for name in extractors]
     for found in reports:
         compared = {
             "agrees": f"the golden values agree, within {found.deviation or 0:.1e}",
             "differs": f"the golden values differ by {found.deviation or 0:.1e}",
             "none": "the card has no golden values to compare with",
         }[found.golden]
-        numbers = "" if found.finite else "; not all outputs are finite numbers"
-        print(f"{found.name} on {found.device}: {found.dimension} numbers, norm {found.norm:.6g}; {compared}{numbers}")
+        finite = "" if found.finite else "; not all outputs are finite numbers"
+        print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
     bad = [found.name for found in reports if not found.passed]
     if bad:
-        raise FincEvalError(f"{', '.join(bad)} does not give what its card says: check weights, versions and device")
+        raise DataError(
+            f"{', '.join(bad)}: the embedding is not what the card says: check weights, versions and device"
+        )
+
+
+def _print_card(card: Card) -> None:
+    print(f"{card.name} ({card.digest[:12]})\n\n{card.description}\n\nSource: {card.citation}\n")
+    values = plain(card)
+    sections = {
+        "network": values["loader"],
+        **{name: values[name] for name in ("weights", "clip", "preprocessing", "output")},
+        **{f"extra {name}": output for name, output in values["extra"].items()},
+        "golden": values["golden"],
+    }
+    for name, section in sections.items():
+        print(f"{name}: {'none' if section is None else ''}".rstrip())
+        for key, value in (section or {}).items():
+            if value not in (None, "", [], {}):
+                print(f"  {key}: {' '.join(map(str, value)) if isinstance(value, list) else value}")
+    print("\nCommon mistakes:")
+    for trap in card.traps:
+        print(f"- {trap}")

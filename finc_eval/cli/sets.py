@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -55,7 +56,8 @@ def embed(label: str, source: str, extractor: str, strict: bool, run: Run) -> fe
     """Embed a set; the path of embeddings or of a sketch is returned as it is."""
     if is_embedded(source):
         return source
-    return fe.extract(source, extractor, strict=strict, device=run.device, progress=_labeled(run.progress, label))
+    labeled = replace(run, progress=_labeled(run.progress, label))
+    return fe.extract(source, extractor, strict=strict, run=labeled)
 
 
 def card_again(made_by: str) -> str:

@@ -1,77 +1,83 @@
-"""`finc-eval weights`: which weights are here, and how to get the others."""
+"""`finc-eval weights`: list, fetch, verify and locate the weights of the extractors."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from finc_eval.cli.extractors import ExtractorNames
 from finc_eval.cli.options import Json
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.core.progress import terminal
+from finc_eval.core.record import plain
+from finc_eval.extractors.catalog import available_cards, load_card
+from finc_eval.extractors.fetch import fetch_weights
+from finc_eval.extractors.weights import WeightState, weight_states
+from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="The trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, or else in "
-    "~/.cache/finc-eval/weights, and are always held against their SHA-256. $FINC_EVAL_MIRROR names addresses to try "
-    "first; FINC_EVAL_OFFLINE=1 forbids any.",
+    help="List, fetch and verify the trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, default: "
+    "~/.cache/finc-eval/weights. Their SHA-256 is checked before every use. $FINC_EVAL_MIRROR lists addresses to try "
+    "first; FINC_EVAL_OFFLINE=1 forbids downloads.",
 )
 
 Extractors = Annotated[
-    list[str] | None, typer.Argument(help="Names of extractors, or paths of cards; all of finc-eval's when left out.")
+    list[str] | None,
+    typer.Argument(help="Names of extractors, or paths of cards; default: all that come with finc-eval."),
 ]
-Named = Annotated[list[str], typer.Argument(help="Names of extractors, or paths of cards.")]
 
 
 @app.command(name="list")
 def list_(extractors: Extractors = None, as_json: Json = False) -> None:
-    """List the weights of the extractors, and whether they are here."""
-    from finc_eval.extractors.catalog import available_cards, load_card
-    from finc_eval.extractors.weights import weights_of
-    from finc_eval.report.tables import print_weights
-
-    states = weights_of(map(load_card, extractors or available_cards()))
+    """List the weights of the extractors, and which of them are here."""
+    states = weight_states(map(load_card, extractors or available_cards()))
     if as_json:
-        print(json.dumps([dataclasses.asdict(state) | {"path": str(state.path)} for state in states], indent=1))
+        print(json.dumps([plain(state) for state in states], indent=1))
         return
-    print_weights(states)
+    _print_states(states)
 
 
 @app.command()
-def fetch(extractors: Named) -> None:
-    """Download weights, resuming what was cut off, and check them."""
-    from finc_eval.extractors.catalog import load_card
-    from finc_eval.extractors.weights import fetch as run
-
+def fetch(extractors: ExtractorNames) -> None:
+    """Download weights and check them. A download that was cut is resumed."""
     with terminal() as progress:
-        paths = [run(load_card(name), progress) for name in extractors]
+        paths = [fetch_weights(load_card(name), progress) for name in extractors]
     print("\n".join(map(str, paths)))
 
 
 @app.command()
 def verify(extractors: Extractors = None) -> None:
-    """Hash the weights that are here again, and hold them against their cards."""
-    from finc_eval.extractors.catalog import available_cards, load_card
-    from finc_eval.extractors.weights import verify as run
-    from finc_eval.report.tables import print_weights
-
-    found = [run(load_card(name)) for name in extractors or available_cards()]
-    states = [state for state in found if state and (extractors or state.state != "missing")]
-    print_weights(states)
+    """Hash the weights that are here again, and compare them with their cards."""
+    states = weight_states(map(load_card, extractors or available_cards()), rehash=True)
+    if not extractors:
+        states = [state for state in states if state.state != "missing"]
+    _print_states(states)
     bad = [state.name for state in states if state.state in ("wrong", "missing")]
     if bad:
-        raise FincEvalError(
-            f"the weights of {', '.join(bad)} are missing or wrong: run finc-eval weights fetch {bad[0]}"
-        )
+        raise DataError(f"the weights of {', '.join(bad)} are missing or wrong: run finc-eval weights fetch {bad[0]}")
 
 
 @app.command()
-def where(extractors: Named) -> None:
+def where(extractors: ExtractorNames) -> None:
     """Print where the weights are, or belong."""
-    from finc_eval.extractors.catalog import load_card
-    from finc_eval.extractors.weights import weights_of
-
-    for state in weights_of(map(load_card, extractors)):
+    for state in weight_states(map(load_card, extractors)):
         print(state.path)
+
+
+def _print_states(states: Sequence[WeightState]) -> None:
+    rows = [
+        [
+            state.name,
+            state.state,
+            "" if state.size is None else f"{state.size / 1e6:,.0f}",
+            state.trust,
+            state.license,
+            str(state.path),
+        ]
+        for state in states
+    ]
+    print_table("", ["extractor", "weights", "MB", "checked against", "license", "file"], rows)

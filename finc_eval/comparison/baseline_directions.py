@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from finc_eval.baselines.fld import sample_likelihoods
 from finc_eval.baselines.ken import ken
-from finc_eval.baselines.novelty import LARGEST
+from finc_eval.baselines.novelty import MAX_EXACT_KEN_SAMPLES
 from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import spectral_clustering
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
@@ -154,11 +154,11 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
 
 def _check_few_enough(gen: SketchedSet, ref: SketchedSet) -> None:
     count = gen.sketch.n + ref.sketch.n
-    if count > LARGEST:
+    if count > MAX_EXACT_KEN_SAMPLES:
         gigabytes = KEN_BYTES * count**2 / 1e9
         raise DataError(
             f"exact KEN needs the kernel matrix of all {count:,} samples, at its peak {gigabytes:,.0f} GB: pass "
-            f"subsets of at most {LARGEST:,} in all, or leave ken out"
+            f"subsets of at most {MAX_EXACT_KEN_SAMPLES:,} in all, or leave ken out"
         )
 
 

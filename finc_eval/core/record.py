@@ -103,10 +103,15 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
     Raises:
         DataError: a key is unknown or missing, or a value has a wrong type.
-        FincEvalError: the record refuses a value.
+        UsageError: the checks of the record refuse a value.
     """
     try:
-        return _adapter(cls).validate_json(json.dumps(table), strict=True, extra="forbid")  # type: ignore[no-any-return]
+        # As JSON, because in Python a strict tuple would refuse the lists of a table.
+        text = json.dumps(table)
+    except (TypeError, ValueError, RecursionError) as error:  # a date, a number of thousands of digits, endless lists
+        raise DataError(f"{where} holds a value that no key takes: {error}") from error
+    try:
+        return _adapter(cls).validate_json(text, strict=True, extra="forbid")  # type: ignore[no-any-return]
     except ValidationError as error:
         raise DataError(_sentence(error, where, cls)) from error
 
@@ -130,46 +135,84 @@ def _describe(node: dict[str, Any]) -> None:
                 node["properties"][name].setdefault("description", text)
 
 
+TYPE_FINDINGS = ("missing", "too_short", "too_long", "literal_error")
+"""Findings of pydantic that the JSON Schema says better, besides those that end in "_type" and "_parsing"."""
+
+MAX_VALUE_LENGTH = 200
+"""Characters of a wrong value that a message shows."""
+
+WORDS = {"string": "string", "integer": "whole number", "number": "number", "array": "list", "object": "table"}
+
+
 def _sentence(error: ValidationError, where: str, cls: type) -> str:
-    """Turn the first of pydantic's findings into one sentence."""
-    first = error.errors(include_url=False)[0]
-    path, known = _place(cls, first["loc"])
+    """Turn pydantic's findings into one sentence: about an unknown key, which explains others, or else the first."""
+    findings = error.errors(include_url=False)
+    finding = next((one for one in findings if one["type"] == "unexpected_keyword_argument"), findings[0])
+    kind, location = finding["type"], finding["loc"]
+    item_is_missing = kind == "missing" and isinstance(location[-1], int)
+    path, node, known = _place(cls, location[:-1] if item_is_missing else location)
     key = ".".join(path)
-    match first["type"]:
-        case "unexpected_keyword_argument":
-            return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
-        case "union_tag_invalid":
-            choices = first["ctx"]["expected_tags"].replace("'", "")
-            return f'{where}: "{key}" must be one of {choices}, got {first["ctx"]["tag"]!r}'
-        case "missing":
-            return f'{where}: the key "{key}" is missing'
-    message = (
-        first["msg"]
-        .removeprefix("Input should be ")
-        .replace("a valid integer", "a whole number")
-        .replace("a valid ", "a ")
-    )
-    return f'{where}: "{key}" must be {message}, got {first["input"]!r}'
+    if kind == "unexpected_keyword_argument":
+        return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
+    if kind == "missing" and not item_is_missing:
+        return f'{where}: the key "{key}" is missing: add {_wanted(node)}'
+    if kind == "json_invalid":
+        return f"{where} is nested too deeply"
+    value, wanted = f"{finding['input']!r}", finding["msg"].removeprefix("Input should be ")
+    if kind == "union_tag_invalid":
+        choices = finding["ctx"]["expected_tags"].replace("'", "")
+        value, wanted = repr(finding["ctx"]["tag"]), f"one of {choices}"
+    elif kind in TYPE_FINDINGS or kind.endswith(("_type", "_parsing")):
+        wanted = _wanted(node)
+    subject = f'{where}: "{key}"' if key else where
+    shown = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"
+    return f"{subject} must be {wanted}, got {shown}"
 
 
-def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], list[str]]:
-    """Return the keys of pydantic's location without the alternatives of unions, and the keys valid at its end."""
-    path: list[str] = []
+def _wanted(node: dict[str, Any]) -> str:
+    """Say in words what a value of this JSON Schema is."""
+    if "enum" in node or "const" in node:
+        return " or ".join(json.dumps(choice) for choice in node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return " or ".join(_wanted(one) for one in node["anyOf"] if one.get("type") != "null")
+    kind = node.get("type", "object")
+    if kind == "boolean":
+        return "true or false"
+    items = [*node.get("prefixItems", ()), node.get("items", {})][0].get("type")
+    count = f"{len(node['prefixItems'])} " if "prefixItems" in node else ""
+    return f"a {WORDS[kind]}" + (f" of {count}{WORDS[items]}s" if items in WORDS else "")
+
+
+def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[str, Any], list[str]]:
+    """Follow the location of one of pydantic's findings through the JSON Schema.
+
+    Returns:
+        The keys that lead there, without the alternatives of unions; the schema of the value; and the keys that the
+        innermost table on the way may have.
+    """
     definitions = schema(cls)
+    path: list[str] = []
     node, known = definitions, list(definitions.get("properties", ()))
-    for part in map(str, location):
+    for part in location:
+        keys, others = node.get("properties", {}), node.get("additionalProperties")
         alternatives = [_resolved(one, definitions) for one in node.get("oneOf", ())]
         chosen = [one for one in alternatives if one.get("properties", {}).get("name", {}).get("const") == part]
         if chosen:
             node = chosen[0]
-        elif part in node.get("properties", {}):
-            path, node = [*path, part], _resolved(node["properties"][part], definitions)
-        elif part == str(location[-1]) and "properties" in node:
+        elif isinstance(part, int):
+            node = _resolved([*node.get("prefixItems", ()), *[node.get("items", {})] * (part + 1)][part], definitions)
+            path = [*path, str(part)] if "properties" in node else path
+        elif part in keys or isinstance(others, dict):
+            path, node = [*path, part], _resolved(keys.get(part, others), definitions)
+        elif keys:
             path = [*path, part]
         known = list(node.get("properties", ())) or known
-    return path, known
+    return path, node, known
 
 
 def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Follow a reference, and take X where the schema says X or null."""
+    present = [one for one in node.get("anyOf", ()) if one.get("type") != "null"]
+    node = present[0] if len(present) == 1 else node
     reference = node.get("$ref", "").rpartition("/")[2]
     return definitions["$defs"][reference] if reference else node

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import Run
 from finc_eval.demo.found import Experiment, held_out_experiment
 from finc_eval.embeddings.extract import extract
 
@@ -26,7 +27,8 @@ def photographs(assets: Path, out: Path, seed: int = 0, progress: Progress = sil
     rng = np.random.default_rng(seed)
     folders = _divided(assets / PHOTOGRAPHS, out / "samples", rng)
     gen, ref = (
-        extract(folder, "efficientnet-lite0", out / f"{folder.name}.h5", progress=progress) for folder in folders
+        extract(folder, "efficientnet-lite0", out / f"{folder.name}.h5", run=Run(progress=progress))
+        for folder in folders
     )
     kinds = tuple([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     title = f"{PHOTOGRAPHS_HELD_OUT} of 24 classes of photographs, held out of the reference (efficientnet-lite0)"

@@ -53,7 +53,7 @@ def digits(out: Path, progress: Progress = silent) -> Experiment:
         made.write(out / "samples" / name)
     progress("write samples", 2, 2)
     gen, ref = (
-        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", progress=progress)
+        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=Run(progress=progress))
         for name in ("gen", "ref")
     )
     comparison = compare(gen, ref, run=Run(progress=progress))

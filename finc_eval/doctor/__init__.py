@@ -1,1 +1,1 @@
-"""Diagnosis of an installation, and parity of its numbers with other libraries."""
+"""Diagnosis of an installation, and comparison of its numbers with those of other libraries."""

@@ -1,6 +1,6 @@
-"""What other libraries compute of the same arrays as finc-eval: their code, beside ours.
+"""Checks against other libraries: for each, their code and ours, computing the same numbers from the same arrays.
 
-Nothing of theirs is imported here: `parity` runs it, where it is installed.
+Other libraries are not imported here. `parity` runs their code in a process of its own, if they are installed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.baselines.novelty import novelty
+from finc_eval.embeddings.neighbors import kth_distances
+from finc_eval.metrics.authenticity import authpct
+from finc_eval.metrics.frechet import frechet_distance
+from finc_eval.metrics.inception_score import inception_score
+from finc_eval.metrics.kid import kid, kid_interval
+from finc_eval.metrics.mmd import mmd
+from finc_eval.metrics.precision_recall import precision_recall
+from finc_eval.metrics.vendi import gaussian_vendi, vendi
+
 Array = NDArray[np.floating[Any]]
 
-SIGMA = 6.0
-"""Bandwidth of the Gaussian kernels: about the distances of the arrays."""
+PARITY_SIGMA = 6.0
+"""Bandwidth of the Gaussian kernels, about as large as distances in the arrays."""
 
-ORDERS = (1, 2, 3, inf)
-"""Of the Vendi scores."""
+VENDI_ORDERS = (1, 2, 3, inf)
+"""Orders of the Vendi scores that are compared."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,8 @@ class Library:
     """Another library.
 
     Attributes:
-        name: what it is installed by.
-        package: what it is imported by.
+        name: name to install it by.
+        package: name to import it by.
     """
 
     name: str
@@ -38,7 +48,7 @@ class Library:
 
     @property
     def version(self) -> str | None:
-        """Its version; None where it is not installed."""
+        """Installed version; None if it is not installed."""
         if find_spec(self.package) is None:
             return None
         try:
@@ -49,101 +59,77 @@ class Library:
 
 @dataclass(frozen=True)
 class Check:
-    """One metric that both compute.
+    """One metric that finc-eval and another library both compute.
 
     Attributes:
-        metric: its name here.
-        library: the other one.
-        code: Python that defines `their(x, y)`, a list of numbers, of two float64 arrays (n, d) and (m, d).
-        ours: the same numbers.
-        fewest: samples a set that either needs.
-        note: what to know where other settings than these disagree.
-        tolerance: the largest relative difference that is none.
+        metric: name of the metric here.
+        library: other library.
+        code: Python code that defines `their(x, y)`: from two float64 arrays (n, d) and (m, d) to a list of numbers.
+        ours: function that returns the same numbers.
+        min_samples: minimum number of samples of each set.
+        note: settings under which the numbers differ.
+        tolerance: largest relative difference that counts as agreement.
     """
 
     metric: str
     library: Library
     code: str
     ours: Callable[[Array, Array], Sequence[float]]
-    fewest: int = 2
+    min_samples: int = 2
     note: str = ""
     tolerance: float = 1e-6
 
 
 def _fd(x: Array, y: Array) -> list[float]:
-    from finc_eval.metrics.frechet import frechet_distance
-
     return [frechet_distance(x, y).value]
 
 
 def _kid_of_subsets(x: Array, y: Array) -> list[float]:
-    from finc_eval.metrics.kid import kid
-
     found = kid(x, y, subsets=20, subset_size=min(len(x), len(y), 100), seed=7)
     return [found.mean, found.std]
 
 
 def _kid_of_all(x: Array, y: Array) -> list[float]:
-    from finc_eval.metrics.kid import kid_interval
-
     n = min(len(x), len(y))
     return [kid_interval(x[:n], y[:n]).value]
 
 
 def _mmd(x: Array, y: Array) -> list[float]:
-    from finc_eval.metrics.mmd import mmd
-
-    return [mmd(x, y, SIGMA).value]
+    return [mmd(x, y, PARITY_SIGMA).value]
 
 
 def _inception_score(x: Array, _: Array) -> list[float]:
-    from finc_eval.metrics.inception_score import inception_score
-
     found = inception_score(x, splits=min(10, len(x) // 2))
     return [found.mean, found.std]
 
 
 def _precision_recall(x: Array, y: Array) -> list[float]:
-    from finc_eval.metrics.precision_recall import precision_recall
-
     found = precision_recall(x, y, convention="kynkaanniemi")
     return [found.precision, found.recall]
 
 
 def _prdc(x: Array, y: Array) -> list[float]:
-    from finc_eval.metrics.precision_recall import precision_recall
-
     found = precision_recall(x, y, convention="prdc")
     return [found.precision, found.recall, found.density, found.coverage]
 
 
 def _vendi(x: Array, _: Array) -> list[float]:
-    from finc_eval.metrics.vendi import vendi
-
-    return [vendi(x, order=order).value for order in ORDERS]
+    return [vendi(x, order=order).value for order in VENDI_ORDERS]
 
 
 def _gaussian_vendi(x: Array, _: Array) -> list[float]:
-    from finc_eval.metrics.vendi import gaussian_vendi
-
-    return [gaussian_vendi(x, SIGMA, order=order).value for order in ORDERS]
+    return [gaussian_vendi(x, PARITY_SIGMA, order=order).value for order in VENDI_ORDERS]
 
 
 def _ken(x: Array, y: Array) -> list[float]:
-    from finc_eval.baselines.novelty import novelty
-
-    return [novelty(x, y, sigma=SIGMA, form=form).score for form in ("cholesky", "eigen")]
+    return [novelty(x, y, sigma=PARITY_SIGMA, form=form).score for form in ("cholesky", "eigen")]
 
 
 def _radii(x: Array, y: Array) -> list[float]:
-    from finc_eval.embeddings.neighbors import kth_distances
-
     return [float(radius) for radius in kth_distances(y, min(3, len(y) - 1))]
 
 
 def _authpct(x: Array, y: Array) -> list[float]:
-    from finc_eval.metrics.authenticity import authpct
-
     return [authpct(x, y).percent]
 
 
@@ -154,7 +140,7 @@ PRDC = Library("prdc", "prdc")
 VENDI_SCORE = Library("vendi-score", "vendi_score")
 SCIKIT_LEARN = Library("scikit-learn", "sklearn")
 
-# torch-fidelity takes the mean in the features' own type, off by 1e-7 in float32: it is given float64.
+# torch-fidelity computes the mean in the type of the features, off by 1e-7 in float32: it gets float64.
 TORCH_FIDELITY_FD = """
 import torch
 from torch_fidelity.metric_fid import fid_features_to_statistics, fid_statistics_to_metric
@@ -208,7 +194,7 @@ def their(x, y):
         found = compute_prdc(real_features=y, fake_features=x, nearest_k=5)
     return [float(found[name]) for name in ("precision", "recall", "density", "coverage")]
 """
-# Its score of embeddings leaves the order out (score_X passes q = 1 on), so theirs is that of the kernel matrix.
+# Its score_X ignores the order and passes q = 1 on, so their number comes from the kernel matrix.
 VENDI_SCORE_COSINE = """
 from vendi_score.vendi import score_K
 def their(x, y):
@@ -219,7 +205,7 @@ VENDI_SCORE_GAUSSIAN = f"""
 from vendi_score.vendi import score_K
 def their(x, y):
     squared = np.square(x[:, None] - x).sum(2)
-    return [float(score_K(np.exp(-squared / (2 * {SIGMA}**2)), q=q)) for q in (1, 2, 3, "inf")]
+    return [float(score_K(np.exp(-squared / (2 * {PARITY_SIGMA}**2)), q=q)) for q in (1, 2, 3, "inf")]
 """
 UNBIASED = """
 def unbiased(xx, yy, xy):
@@ -238,15 +224,15 @@ SCIKIT_LEARN_MMD = f"""
 from sklearn.metrics.pairwise import rbf_kernel
 {UNBIASED}
 def their(x, y):
-    return unbiased(*(rbf_kernel(a, b, gamma=1 / (2 * {SIGMA}**2)) for a, b in ((x, x), (y, y), (x, y))))
+    return unbiased(*(rbf_kernel(a, b, gamma=1 / (2 * {PARITY_SIGMA}**2)) for a, b in ((x, x), (y, y), (x, y))))
 """
-# By the definition: the eigenvalues of the operator C_X - C_Y are those of diag(w) K.
+# By definition, the eigenvalues of the operator C_X - C_Y are those of diag(w) K.
 SCIKIT_LEARN_KEN = f"""
 from sklearn.metrics.pairwise import rbf_kernel
 def their(x, y):
     both = np.concatenate([x, y])
     weights = np.concatenate([np.full(len(x), 1 / len(x)), np.full(len(y), -1 / len(y))])
-    values = np.linalg.eigvals(weights[:, None] * rbf_kernel(both, gamma=1 / (2 * {SIGMA}**2))).real
+    values = np.linalg.eigvals(weights[:, None] * rbf_kernel(both, gamma=1 / (2 * {PARITY_SIGMA}**2))).real
     values = values[values > 1e-12]
     return 2 * [float((values * np.log(values.sum() / values)).sum())]
 """
@@ -265,10 +251,10 @@ def their(x, y):
 """
 
 PREPROCESSING = (
-    "of the same embeddings; FIDs of images differ by the resize, which torchmetrics antialiases from 1.8 on, "
-    "clean-fid always, torch-fidelity and pytorch-fid never"
+    "computed from the same embeddings; FIDs of images differ by the resize, which torchmetrics antialiases from 1.8 "
+    "on, clean-fid always, torch-fidelity and pytorch-fid never"
 )
-CONVENTIONS = "precision and recall have two conventions: k = 3 and balls with their surface, k = 5 and without"
+CONVENTIONS = "precision and recall have two conventions: k = 3 with the surface of the balls, k = 5 without"
 
 CHECKS = (
     Check("fd", TORCH_FIDELITY, TORCH_FIDELITY_FD, _fd, note=PREPROCESSING),
@@ -276,19 +262,32 @@ CHECKS = (
         "kid", TORCH_FIDELITY, TORCH_FIDELITY_KID, _kid_of_subsets, note="in float32 it is off by 1e-7 of the kernel"
     ),
     Check("inception_score", TORCH_FIDELITY, TORCH_FIDELITY_SCORE, _inception_score),
-    Check("precision_recall", TORCH_FIDELITY, TORCH_FIDELITY_PRECISION, _precision_recall, fewest=4, note=CONVENTIONS),
+    Check(
+        "precision_recall", TORCH_FIDELITY, TORCH_FIDELITY_PRECISION, _precision_recall, min_samples=4, note=CONVENTIONS
+    ),
     Check("fd", PYTORCH_FID, PYTORCH_FID_FD, _fd, note=PREPROCESSING),
     Check("fd", CLEAN_FID, CLEAN_FID_FD, _fd, note=PREPROCESSING),
-    Check("kid", CLEAN_FID, CLEAN_FID_KID, _kid_of_all, fewest=3, note="its subsets are not seeded: of all pairs here"),
-    Check("prdc", PRDC, PRDC_ALL, _prdc, fewest=6, note=CONVENTIONS),
     Check(
-        "vendi", VENDI_SCORE, VENDI_SCORE_COSINE, _vendi, note="its score_X takes any order for 1: of the kernel here"
+        "kid",
+        CLEAN_FID,
+        CLEAN_FID_KID,
+        _kid_of_all,
+        min_samples=3,
+        note="its subsets are not seeded: all pairs are compared",
+    ),
+    Check("prdc", PRDC, PRDC_ALL, _prdc, min_samples=6, note=CONVENTIONS),
+    Check(
+        "vendi",
+        VENDI_SCORE,
+        VENDI_SCORE_COSINE,
+        _vendi,
+        note="its score_X treats any order as 1: computed from the kernel matrix",
     ),
     Check("gaussian_vendi", VENDI_SCORE, VENDI_SCORE_GAUSSIAN, _gaussian_vendi),
-    Check("kid", SCIKIT_LEARN, SCIKIT_LEARN_KID, _kid_of_all, fewest=3),
-    Check("mmd", SCIKIT_LEARN, SCIKIT_LEARN_MMD, _mmd, fewest=3),
+    Check("kid", SCIKIT_LEARN, SCIKIT_LEARN_KID, _kid_of_all, min_samples=3),
+    Check("mmd", SCIKIT_LEARN, SCIKIT_LEARN_MMD, _mmd, min_samples=3),
     Check("ken", SCIKIT_LEARN, SCIKIT_LEARN_KEN, _ken),
     Check("radii", SCIKIT_LEARN, SCIKIT_LEARN_RADII, _radii),
-    Check("authpct", SCIKIT_LEARN, SCIKIT_LEARN_AUTHPCT, _authpct, note="the code of FLD takes 50 off it"),
+    Check("authpct", SCIKIT_LEARN, SCIKIT_LEARN_AUTHPCT, _authpct, note="the code of FLD subtracts 50 from it"),
 )
-"""Everything that is compared, by library."""
+"""All checks, by library."""

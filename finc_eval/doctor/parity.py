@@ -1,6 +1,7 @@
-"""The same arrays through finc-eval and through other libraries: do they agree, and if not, by how much?
+"""Comparison of finc-eval's numbers with those of other libraries, computed from the same arrays.
 
-Each library runs in a process of its own, so that neither changes the other's settings. Only what is installed is run.
+Each library runs in a process of its own, so that it cannot change the settings of another. Libraries that are not
+installed are skipped.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,29 +20,36 @@ import numpy as np
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.record import Record
 from finc_eval.doctor.oracles import CHECKS, Array, Check, Library
 
 Verdict = Literal["agree", "disagree", "not installed", "cannot be run"]
 
-NEGLIGIBLE = 1e-6
-"""Numbers below it are compared by their absolute difference, in units of it."""
+MIN_RELATIVE = 1e-6
+"""Size below which numbers are compared by their absolute difference, in units of it."""
 
-SECONDS = 600
-"""After which a library is given up."""
+LIBRARY_TIMEOUT = 600
+"""Number of seconds after which a library is stopped."""
+
+
+class LibraryError(FincEvalError):
+    """Another library cannot be run."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a check.
+class Outcome(Record):
+    """Outcome of a check.
 
     Attributes:
-        metric, library: of the check.
-        version: of the library; None where it is not installed.
-        ours, theirs: the first of the numbers; None where there is none, or a NaN.
-        difference: the largest relative difference of any; None where one of the numbers is missing.
+        metric: name of the metric.
+        library: name of the library.
+        version: version of the library; None if it is not installed.
+        ours: first of our numbers; None if it is missing or NaN.
+        theirs: first of their numbers; None if it is missing or NaN.
+        difference: largest relative difference of all numbers; None if a number is missing.
         verdict: "agree" within the tolerance, "disagree", "not installed", or "cannot be run".
-        tolerance: of the check.
-        note: of the check, or how to install the library, or why it cannot be run.
+        tolerance: tolerance of the check.
+        note: note of the check, command that installs the library, or reason why it cannot be run.
     """
 
     metric: str
@@ -57,47 +65,47 @@ class Outcome:
 
 def check_parity(progress: Progress = silent) -> list[Outcome]:
     """Run every check whose library is installed, on fixed random arrays."""
-    x, y = random_pair()
+    x, y = random_sets()
     libraries = list(dict.fromkeys(check.library for check in CHECKS))
     outcomes = []
     for done, library in enumerate(libraries):
         progress("parity", done, len(libraries))
         checks = [check for check in CHECKS if check.library == library]
         if library.version is None:
-            outcomes += [_not_run(check, "not installed", f"pip install {library.name}") for check in checks]
+            outcomes += [_outcome(check, "not installed", f"pip install {library.name}") for check in checks]
             continue
         try:
-            theirs = answers(library, {check.metric: check.code for check in checks}, {"random": {"x": x, "y": y}})
-        except FincEvalError as error:
-            outcomes += [_not_run(check, "cannot be run", str(error)) for check in checks]
+            theirs = run_library(library, {check.metric: check.code for check in checks}, {"random": {"x": x, "y": y}})
+        except LibraryError as error:
+            outcomes += [_outcome(check, "cannot be run", str(error)) for check in checks]
             continue
-        outcomes += [_outcome(check, check.ours(x, y), theirs[check.metric]["random"]) for check in checks]
+        outcomes += [_compared(check, check.ours(x, y), theirs[check.metric]["random"]) for check in checks]
     progress("parity", len(libraries), len(libraries))
     return outcomes
 
 
-def random_pair() -> tuple[Array, Array]:
-    """A generated and a reference set: float32's values, which finc-eval keeps, in float64.
+def random_sets() -> tuple[Array, Array]:
+    """Return a generated and a reference set: values of float32, which finc-eval keeps, as float64.
 
-    So both sides start from the same numbers, and the other library computes as exactly as it can.
+    Both programs then start from the same numbers, and the other library computes as exactly as it can.
     """
     rng = np.random.default_rng(0)
     x, y = rng.normal(0.3, 1.2, (300, 24)), rng.normal(0, 1, (400, 24))
     return x.astype(np.float32).astype(np.float64), y.astype(np.float32).astype(np.float64)
 
 
-def answers(
+def run_library(
     library: Library, codes: Mapping[str, str], cases: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """What the function `their` of each code returns for each case, by the names of both, from one process.
+    """Run code of a library in one process, and return the results by name of the code and name of the case.
 
     Args:
-        library: whose code it is, for messages.
-        codes: Python that defines `their`, by name; numpy is there as np.
-        cases: by name, the arguments of `their`, arrays or what numpy makes arrays of.
+        library: library, to name in messages.
+        codes: Python code by name. Each defines a function `their`; numpy is available as np.
+        cases: arguments of `their` by name of the case: arrays, or what numpy makes arrays of.
 
     Raises:
-        FincEvalError: the code fails.
+        LibraryError: the code fails, or takes too long.
     """
     with tempfile.TemporaryDirectory() as folder:
         arrays = Path(folder) / "arrays.npz"
@@ -113,43 +121,35 @@ def answers(
         for name, code in codes.items():
             script += [code, f"results[{name!r}] = {{case: their(**given(case, names)) for case, names in cases}}"]
         script.append("print(json.dumps(results))")
-        # -P: a file of the user's called like a library is not meant.
+        # -P: a file in the working directory must not shadow a library.
         command = [sys.executable, "-P", "-W", "ignore", "-c", "\n".join(script)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIBRARY_TIMEOUT, check=False)
         except subprocess.TimeoutExpired:
-            raise FincEvalError(f"{library.name} took more than {SECONDS} s: run it alone to see why") from None
+            raise LibraryError(f"{library.name} took more than {LIBRARY_TIMEOUT} s: run it alone to see why") from None
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
-        raise FincEvalError(f"{library.name} {library.version} fails ({last}): install it again, or another version")
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise LibraryError(f"{library.name} {library.version} fails ({last}): install it again, or another version")
     found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The largest relative difference of two lists of numbers; infinite where one has a NaN or is longer."""
+    """Return the largest relative difference of two lists of numbers; infinity if one has a NaN or is longer."""
     if len(ours) != len(theirs):
         return inf
-    gaps = [abs(one - other) / max(abs(other), NEGLIGIBLE) for one, other in zip(ours, theirs, strict=True)]
+    gaps = [abs(one - other) / max(abs(other), MIN_RELATIVE) for one, other in zip(ours, theirs, strict=True)]
     return inf if any(map(isnan, gaps)) else max(gaps)
 
 
-def _outcome(check: Check, ours: Sequence[float], theirs: Sequence[float]) -> Outcome:
+def _compared(check: Check, ours: Sequence[float], theirs: Sequence[float]) -> Outcome:
     gap = difference(ours, theirs)
-    first, others, finite_gap = (float(value) if isfinite(value) else None for value in (ours[0], theirs[0], gap))
-    return Outcome(
-        check.metric,
-        check.library.name,
-        check.library.version,
-        first,
-        others,
-        finite_gap,
-        "agree" if gap <= check.tolerance else "disagree",
-        check.tolerance,
-        check.note,
-    )
+    verdict: Verdict = "agree" if gap <= check.tolerance else "disagree"
+    return _outcome(check, verdict, check.note, ours[0], theirs[0], gap)
 
 
-def _not_run(check: Check, verdict: Verdict, note: str) -> Outcome:
-    version = check.library.version
-    return Outcome(check.metric, check.library.name, version, None, None, None, verdict, check.tolerance, note)
+def _outcome(check: Check, verdict: Verdict, note: str, *numbers: float) -> Outcome:
+    """Return the outcome of a check; numbers: ours, theirs and their difference, if the library was run."""
+    ours, theirs, gap = (float(one) if isfinite(one) else None for one in numbers or (nan, nan, nan))
+    library = check.library
+    return Outcome(check.metric, library.name, library.version, ours, theirs, gap, verdict, check.tolerance, note)

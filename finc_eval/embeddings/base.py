@@ -1,4 +1,4 @@
-"""One face for everything that holds embeddings: arrays, tensors and caches, read batch by batch."""
+"""One interface for everything that holds embeddings: arrays, tensors and caches, read batch by batch."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-BATCH_SIZE = 2048
-"""Rows per matrix product: large enough to run at full speed, small enough to bound the memory."""
-
 WINDOW = re.compile(r"#\d+$")
-"""What ends the id of a window of a video."""
+"""End of the id of a window of a video: "#3" in "clip.mp4#3"."""
 
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
@@ -35,10 +33,10 @@ class Batch:
     """Consecutive embeddings of a set.
 
     Attributes:
-        start: the index of the first row in its set.
-        ids: the sample ids, one a row.
-        keys: their hashes (`sample_keys`), shape (b,).
-        rows: shape (b, d), float32, finite.
+        start: index of the first row in its set.
+        ids: ids of the samples, one per row.
+        keys: hashes of the ids (`sample_keys`), shape (b,).
+        rows: embeddings, shape (b, d), float32, finite.
     """
 
     start: int
@@ -48,13 +46,13 @@ class Batch:
 
 
 class Embeddings(ABC):
-    """The embeddings of a set, read in batches; nothing of the size of the set is held.
+    """Embeddings of a set, read in batches; nothing of the size of the set is held.
 
     Attributes:
-        n: how many rows.
-        dim: entries per row.
-        name: what messages call the set.
-        space: the extractor, as name@digest.
+        n: number of rows.
+        dim: number of entries of a row.
+        name: name of the set in messages.
+        space: the extractor, as name@digest; embeddings of one space can be compared.
     """
 
     n: int
@@ -65,29 +63,29 @@ class Embeddings(ABC):
     @property
     @abstractmethod
     def digest(self) -> str:
-        """What tells two sets apart."""
+        """Digest that tells two sets apart."""
 
     @abstractmethod
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """The sample ids of consecutive rows."""
+        """Return the sample ids of consecutive rows."""
 
     @abstractmethod
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """The sample ids of these rows."""
+        """Return the sample ids of these rows."""
 
     @abstractmethod
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """These rows: (m, d), float32, finite."""
+        """Return these rows: (m, d), float32, finite."""
 
     @abstractmethod
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]: ...
 
     def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
-        """All rows in order; the next batch is read while the caller works on one."""
+        """Yield all rows in order; the next batch is read while the caller works on one."""
         return prefetched(self._batches(size))
 
     def id_hashes(self, size: int = 16 * BATCH_SIZE) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """The hashes of all ids, as (index of the first, hashes), without reading a row."""
+        """Yield the hashes of all ids, as (index of the first, hashes), without reading a row."""
         for start in range(0, self.n, size):
             yield start, sample_keys(self.ids_between(start, min(start + size, self.n)))
 
@@ -100,39 +98,39 @@ class Embeddings(ABC):
 
 
 class ArrayEmbeddings(Embeddings):
-    """Embeddings held in an array or tensor of shape (n, d); the ids are the row numbers."""
+    """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers."""
 
     def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
         rows = array if isinstance(array, torch.Tensor) else _as_tensor(array, name)
         if rows.ndim != 2 or 0 in rows.shape:
-            raise FincEvalError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
+            raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
         if not rows.dtype.is_floating_point:
-            raise FincEvalError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
+            raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
         self._rows = rows
         self._digest: str | None = None
         self.n, self.dim = rows.shape
         self.name = name
-        # Arrays say nothing of their extractor: any two of one dimension are taken to agree.
+        # Arrays do not name their extractor: any two of the same dimension are taken to be comparable.
         self.space = f"{ARRAY_SPACE}{self.dim}"
 
     @property
     def digest(self) -> str:
-        """SHA-256 of shape and float32 values; known after any pass over all rows."""
+        """SHA-256 of shape and float32 values, computed by any pass over all rows."""
         if self._digest is None:
             for _ in self._rows_in_order(BATCH_SIZE):
                 pass
         return cast(str, self._digest)
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """The row numbers."""
+        """Return the row numbers."""
         return [str(index) for index in range(start, stop)]
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """The row numbers."""
+        """Return the row numbers."""
         return tuple(str(index) for index in indices)
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """These rows, checked to be finite."""
+        """Return these rows, checked to be finite."""
         return self._finite(self._rows[torch.from_numpy(indices).to(self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
@@ -145,15 +143,15 @@ class ArrayEmbeddings(Embeddings):
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
         rows = rows.detach().float()
-        # A row's sum is finite if no entry is NaN or Inf, unless it overflows, and seventy times as fast to look at.
+        # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
         if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
             row = numbers[int((~finite).nonzero()[0])]
-            raise FincEvalError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
+            raise DataError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
         return rows
 
 
 class CachedEmbeddings(Embeddings):
-    """Embeddings read from an `EmbeddingCache`; the ids are those of its samples."""
+    """Embeddings in an `EmbeddingCache`, with the ids of its samples."""
 
     def __init__(self, cache: EmbeddingCache) -> None:
         self.cache = cache
@@ -164,19 +162,19 @@ class CachedEmbeddings(Embeddings):
 
     @property
     def digest(self) -> str:
-        """The cache's key."""
-        return self.cache.digest
+        """Key of the cache."""
+        return self.cache.key
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """The ids of consecutive samples."""
+        """Return the ids of consecutive samples."""
         return self.cache.ids_between(start, stop)
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """The ids of the samples at these indices."""
+        """Return the ids of the samples at these indices."""
         return self.cache.ids_at(indices)
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """These rows."""
+        """Return these rows."""
         return torch.from_numpy(self.cache[indices])
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
@@ -184,13 +182,13 @@ class CachedEmbeddings(Embeddings):
 
 
 class Subset(Embeddings):
-    """Some rows of a set, and of those all entries or some.
+    """Embeddings of some samples of a set, with all their entries or some.
 
     Args:
         source: the set.
-        rows: which of its rows, in what order.
-        entries: which entries of an embedding; all when left out.
-        name: what messages call it; as the set when left out.
+        rows: indices of its rows, in any order.
+        entries: indices of the entries of an embedding; default: all.
+        name: name in messages; default: the name of the set.
     """
 
     def __init__(
@@ -206,19 +204,19 @@ class Subset(Embeddings):
 
     @property
     def digest(self) -> str:
-        """That of the set."""
+        """Digest of the underlying set."""
         return self.source.digest
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """The ids of consecutive rows."""
+        """Return the ids of consecutive rows."""
         return list(self.source.ids_at(self.rows[start:stop]))
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """The ids of these rows."""
+        """Return the ids of these rows."""
         return self.source.ids_at(self.rows[indices])
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """These rows."""
+        """Return these rows."""
         rows = self.source.rows_at(self.rows[indices])
         return rows if self.entries is None else rows[:, torch.from_numpy(self.entries).to(rows.device)]
 
@@ -227,14 +225,15 @@ class Subset(Embeddings):
 
 
 def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
-    """The embeddings in an array, tensor, cache or cache file, whatever the caller has.
+    """Open the embeddings in an array, a tensor, a cache or the path of a cache.
 
     Args:
-        source: array-like or tensor of shape (n, d), an `EmbeddingCache`, or the path of one.
-        name: what messages call an array.
+        source: array-like or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
+        name: name of an array in messages.
 
     Raises:
-        FincEvalError: when it is none of these, or holds no embeddings.
+        UsageError: the source is none of these.
+        DataError: the cache cannot be read.
     """
     if isinstance(source, Embeddings):
         return source
@@ -245,27 +244,27 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
-def check_same_space(mine: str, space: str, others: str, other_space: str) -> None:
-    """Raise FincEvalError unless two sets can be compared; bare arrays say nothing, and are believed.
+def check_same_space(name: str, space: str, other: str, other_space: str) -> None:
+    """Raise IncompatibleError unless two sets have the same extractor; arrays do not name theirs, and always pass.
 
     Args:
-        mine: what to call the one set.
-        space: the extractor of its embeddings, as name@digest.
-        others: what to call the other.
-        other_space: its space.
+        name: name of one set in the message.
+        space: extractor of its embeddings, as name@digest.
+        other: name of the other set.
+        other_space: extractor of the other set.
     """
     if space != other_space and not any(s.startswith(ARRAY_SPACE) for s in (space, other_space)):
-        raise FincEvalError(
-            f"{mine} was embedded with {space}, {others} with {other_space}: extract one of them again, with the "
+        raise IncompatibleError(
+            f"{name} was embedded with {space}, {other} with {other_space}: extract one of them again, with the "
             "same extractor"
         )
 
 
 def sample_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
-    """A 64-bit BLAKE2b hash of each id: it assigns folds and draws samples whatever the order or batching.
+    """Return a 64-bit BLAKE2b hash of each id, which assigns folds and draws samples in any order and batching.
 
-    The lowest bit, which is the fold, comes from the hash of the video of a window ("clip.mp4" of "clip.mp4#3"): the
-    windows of a video are alike, and no half of a set may learn from the other.
+    The lowest bit is the fold. For a window of a video it is a hash of the video ("clip.mp4" for "clip.mp4#3"): the
+    windows of a video are alike, and one half of a set must not learn from the other.
     """
     keys = _hashes(ids)
     if any("#" in name for name in ids):
@@ -284,6 +283,6 @@ def _as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
         values = np.asarray(array)
         return torch.from_numpy(values if values.flags.writeable else values.copy())
     except (TypeError, ValueError) as error:
-        raise FincEvalError(
+        raise UsageError(
             f"{name} must be an array of embeddings, a cache or a path of one, got {type(array).__name__}"
         ) from error

@@ -1,7 +1,4 @@
-"""The embedding cache: one HDF5 file per set and extractor, that knows what it was made of.
-
-`cache_writer` makes them.
-"""
+"""The embedding cache: one HDF5 file per set and extractor, which records what it was made of."""
 
 from __future__ import annotations
 
@@ -17,9 +14,10 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.storage import PROGRAM
-from finc_eval.embeddings.recipe import DTYPE, SCHEMA, Recipe
+from finc_eval.embeddings.hdf5 import read_strings
+from finc_eval.embeddings.recipe import CACHE_SCHEMA, DTYPE, Recipe
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
 
@@ -28,37 +26,57 @@ if TYPE_CHECKING:
     import torch
 
 WHOLE, PARTIAL = "embeddings", "unfinished embeddings"
+"""Values of the attribute "kind" of finished and of unfinished files."""
+
 BLOCK_BYTES = 1 << 18
-ID_BLOCK, ID_BLOCKS = 4096, 64
+"""Bytes of rows that are read or written together."""
+
+ID_BLOCK, MAX_ID_BLOCKS = 4096, 64
+"""Ids that are read together, and number of such blocks that are kept."""
+
+NOT_A_CACHE = "{} is not a finc-eval embedding cache: make one with finc-eval extract"
 
 Floats = npt.NDArray[np.float32]
 
 
 class EmbeddingCache:
-    """A whole embedding cache, open for reading: an (n, dim) float32 array whose rows are read when they are asked for.
+    """File of embeddings, open for reading: an (n, dim) float32 array whose rows are read on demand.
 
     Attributes:
-        path: the file.
-        key: digest of what decides the rows.
+        path: path of the file.
+        key: digest of everything that decides the rows; it tells two caches apart.
         n: number of rows.
-        dim: length of a row.
+        dim: number of entries of a row.
         shape: (n, dim).
         dtype: float32.
         ndim: 2.
-        extractor: name of the card; `extractor_digest` is the digest of `recipe`, what decides an embedding.
-        outputs: the network's further outputs that are kept, as `output` opens them: ("logits",).
+        extractor: name of the card.
+        extractor_digest: digest of `recipe`.
+        recipe: everything about the extractor that decides an embedding.
+        outputs: names of the network's further outputs in the file, such as ("logits",); see `output`.
         manifest_digest: digest of the samples' manifest.
         source: absolute path the samples were read from, or "array".
-        ignored: files of the set that are no samples, counted by suffix.
+        ignored: number of files of the set that are not samples, by suffix.
         failures: (id, reason) of every sample that could not be read.
-        profile: how the samples were encoded: formats, sizes, JPEG quality.
+        profile: encoding of the samples: formats, sizes, JPEG quality.
 
     Args:
-        path: the file.
-        output: whose rows to read: one of `outputs`; the embeddings when left out.
+        path: path of the file, which `extract` makes.
+        output: name of one of `outputs`, whose rows are read instead of the embeddings.
 
     Raises:
-        FincEvalError: the file is missing, unfinished, damaged, or no embedding cache, or has no such output.
+        DataError: the file is missing, unfinished, damaged or not an embedding cache.
+        UsageError: it does not have this output.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, _ = example_sets(50)
+        >>> images = (255 * gen).astype("uint8").reshape(50, 28, 28)
+        >>> _ = fe.extract(images, "pixels", out="gen.h5")
+        >>> with fe.EmbeddingCache("gen.h5") as cache:
+        ...     cache.extractor, cache.shape, cache.ids[:2], cache[-10:].shape
+        ('pixels', (50, 2352), ['0', '1'], (10, 2352))
     """
 
     dtype, ndim = np.dtype(DTYPE), 2
@@ -72,22 +90,24 @@ class EmbeddingCache:
             self.extractor = str(attributes["extractor"])
             self.extractor_digest = str(attributes["extractor_digest"])
             self.manifest_digest = str(attributes["manifest_digest"])
-            self.recipe: Recipe = json.loads(_strings(self._file["recipe"])[0])
-            self.profile = Profile.from_dict(json.loads(_strings(self._file["profile"])[0]))
-            (self.source,) = _strings(self._file["source"])
+            self.recipe: Recipe = json.loads(read_strings(self._file["recipe"])[0])
+            self.profile = Profile.from_dict(json.loads(read_strings(self._file["profile"])[0]))
+            (self.source,) = read_strings(self._file["source"])
             self.ignored: dict[str, int] = json.loads(attributes["ignored"])
             self.outputs = tuple(self._file.get("outputs", ()))
             if output is not None and output not in self.outputs:
                 raise _no_output(self.path, output, self.outputs)
             self._rows = self._file["embeddings" if output is None else f"outputs/{output}"]
-            # Of the dataset alone: a cycle through `self` would keep the file open.
+            # The function holds the dataset alone: a cycle through `self` would keep the file open.
             names = self._file["ids"]
-            self._id_block = lru_cache(ID_BLOCKS)(lambda b: _strings(names, slice(b * ID_BLOCK, (b + 1) * ID_BLOCK)))
+            self._id_block = lru_cache(MAX_ID_BLOCKS)(
+                lambda b: read_strings(names, slice(b * ID_BLOCK, (b + 1) * ID_BLOCK))
+            )
             self.n, self.dim = self.shape = tuple(map(int, self._rows.shape))
             self.failures: list[tuple[str, str]] = list(
                 zip(
-                    _strings(self._file["failures/ids"]),
-                    _strings(self._file["failures/reasons"]),
+                    read_strings(self._file["failures/ids"]),
+                    read_strings(self._file["failures/reasons"]),
                     strict=True,
                 )
             )
@@ -95,72 +115,67 @@ class EmbeddingCache:
             self.close()
             raise _damaged(self.path) from error
 
-    @property
-    def digest(self) -> str:
-        """The key: what tells two caches apart."""
-        return self.key
-
     @cached_property
     def ids(self) -> list[str]:
-        """The samples' ids, one per row."""
-        return _strings(self._file["ids"])
+        """Ids of the samples, one per row."""
+        return read_strings(self._file["ids"])
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """The ids of consecutive samples, read from the file."""
-        return _strings(self._file["ids"], slice(start, stop))
+        """Read the ids of consecutive samples."""
+        return read_strings(self._file["ids"], slice(start, stop))
 
     def ids_at(self, indices: npt.NDArray[np.int64]) -> tuple[str, ...]:
-        """The ids of the samples at these indices, read from the file in blocks, of which some are kept."""
+        """Read the ids of the samples at these indices; they are read in blocks, some of which are kept."""
         return tuple(self._id_block(index // ID_BLOCK)[index % ID_BLOCK] for index in indices.tolist())
 
     @cached_property
     def content(self) -> npt.NDArray[np.uint64]:
-        """(n,) uint64: a digest of each decoded image; equal for exact copies, within and across sets."""
+        """Digest of each decoded image, (n,) uint64; exact copies have the same, within and across sets."""
         return cast("npt.NDArray[np.uint64]", self._file["content"][:])
 
     @cached_property
     def labels(self) -> list[str] | None:
-        """The samples' classes, one a row; None where the set has none."""
-        return _strings(self._file["labels"]) if "labels" in self._file else None
+        """Classes of the samples, one per row; None for a set without classes."""
+        return read_strings(self._file["labels"]) if "labels" in self._file else None
 
     @cached_property
     def prompts(self) -> list[str] | None:
-        """The samples' prompts, one a row; None where the set has none."""
-        return _strings(self._file["prompts"]) if "prompts" in self._file else None
+        """Prompts of the samples, one per row; None for a set without prompts."""
+        return read_strings(self._file["prompts"]) if "prompts" in self._file else None
 
     @property
     def clip(self) -> Clip | None:
-        """Which frames of a video a sample is; None of images."""
+        """Choice of frames that makes samples of a video; None for images."""
         policy = self.recipe["clip"]
         return policy and Clip(**policy)
 
     def output(self, name: str) -> EmbeddingCache:
-        """The same samples with the rows of one of `outputs`."""
+        """Open the rows of one of `outputs` for the same samples."""
         return EmbeddingCache(self.path, name)
 
     def to_torch(self) -> torch.Tensor:
-        """All rows as a tensor in memory, (n, dim) float32."""
-        import torch
+        """Read all rows as a tensor, (n, dim) float32."""
+        import torch  # seconds of import, which a cache alone does not need
 
         return torch.from_numpy(self[:])
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows as a data frame, by sample id; labels and prompts, where there are any, are its first columns.
+        """Read all rows as a data frame, indexed by sample id; labels and prompts, if any, are its first columns.
 
         Raises:
-            FincEvalError: pandas is not installed.
+            UsageError: pandas is not installed.
         """
         try:
             import pandas as pd
         except ImportError as error:
-            raise FincEvalError("to_pandas needs pandas: pip install pandas") from error
+            raise UsageError("to_pandas needs pandas: pip install pandas") from error
         frame = pd.DataFrame(self[:], index=pd.Index(self.ids, name="id"))
         for place, name in enumerate(name for name in ("labels", "prompts") if getattr(self, name) is not None):
             frame.insert(place, name.removesuffix("s"), getattr(self, name))
         return frame
 
     def damage(self) -> str | None:
-        """Read every row, and say what is wrong with the file; None where all is as it was written."""
+        """Read every row and return what is damaged, or None if all is as it was written."""
         digest = hashlib.blake2b(digest_size=32)
         try:
             for rows in self.batches(block_rows(self.dim)):
@@ -179,7 +194,7 @@ class EmbeddingCache:
         return self.n
 
     def __getitem__(self, index: int | slice | npt.NDArray[Any] | Sequence[int]) -> Floats:
-        """Return the rows `index` names, as numpy would: in its order, repeats and negatives included."""
+        """Return rows as numpy would: in the order of the index, which may repeat rows and count from the end."""
         if isinstance(index, slice) and index.step in (None, 1):
             return cast(Floats, self._rows[index].astype(np.float32, copy=False))
         rows = np.arange(self.n)[index]
@@ -201,7 +216,7 @@ class EmbeddingCache:
         return f"EmbeddingCache({str(self.path)!r}, n={self.n}, dim={self.dim}, {self.extractor!r}{failures})"
 
     def close(self) -> None:
-        """Close the file; the rows cannot be read any more."""
+        """Close the file; no more rows can be read."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -214,44 +229,40 @@ class EmbeddingCache:
 
 
 def _open(path: Path) -> h5py.File:
-    """Open a file that says that it is a whole cache."""
+    """Open a file whose attributes say that it is a finished cache."""
     if not path.exists():
-        raise FincEvalError(f"{path} does not exist: make it with finc-eval extract")
+        raise DataError(f"{path} does not exist: make it with finc-eval extract")
     if path.is_dir() or not h5py.is_hdf5(path):
-        raise FincEvalError(f"{path} is no finc-eval embedding cache: make one with finc-eval extract")
+        raise DataError(NOT_A_CACHE.format(path))
     try:
         file = h5py.File(path, "r")
         program, kind, schema = (file.attrs.get(name) for name in ("program", "kind", "schema"))
     except (OSError, RuntimeError) as error:
         raise _damaged(path) from error
-    if (program, kind, schema) == (PROGRAM, WHOLE, SCHEMA):
+    if (program, kind, schema) == (PROGRAM, WHOLE, CACHE_SCHEMA):
         return file
     file.close()
     if program == PROGRAM and kind == PARTIAL:
-        raise FincEvalError(f"{path} is unfinished: run the same finc-eval extract again to resume it")
+        raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it")
     if program == PROGRAM and kind == WHOLE:
-        raise FincEvalError(
-            f"{path} has cache schema {schema} and this finc-eval reads {SCHEMA}: "
+        raise DataError(
+            f"{path} has cache schema {schema} and this finc-eval reads {CACHE_SCHEMA}: "
             "move it away and extract again, or use the finc-eval it was made with"
         )
-    raise FincEvalError(f"{path} is no finc-eval embedding cache: make one with finc-eval extract")
+    raise DataError(NOT_A_CACHE.format(path))
 
 
-def _no_output(path: Path, name: str, outputs: tuple[str, ...]) -> FincEvalError:
-    has = f"it has {', '.join(outputs)}" if outputs else "it has none beside the embeddings"
-    return FincEvalError(
+def _no_output(path: Path, name: str, outputs: tuple[str, ...]) -> UsageError:
+    has = f"it has {', '.join(outputs)}" if outputs else "it has only the embeddings"
+    return UsageError(
         f'{path} has no output "{name}"{did_you_mean(name, outputs)}: {has}; extract with a card that keeps it'
     )
 
 
-def _damaged(path: Path) -> FincEvalError:
-    return FincEvalError(f"{path} is cut short or damaged: delete it and run finc-eval extract again")
+def _damaged(path: Path) -> DataError:
+    return DataError(f"{path} is cut short or damaged: delete it and run finc-eval extract again")
 
 
 def block_rows(dim: int) -> int:
-    """Rows that are read or written together, about 256 KiB."""
+    """Return the number of rows that are read or written together, about 256 KiB."""
     return max(1, BLOCK_BYTES // (dim * np.dtype(DTYPE).itemsize))
-
-
-def _strings(dataset: h5py.Dataset, part: slice = slice(None)) -> list[str]:
-    return cast("list[str]", dataset.asstr("utf-8", "surrogateescape")[part].tolist())

@@ -1,6 +1,6 @@
-"""Batches of resized samples, decoded in threads while the network works on the batch before.
+"""Batches of resized samples, decoded in threads while the network works on the previous batch.
 
-Threads, not processes: Pillow and FFmpeg let go of the interpreter while they decode and resize.
+Threads suffice, because Pillow and FFmpeg release the interpreter's lock while they decode and resize.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DecodedBatch:
-    """Consecutive samples of a set, b of them, as the network takes them.
+    """Consecutive samples of a set, b of them, in the form that the network takes.
 
     Attributes:
-        ids: of all of them.
-        content: (b,) uint64 digests of the decoded samples: equal for exact copies, 0 where one cannot be read.
-        errors: why a sample cannot be read; None where it can.
-        traits: how each was encoded; None where it cannot be read.
-        readable: (m,) the numbers of those that can be read.
-        pixels: of the readable ones, (m, height, width, 3) or (m, frames, height, width, 3), in pinned memory where
-            that was asked for; None where none can be read.
+        ids: ids of all samples.
+        content: digests of the decoded samples, (b,) uint64; equal for exact copies, 0 for an unreadable sample.
+        errors: reason why a sample cannot be read, or None.
+        traits: encoding of each sample; None for an unreadable sample.
+        readable: positions of the readable samples in the batch, (m,).
+        pixels: pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if no
+            sample is readable.
     """
 
     ids: list[str]
@@ -47,7 +47,7 @@ class DecodedBatch:
 
 
 class Decoded(NamedTuple):
-    """One sample as the network takes it, or why it cannot be had; fields as of `DecodedBatch`."""
+    """One sample in the form that the network takes, or the reason why it cannot be read; see `DecodedBatch`."""
 
     id: str
     content: int
@@ -70,15 +70,15 @@ def decoded(sample: Sample, how: Preprocessing) -> Decoded:
 def decoded_batches(
     samples: Source, start: int, size: int, how: Preprocessing, workers: int, pinned: bool = False
 ) -> Generator[DecodedBatch, None, None]:
-    """Yield the samples from number `start` on, `size` at a time; the next batch is made while one is in use.
+    """Yield the samples from index `start` on, `size` at a time; the next batch is made while one is in use.
 
     Args:
         samples: the set.
-        start: the first sample.
-        size: samples in a batch; the last may be smaller.
-        how: the card's preprocessing.
-        workers: threads that decode and resize.
-        pinned: whether to put pixels where a GPU fetches them by itself.
+        start: index of the first sample.
+        size: samples per batch; the last batch may be smaller.
+        how: preprocessing of the card.
+        workers: number of threads that decode and resize.
+        pinned: whether to put pixels into pinned memory, from which a GPU copies while it computes.
     """
 
     def batches() -> Generator[DecodedBatch, None, None]:
@@ -93,7 +93,7 @@ def decoded_batches(
 
 
 def _batch(samples: list[Decoded], pinned: bool) -> DecodedBatch:
-    # Seconds of import that a cache that is there already does not need.
+    # Seconds of import, which a cache that exists already does not need.
     import torch
 
     ids, content, errors, traits, pixels = map(list, zip(*samples, strict=True))

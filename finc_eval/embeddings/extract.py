@@ -1,4 +1,4 @@
-"""From samples to an embedding cache: resumable, and never done twice for the same samples and extractor."""
+"""Extraction: samples to an embedding cache, resumable, and only once for the same samples and extractor."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import DataError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.decode import DecodedBatch, decoded, decoded_batches
+from finc_eval.embeddings.files import lock_of, only_writer, part_of, whole_cache
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
-from finc_eval.embeddings.writer import CacheWriter, lock_of, only_writer, part_of, whole_cache
+from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.samples import Samples, Source, open_source
@@ -28,14 +31,14 @@ if TYPE_CHECKING:
     import torch
 
 WORKERS = min(16, os.cpu_count() or 1)
-PIXELS_A_BATCH = 64 * 224 * 224
-"""Network inputs that are worked on together by default, counted in pixels: 64 images of 224 x 224."""
+PIXELS_PER_BATCH = 64 * 224 * 224
+"""Pixels of the network inputs of a batch by default: 64 images of 224 x 224."""
 
-LARGEST_BATCH, MOST_CLIPS = 256, 32
-"""Small inputs are no small work: networks of small images and clips keep their size for many layers."""
+MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
+"""Limits of the default batch. Small inputs can take much memory: their networks keep the size for many layers."""
 
-COMPILED_FROM = 8000
-"""Samples from which compiling a network for the CPU, half a minute, pays."""
+MIN_COMPILED_SAMPLES = 8000
+"""Number of samples from which it pays to compile a network for the CPU, which takes half a minute."""
 
 Item = TypeVar("Item")
 
@@ -48,59 +51,66 @@ def extract(
     n: int | None = None,
     seed: int = 0,
     strict: bool = False,
+    precision: NetworkPrecision = "float32",
     batch_size: int | None = None,
     workers: int = WORKERS,
-    precision: NetworkPrecision = "float32",
-    device: str | torch.device | None = None,
-    progress: Progress = silent,
+    run: Run | None = None,
 ) -> EmbeddingCache:
-    """Embed a set of samples and keep the embeddings in a file; return it, at once if it is there already.
+    """Embed a set of samples, keep the embeddings in a file, and open it; if the file exists, only open it.
 
-    The bytes of the samples, what the card says, its weights and the precision decide whether it is there, never a
-    name. A run that was stopped or killed is resumed by the next one with the same `out`.
+    The bytes of the samples, the card, its weights and the precision decide whether the file exists already; its name
+    does not. A run that was stopped or killed is resumed by the next one with the same `out`.
 
     Args:
-        source: whatever `open_source` takes: a folder, .zip, .tar, .npz or video by its path, a uint8 array, a torch
-            dataset, an iterator of images, ...; or a cache, which is returned as it is.
-        extractor: the name of an extractor, "timm:NAME" for any network of timm, or the path of a card ending in .toml.
-        out: the file to write; by default one named by its key in $FINC_EVAL_CACHE, or else in
-            ~/.cache/finc-eval/embeddings.
-        n: how many samples to take: a seeded subset of the set. All of them when left out.
-        seed: of that subset.
-        strict: refuse a set with unreadable samples; otherwise the cache lists them in `failures`.
-        batch_size: samples per pass through the network, halved where memory does not suffice; by default as many as
-            64 images of 224 x 224 have pixels, at most 256. It does not change the embeddings.
-        workers: threads that decode and resize.
-        precision: of the network: "float32" is exact on every device; "bfloat16" and "float16" are faster on GPUs,
-            and give embeddings that are not compared with exact ones.
-        device: where the network runs; by default CUDA where there is one, otherwise the CPU.
-        progress: told the stage, the samples done and their number.
+        source: samples in any form that `open_source` takes: the path of a folder, .zip, .tar, .npz or video, a uint8
+            array, a torch dataset, an iterator of images, ...; or a cache, which is returned unchanged.
+        extractor: name of an extractor, "timm:NAME" for any network of timm, or the path of a card ending in .toml.
+        out: path of the file; default: a name made of its key, in $FINC_EVAL_CACHE or ~/.cache/finc-eval/embeddings.
+        n: number of samples to take, as a random subset; default: all.
+        seed: random seed of the subset.
+        strict: whether to refuse a set with unreadable samples; otherwise the cache lists them in `failures`.
+        precision: precision of the network: "float32" is exact on every device; "bfloat16" and "float16" are faster on
+            GPUs, and their embeddings are not compared with exact ones.
+        batch_size: samples per pass through the network, halved if memory does not suffice; default: samples with as
+            many pixels as 64 images of 224 x 224, at most 256. It does not change the embeddings.
+        workers: number of threads that decode and resize.
+        run: device of the network, and progress; its batch size, which counts embeddings, is not used.
 
     Raises:
-        FincEvalError: samples, card, weights, device or output file are not usable, `strict` is not met, an embedding
-            is not finite, or another process is writing `out`.
+        UsageError: the extractor, an option or the output file cannot be used.
+        DataError: the samples cannot be used, `strict` is not met, an embedding is not finite, or another process is
+            writing `out`.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, _ = example_sets(50)
+        >>> images = (255 * gen).astype("uint8").reshape(50, 28, 28)
+        >>> fe.extract(images, "pixels", out="gen.h5")
+        EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
     if isinstance(source, EmbeddingCache):
         return source
-    if batch_size is not None and batch_size < 1:
-        raise FincEvalError(f"the batch size must be at least 1, got {batch_size}")
-    if workers < 1:
-        raise FincEvalError(f"the number of workers must be at least 1, got {workers}")
+    if batch_size is not None:
+        check_count("batch_size", batch_size)
+    check_count("workers", workers)
     card = load_card(extractor)
     samples = open_source(source, clip=card.clip, n=n, seed=seed)
-    job = _Job(card, recipe_of(card, precision), samples, batch_size or _batch_size(card), workers, precision, device)
+    run = run or Run()
+    size = batch_size or _default_batch_size(card)
+    job = _Job(card, recipe_of(card, precision), samples, size, workers, precision, run.device)
     target = None if out is None else Path(out).expanduser()
-    cache = job.stream(target, strict, progress) if samples.once else job.run(target, strict, progress)
+    cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
         cache.close()
         raise _unreadable(samples.name, cache.failures)
     return cache
 
 
-def _batch_size(card: Card) -> int:
+def _default_batch_size(card: Card) -> int:
     height, width = card.preprocessing.size
-    frames, most = (card.clip.frames, MOST_CLIPS) if card.clip else (1, LARGEST_BATCH)
-    return max(1, min(most, PIXELS_A_BATCH // (frames * height * width)))
+    frames, most = (card.clip.frames, MAX_CLIPS_PER_BATCH) if card.clip else (1, MAX_IMAGES_PER_BATCH)
+    return max(1, min(most, PIXELS_PER_BATCH // (frames * height * width)))
 
 
 def _default_path(key: str) -> Path:
@@ -109,7 +119,7 @@ def _default_path(key: str) -> Path:
 
 @dataclass(frozen=True)
 class _Job:
-    """One set to be embedded with one card."""
+    """Extraction of one set with one card."""
 
     card: Card
     recipe: Recipe
@@ -120,17 +130,17 @@ class _Job:
     device: str | torch.device | None
 
     def identity(self, progress: Progress = silent) -> Identity:
-        """What the cache is made of; it reads every byte of the set."""
+        """Return what the cache is made of; this reads every byte of the set."""
         return Identity(self.samples.name, self.samples.manifest(progress), self.card.name, self.recipe)
 
     def run(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
-        """Return the whole cache of the set, making what is not there yet."""
+        """Return the finished cache of the set, making what is missing."""
         identity = self.identity(progress)
         path = out or _default_path(identity.key)
         cache = whole_cache(path, identity.key)
         if cache is None:
             with only_writer(path):
-                # The process that held the lock before may just have made it.
+                # The previous holder of the lock may just have made it.
                 cache = whole_cache(path, identity.key)
                 if cache is None:
                     stage = "extract"
@@ -143,20 +153,20 @@ class _Job:
                         self._finish(writer, identity, path, progress)
                     cache = EmbeddingCache(path)
         elif part_of(path).exists():
-            # A kill between the last two steps leaves it; should somebody be writing there, it is theirs.
-            with suppress(FincEvalError), only_writer(path):
+            # A kill between the last two steps leaves it; if another process is writing there, the file is its own.
+            with suppress(DataError), only_writer(path):
                 part_of(path).unlink(missing_ok=True)
         return cache
 
     def stream(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
-        """Embed a set that can be read only once: what it is made of, and so its name, is known at the end."""
+        """Embed a set that can be read only once: its identity, and so its name, is known only at the end."""
         name = uuid.uuid4().hex
         if out is not None:
             whole_cache(out, name)  # refuses what must not be overwritten
         path = (out or _default_path(name)).with_name(f".{name}.h5")
         with ExitStack() as locks:
             if out is not None:
-                locks.enter_context(only_writer(out))  # now: after the work it would be too late to learn of another
+                locks.enter_context(only_writer(out))  # before the work: another writer should be known at once
             locks.enter_context(only_writer(path))
             locks.callback(lock_of(path).unlink, missing_ok=True)
             with self._writer(path, name) as writer:
@@ -178,7 +188,7 @@ class _Job:
         writer.finish(identity, path, labels=self.samples.labels, prompts=self.samples.prompts, progress=progress)
 
     def _fill(self, writer: CacheWriter, stage: str, progress: Progress) -> None:
-        """Embed what is not embedded yet."""
+        """Embed the samples that are not embedded yet."""
         n = len(self.samples.ids)
         if writer.done:
             stage = stage.replace("extract", "extract, resumed", 1)
@@ -190,9 +200,9 @@ class _Job:
                     progress(stage, writer.done, n)
 
     def _confirm(self, writer: CacheWriter, identity: Identity, progress: Progress) -> None:
-        """Refuse failures that are not the samples' own, but of a disk or a folder that went away meanwhile.
+        """Refuse failures that come from a disk or folder that went away, not from the samples themselves.
 
-        The key names the bytes that were read at first: were such a cache kept, it would be used for the whole set.
+        The key names the bytes that were read at first: if such a cache were kept, it would be used for the whole set.
         """
         failed, reasons = writer.failed(), dict(writer.failures())
         if failed and self.samples.manifest(progress).digest == identity.manifest.digest:
@@ -202,13 +212,13 @@ class _Job:
         if failed:
             name = self.samples.ids[failed[0]]
             writer.forget(failed[0])
-            raise FincEvalError(
+            raise DataError(
                 f"{self.samples.name} changed while it was read ({name}: {reasons[name]}): run the same command again "
-                "when it is whole and at rest"
+                "when nothing changes it any more"
             )
 
     def _judge(self, writer: CacheWriter, strict: bool) -> None:
-        """Refuse a set without readable samples, and if `strict` one with any that is not."""
+        """Refuse a set without readable samples and, if `strict`, a set with an unreadable one."""
         n, failures = len(self.samples.ids), writer.failures()
         if len(failures) == n:
             writer.discard()
@@ -217,15 +227,18 @@ class _Job:
 
     @property
     def _compiled_for(self) -> int | None:
-        """The batch size for which the network is compiled; whatever is still to do, for equal bits after a crash."""
-        many = len(self.samples.ids) >= COMPILED_FROM
+        """Batch size for which the network is compiled, or None.
+
+        It depends on the whole set, however much of it is done, so that a resumed run has the same bits.
+        """
+        many = len(self.samples.ids) >= MIN_COMPILED_SAMPLES
         return self.batch_size if many and self.card.weights is not None else None
 
     def _embedded(
         self, start: int, progress: Progress
     ) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
         """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
-        # Seconds of import that a cache that is there already does not need.
+        # Seconds of import, which a cache that exists already does not need.
         from finc_eval.extractors.network import Embedder
 
         if self._compiled_for:
@@ -244,7 +257,7 @@ class _Job:
             rows[batch.readable] = embedded.cpu().numpy()
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(bad):
-            raise FincEvalError(
+            raise DataError(
                 f"the embedding of sample {batch.ids[bad[0]]} by {self.card.name} holds NaN or infinity: "
                 "remove the sample, or check the card's preprocessing, the precision and the device"
             )
@@ -252,7 +265,7 @@ class _Job:
 
 
 def _one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """The same items, each handed on when the next one has been begun: a GPU works while its last rows are written."""
+    """Yield the same items, each when the next has been started: a GPU computes while its last rows are written."""
     before: list[Item] = []
     for item in items:
         yield from before
@@ -260,7 +273,8 @@ def _one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
     yield from before
 
 
-def _unreadable(name: str, failures: list[tuple[str, str]]) -> FincEvalError:
+def _unreadable(name: str, failures: list[tuple[str, str]]) -> DataError:
     first = "; ".join(f"{sample}: {reason}" for sample, reason in failures[:3])
     more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
-    return FincEvalError(f"{name} has {len(failures)} unreadable samples ({first}{more}): repair or remove them")
+    noun = "sample" if len(failures) == 1 else "samples"
+    return DataError(f"{name} has {len(failures)} unreadable {noun} ({first}{more}): repair or remove them")

@@ -1,4 +1,4 @@
-"""What an embedding cache is made of: the recipe of its numbers, its key, and how two recipes differ."""
+"""Recipe and key of an embedding cache: everything that decides its numbers, and the differences of two recipes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.checks import check_choice
 from finc_eval.extractors.card import Card, NetworkPrecision
-from finc_eval.extractors.weights import checked
+from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
 
-SCHEMA = 2
+CACHE_SCHEMA = 2
 DTYPE = "float32"
 
 Recipe = dict[str, Any]
@@ -21,13 +21,13 @@ Recipe = dict[str, Any]
 
 @dataclass(frozen=True)
 class Identity:
-    """What a cache is made of.
+    """Identity of a cache: the samples and the recipe that made it.
 
     Attributes:
         source: absolute path of the set, or "array".
-        manifest: what the set consists of.
-        extractor: the card's name.
-        recipe: what the card, its weights and the arithmetic say of the numbers: plain JSON types.
+        manifest: manifest of the set.
+        extractor: name of the card.
+        recipe: everything about the card, its weights and the arithmetic that decides the numbers, as plain JSON types.
     """
 
     source: str
@@ -37,44 +37,40 @@ class Identity:
 
     @property
     def extractor_digest(self) -> str:
-        """SHA-256 (hex) of the recipe: embeddings with the same one may be compared."""
+        """SHA-256 (hex) of the recipe; embeddings may be compared if it is the same."""
         return _digest(self.recipe)
 
     @property
     def key(self) -> str:
-        """SHA-256 (hex) of what decides the rows. Names and places are no part of it."""
-        return _digest([self.manifest.digest, self.manifest.annotations, self.extractor_digest, DTYPE, SCHEMA])
+        """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
+        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, DTYPE, CACHE_SCHEMA])
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:
-    """What decides the numbers of an extractor: its card, the bytes of its weights, the precision of its network.
+    """Return everything that decides an extractor's numbers: card, digest of the weights, precision of the network.
 
     Raises:
-        FincEvalError: there is no such precision, or the weights are not here and their digest is not known.
+        UsageError: the precision is unknown.
+        DataError: the card does not state the digest of its weights, and the weights are not here.
     """
-    known = get_args(NetworkPrecision)
-    if precision not in known:
-        raise FincEvalError(
-            f"the precision of a network must be one of {', '.join(known)}, got {precision!r}"
-            f"{did_you_mean(precision, known)}"
-        )
+    check_choice("the precision of a network", precision, get_args(NetworkPrecision))
     recipe: Recipe = card.recipe | {"weights": _weights_digest(card), "precision": precision}
-    # As it will be read back: with lists where the card has tuples.
+    # In the form in which it will be read back, with lists where the card has tuples.
     plain: Recipe = json.loads(json.dumps(recipe))
     return plain
 
 
 def _weights_digest(card: Card) -> str | None:
-    """The SHA-256 of the card's weights; of the file itself only where the card does not state all of it."""
+    """Return the SHA-256 of the card's weights; the file is hashed only if the card does not state all of it."""
     stated = card.weights and card.weights.sha256
     if stated and len(stated) == 64:
         return stated
-    found = checked(card)
+    found = checked_weights(card)
     return found and found[1]
 
 
 def changes(old: Recipe, new: Recipe) -> list[str]:
-    """Say which parts of a recipe differ: "preprocessing.size: [224, 224], now [256, 256]"."""
+    """Return one line per part of a recipe that differs: "preprocessing.size: [224, 224], now [256, 256]"."""
     before, after = dict(_leaves(old)), dict(_leaves(new))
     return [
         f"{part}: {before.get(part, 'absent')}, now {after.get(part, 'absent')}"

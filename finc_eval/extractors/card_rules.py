@@ -1,4 +1,4 @@
-"""Rules a card must keep beyond the types of its fields."""
+"""Rules that a card keeps beyond the types of its fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from finc_eval.extractors.card import Card, Weights
+from finc_eval.core.errors import DataError
+from finc_eval.extractors.card import Card, Golden, Preprocessing, Weights
+from finc_eval.samples.clips import Clip
 
 METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
     "pil": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("uint8",)},
@@ -16,12 +18,40 @@ METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
     "tensorflow1": {"interpolation": ("bilinear",), "antialias": (False,), "rounding": ("none",)},
     "torch": {"interpolation": ("bicubic", "bilinear"), "antialias": (True, False), "rounding": ("none", "uint8")},
 }
-"""What each method of resizing can do."""
+"""Values that each method of resizing supports."""
+
+
+def check_rules(card: Card, where: str) -> None:
+    """Check the values that have the right type and still make no sense.
+
+    Args:
+        card: the card.
+        where: what to call it in a message.
+
+    Raises:
+        DataError: a value breaks a rule; the message names its key.
+    """
+    for fault in _faults(card):
+        raise DataError(f"{where}: {fault}")
 
 
 def _faults(card: Card) -> Iterator[str]:
-    """Say which values have the right type and still make no sense."""
-    how = card.preprocessing
+    yield from _faults_of_preprocessing(card.preprocessing)
+    for name, output in {"output": card.output, **{f"extra.{name}": item for name, item in card.extra.items()}}.items():
+        if output.dimension < 1:
+            yield f'"{name}.dimension" must be positive, got {output.dimension}'
+    for name in card.extra:
+        if not re.fullmatch("[a-z][a-z0-9_]*", name):
+            yield f'"extra.{name}" must have a name of lower-case letters, digits and underscores'
+    if card.weights:
+        yield from _faults_of_weights(card.weights)
+    if card.clip:
+        yield from _faults_of_clip(card.clip)
+    if card.golden:
+        yield from _faults_of_golden(card.golden, of_clip=card.clip is not None)
+
+
+def _faults_of_preprocessing(how: Preprocessing) -> Iterator[str]:
     if min(how.size) < 1:
         yield f'"preprocessing.size" must be positive, got {list(how.size)}'
     if not min(how.std) > 0:
@@ -35,29 +65,6 @@ def _faults(card: Card) -> Iterator[str]:
             choices = " or ".join(json.dumps(choice) for choice in possible)
             got = json.dumps(getattr(how, field))
             yield f'"preprocessing.{field}" must be {choices} with method = "{how.method}", got {got}'
-    for name, output in {"output": card.output, **{f"extra.{name}": item for name, item in card.extra.items()}}.items():
-        if output.dimension < 1:
-            yield f'"{name}.dimension" must be positive, got {output.dimension}'
-    for name in card.extra:
-        if not re.fullmatch("[a-z][a-z0-9_]*", name):
-            yield f'"extra.{name}" must have a name of lower-case letters, digits and underscores'
-    if card.weights:
-        yield from _faults_of_weights(card.weights)
-    if card.clip:
-        for field in ("frames", "stride", "windows"):
-            if getattr(card.clip, field) < 1:
-                yield f'"clip.{field}" must be at least 1, got {getattr(card.clip, field)}'
-        if card.clip.fps is not None and not card.clip.fps > 0:
-            yield f'"clip.fps" must be positive, got {card.clip.fps}'
-    if card.golden:
-        wanted = 4 if card.clip else 3
-        if len(card.golden.shape) != wanted or min(card.golden.shape) < 1 or card.golden.shape[-1] != 3:
-            words = "[frames, height, width, 3]" if card.clip else "[height, width, 3]"
-            yield f'"golden.shape" must be {words}, got {list(card.golden.shape)}'
-        if card.golden.seed < 0 or not card.golden.norm > 0:
-            yield '"golden.seed" must not be negative, and "golden.norm" be positive'
-        if not card.golden.first or not card.golden.tolerance > 0:
-            yield '"golden.first" must hold a value or more, and "golden.tolerance" be positive'
 
 
 def _faults_of_weights(weights: Weights) -> Iterator[str]:
@@ -69,4 +76,25 @@ def _faults_of_weights(weights: Weights) -> Iterator[str]:
         if not url.startswith(("https://", "http://", "file://")):
             yield f'"weights.urls" must begin with https://, http:// or file://, got {url!r}'
     if weights.package is not None and not re.fullmatch(r"\w+(/[\w.-]+)*", weights.package):
-        yield f'"weights.package" must be an import name and folders, as "package/models", got {weights.package!r}'
+        yield f'"weights.package" must be an import name and folders, such as "package/models", got {weights.package!r}'
+
+
+def _faults_of_clip(clip: Clip) -> Iterator[str]:
+    for field in ("frames", "stride", "windows"):
+        if getattr(clip, field) < 1:
+            yield f'"clip.{field}" must be at least 1, got {getattr(clip, field)}'
+    if clip.fps is not None and not clip.fps > 0:
+        yield f'"clip.fps" must be positive, got {clip.fps}'
+
+
+def _faults_of_golden(golden: Golden, of_clip: bool) -> Iterator[str]:
+    axes = ("frames", "height", "width", "3") if of_clip else ("height", "width", "3")
+    if len(golden.shape) != len(axes) or min(golden.shape) < 1 or golden.shape[-1] != 3:
+        yield f'"golden.shape" must be [{", ".join(axes)}], got {list(golden.shape)}'
+    if golden.seed < 0:
+        yield f'"golden.seed" must be at least 0, got {golden.seed}'
+    if not golden.first:
+        yield '"golden.first" must hold at least one value, got []'
+    for field in ("norm", "tolerance"):
+        if not getattr(golden, field) > 0:
+            yield f'"golden.{field}" must be positive, got {getattr(golden, field)}'

@@ -1,35 +1,52 @@
-"""Extractors by name: the cards that come with finc-eval, a user's own .toml file, or timm:NAME."""
+"""Extractors by name: the cards that come with finc-eval, your own .toml file, or timm:NAME."""
 
 from __future__ import annotations
 
-import dataclasses
 import tomllib
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
-from finc_eval.extractors.card import Card, _read_table
-from finc_eval.extractors.card_rules import _faults
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.record import read_table
+from finc_eval.extractors.card import Card
+from finc_eval.extractors.card_rules import check_rules
+
+CARDS = "finc_eval.extractors.cards"
+"""Package of the cards that come with finc-eval."""
 
 DEFAULT_EXTRACTOR = "efficientnet-lite0"
-"""Trained weights that come with the installation: a first comparison needs no download."""
+"""Extractor whose trained weights come with the installation: a first comparison needs no download."""
 
 
 def available_cards() -> list[str]:
-    """Return the names of the extractors that come with finc-eval, sorted."""
-    cards = resources.files("finc_eval.extractors.cards").iterdir()
-    return sorted(card.name.removesuffix(".toml") for card in cards if card.name.endswith(".toml"))
+    """Return the names of the extractors that come with finc-eval, sorted.
+
+    Example:
+        >>> from finc_eval.extractors.catalog import available_cards
+        >>> [name for name in available_cards() if name.startswith("dinov2")]
+        ['dinov2-vitb14', 'dinov2-vitg14', 'dinov2-vitl14', 'dinov2-vits14']
+    """
+    files = resources.files(CARDS).iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
 def load_card(name_or_path: str | Path) -> Card:
-    """Read and check a card.
+    """Read and check an extractor card.
 
     Args:
-        name_or_path: the name of an extractor that comes with finc-eval; the path of a .toml file; or "timm:NAME", for
-            a network of timm as timm's own configuration says it is used.
+        name_or_path: name of an extractor that comes with finc-eval; path of a .toml file; or "timm:NAME", a network
+            of timm with the preprocessing of timm's own configuration.
 
     Raises:
-        FincEvalError: there is no such card, or it is not as the dataclasses of this module say.
+        UsageError: there is no extractor of that name.
+        DataError: the file cannot be read, or is not a valid card; the message names the key.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> card = fe.load_card("dinov2-vitl14")
+        >>> card.takes, card.output.dimension, card.preprocessing.size
+        ('images', 1024, (224, 224))
     """
     name = str(name_or_path)
     if name.startswith("timm:"):
@@ -38,31 +55,36 @@ def load_card(name_or_path: str | Path) -> Card:
 
         return timm_card(name.removeprefix("timm:"))
     if name.endswith(".toml"):
+        path = Path(name)
         try:
-            text = Path(name).expanduser().read_text(encoding="utf-8")
-        except (OSError, ValueError, RuntimeError) as error:  # no such file, no UTF-8, no such home
-            raise FincEvalError(f"the card {name} cannot be read ({error}): check the path") from error
-    elif name in available_cards():
-        text = (resources.files("finc_eval.extractors.cards") / f"{name}.toml").read_text(encoding="utf-8")
-    else:
-        known = available_cards()
-        raise FincEvalError(
+            path = path.expanduser()
+            text = path.read_text(encoding="utf-8")
+        except (OSError, ValueError, RuntimeError) as error:  # no such file, not UTF-8, no such home
+            raise DataError(f"the card {name} cannot be read ({error}): check the path") from error
+        return _with_own_weights(_read(text, name), path)
+    known = available_cards()
+    if name not in known:
+        raise UsageError(
             f'there is no extractor "{name}"{did_you_mean(name, known)}: choose one of {", ".join(known)}, '
             "pass the path of a card ending in .toml, or timm:NAME"
         )
+    return _read((resources.files(CARDS) / f"{name}.toml").read_text(encoding="utf-8"), name)
+
+
+def _read(text: str, name: str) -> Card:
+    where = f"card {name}"
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FincEvalError(f"the card {name} is no valid TOML: {error}") from error
-    card = _read_table(Card, table, f"card {name}", "")
-    for wrong in _faults(card):
-        raise FincEvalError(f"card {name}: {wrong}")
-    return _with_own_files(card, Path(name).expanduser()) if name.endswith(".toml") else card
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"the {where} is not valid TOML: {error}") from error
+    card = read_table(Card, table, where)
+    check_rules(card, where)
+    return card
 
 
-def _with_own_files(card: Card, path: Path) -> Card:
-    """Make a path of weights absolute that the user's card says relative to itself."""
+def _with_own_weights(card: Card, path: Path) -> Card:
+    """Make a path of weights absolute that a user's card states relative to itself."""
     if card.weights is None or Path(card.weights.file).name == card.weights.file:
         return card
-    file = str(path.absolute().parent / Path(card.weights.file).expanduser())
-    return dataclasses.replace(card, weights=dataclasses.replace(card.weights, file=file))
+    file = path.absolute().parent / Path(card.weights.file).expanduser()
+    return replace(card, weights=replace(card.weights, file=str(file)))

@@ -1,4 +1,4 @@
-"""Whether an extractor gives on this machine what its card says."""
+"""Check of an extractor on this machine: one sample of noise against the golden values of its card."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from finc_eval.extractors.card import Card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.preprocess import resized
 
-SEED = 0
-SHOWN = 4
+NOISE_SEED = 0
+VALUES_SHOWN = 4
+"""Seed of the noise, and first values reported, for a card without golden values."""
 
 
 @dataclass(frozen=True)
-class Report:
-    """What one sample of noise gave.
+class ExtractorCheck:
+    """Embedding of one sample of noise, compared with the card's golden values.
 
     Attributes:
-        name: of the card.
-        device: where the network ran.
-        dimension: of the embedding, which is as the card says or an error.
-        finite: whether embedding and further outputs are numbers throughout.
-        golden: "agrees" or "differs", within the card's tolerance; "none" where the card has no golden values.
+        name: name of the card.
+        device: device of the network.
+        dimension: dimension of the embedding.
+        finite: whether all values of the embedding and of the further outputs are finite.
+        golden: "agrees" or "differs", within the card's tolerance; "none" for a card without golden values.
         norm: Euclidean norm of the embedding.
-        first: its first values, as many as the card's golden values, or four.
-        deviation: the largest relative deviation from the golden values; None without them.
+        first: first values of the embedding, as many as the card has golden values, or four.
+        deviation: largest relative deviation from the golden values; None without them.
     """
 
     name: str
@@ -42,37 +43,37 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing speaks against using the extractor."""
+        """Return whether the values are finite and do not differ from the golden ones."""
         return self.finite and self.golden != "differs"
 
 
-def check(card: Card, device: str | torch.device | None = None) -> Report:
+def check(card: Card, device: str | torch.device | None = None) -> ExtractorCheck:
     """Embed one sample of noise and compare it with the card's golden values.
 
     Args:
         card: the extractor.
-        device: where the network runs; CUDA where there is one when left out.
+        device: device of the network; default: CUDA if available.
 
     Raises:
-        FincEvalError: the weights are missing or wrong, the network refuses them, or its outputs are not as the card
-            says.
+        UsageError: the device cannot be used.
+        DataError: the weights are missing or wrong, the network refuses them, or its outputs are not those of the card.
     """
     embedder, golden = Embedder(card, device), card.golden
     frames = (card.clip.frames,) if card.clip else ()
-    shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), SEED)
+    shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), NOISE_SEED)
     noise = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
     row = embedder(torch.from_numpy(np.stack([resized(noise, card.preprocessing)])))[0].double().cpu()
     embedding = row[: card.output.dimension]
-    norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else SHOWN].tolist()
+    norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else VALUES_SHOWN].tolist()
     deviation = None
     if golden:
-        # Single values are measured against the size of a typical one: small ones are differences of large ones.
+        # Relative to a typical value where the value itself is smaller: small ones are differences of large ones.
         typical = golden.norm / len(embedding) ** 0.5
         deviation = max(
             abs(norm / golden.norm - 1),
             *(abs(now - then) / max(abs(then), typical) for now, then in zip(first, golden.first, strict=True)),
         )
-    return Report(
+    return ExtractorCheck(
         name=card.name,
         device=str(embedder.device),
         dimension=len(embedding),

@@ -1,4 +1,4 @@
-"""One file from one address, taken up again where a cut connection left it."""
+"""Download of one file from one address, resumed where a cut connection left it."""
 
 from __future__ import annotations
 
@@ -11,50 +11,51 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.core.progress import Progress
 
-SECONDS_OF_SILENCE = 30
-CHUNK = 1 << 20
+SILENCE_SECONDS = 30
+CHUNK_BYTES = 1 << 20
 SCHEMES = ("https://", "http://", "file://")
 
 
 class _Cut(Exception):
-    """The connection failed, or ended before the file did."""
+    """Failed connection, or one that ended before the file did."""
 
 
 def download(url: str, part: Path, progress: Progress, stage: str) -> None:
-    """Bring the whole of `url` into the file `part`.
+    """Download all of `url` into the file `part`.
 
-    Bytes that an earlier call left there are kept where the server vouches that they are of the same file (an HTTP
-    range, guarded by its ETag or date); otherwise the file starts afresh. A connection that is cut is taken up again
-    so long as each attempt brings something.
+    Bytes that an earlier call left there are kept if the server confirms that they belong to the same file (an HTTP
+    range, guarded by its ETag or date); otherwise the download starts again. A connection that is cut is resumed as
+    long as each attempt brings more bytes.
 
     Args:
-        url: an https, http or file address.
-        part: where the bytes go; beside it lies a note on what they are of, `note_of(part)`: remove both together.
-        progress: told `stage`, the bytes that are here and their total (0 where the server does not say).
-        stage: what the progress is called.
+        url: https, http or file address.
+        part: file for the bytes. The note `note_of(part)` next to it says which file they belong to: remove both
+            together.
+        progress: called with `stage`, the bytes that are here and their total (0 where the server does not say).
+        stage: name of the work in the progress.
 
     Raises:
-        FincEvalError: the address cannot be had, with the reason.
+        DataError: the address cannot be read; the message has the reason.
         OSError: `part` cannot be written.
     """
     if not url.startswith(SCHEMES):
-        raise FincEvalError(f"{url} is no address to fetch from: it must begin with {', '.join(SCHEMES)}")
+        raise DataError(f"{url} is not an address to fetch from: it must begin with {', '.join(SCHEMES)}")
     while True:
         before = _size(part)
         try:
             return _attempt(url, part, progress, stage)
         except urllib.error.HTTPError as error:
-            raise FincEvalError(f"{url} answers {error.code} ({error.reason})") from error
+            raise DataError(f"{url} answers {error.code} ({error.reason})") from error
         except _Cut as cut:
             if _size(part) <= before:
-                raise FincEvalError(f"{url} cannot be read ({cut})") from cut
+                raise DataError(f"{url} cannot be read ({cut})") from cut
 
 
 def note_of(part: Path) -> Path:
-    """Return where the note on the bytes of `part` lies."""
+    """Return the path of the note on the bytes of `part`."""
     return part.with_name(f"{part.name}.json")
 
 
@@ -64,7 +65,7 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
         return
     answer = _opened(url, have, validator)
     if answer is None:
-        # What is here is longer than the file, so it is of something else.
+        # The bytes here are more than the file has, so they belong to another one.
         part.unlink()
         _attempt(url, part, progress, stage)
         return
@@ -88,13 +89,13 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
 
 
 def _opened(url: str, have: int, validator: str) -> http.client.HTTPResponse | None:
-    """Ask for the file, from byte `have` on where a validator guards it; None where it has fewer bytes."""
+    """Request the file, from byte `have` on if a validator guards the range; None where the file has fewer bytes."""
     headers = {"User-Agent": "finc-eval", "Accept-Encoding": "identity"}
     if have and validator:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
         request = urllib.request.Request(url, headers=headers)
-        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=SECONDS_OF_SILENCE)
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=SILENCE_SECONDS)
     except urllib.error.HTTPError as error:
         if have and error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             return None
@@ -106,7 +107,7 @@ def _opened(url: str, have: int, validator: str) -> http.client.HTTPResponse | N
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
     try:
-        return answer.read(CHUNK)
+        return answer.read(CHUNK_BYTES)
     except (http.client.HTTPException, OSError) as error:
         raise _Cut(_reason(error)) from error
 
@@ -119,7 +120,7 @@ def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) ->
 
 
 def _noted(part: Path, url: str) -> tuple[str, int]:
-    """Return what identifies the file that the bytes of `part` are of, and its size; nothing unless it is of `url`."""
+    """Return the validator and the size of the file in `part`, from its note; ("", 0) if it is for another URL."""
     try:
         note = json.loads(note_of(part).read_text(encoding="utf-8"))
         return (str(note["validator"]), int(note["total"])) if note["url"] == url else ("", 0)

@@ -1,4 +1,4 @@
-"""A card's network on a device: resized samples in, rows of embeddings out."""
+"""A card's network on a device: resized samples in, embeddings out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import nullcontext
 import torch
 
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision, Output
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalized
-from finc_eval.extractors.weights import checked
+from finc_eval.extractors.weights import checked_weights
 from finc_eval.numerics.precision import arithmetic
 
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
@@ -21,18 +21,18 @@ Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 class Embedder:
     """The network of a card, ready to embed.
 
-    A batch that does not fit into memory is tried again in halves, and later batches are divided alike.
+    A batch that does not fit into memory is halved and tried again; later batches are divided in the same way.
 
     Args:
         card: the extractor.
-        device: where it runs; CUDA where there is one when left out.
-        precision: of the network's arithmetic: "float32" is true float32; the others let it run under autocast.
-        compiled_for: a batch size to compile the network for, on a CPU where torch can: half a minute, and 1.7 times
-            the speed. None for no compiling.
+        device: device of the network; default: CUDA if available.
+        precision: arithmetic of the network: "float32" is true float32, the others run under autocast.
+        compiled_for: batch size to compile the network for, on a CPU where torch can compile; it takes half a minute
+            and gives 1.7 times the speed. None: do not compile.
 
     Raises:
-        FincEvalError: the weights are missing or not those of the card, the network refuses them, or the device
-            cannot be used.
+        UsageError: the device cannot be used.
+        DataError: the weights are missing or not those of the card, or the network refuses them.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Embedder:
     ) -> None:
         self.device = usable_device(device)
         self._card, self._precision = card, precision
-        found = checked(card)
+        found = checked_weights(card)
         layout = torch.channels_last if card.clip is None else torch.channels_last_3d
         self._network = load_backbone(card, self.device, found and found[0]).to(memory_format=layout)
         self._most: int | None = None
@@ -56,13 +56,14 @@ class Embedder:
         """Embed a batch of resized samples.
 
         Args:
-            pixels: (m, height, width, 3) or (m, frames, height, width, 3), as `preprocess.resized` makes them.
+            pixels: (m, height, width, 3) or (m, frames, height, width, 3), from `preprocess.resized`.
 
         Returns:
-            (m, entries of the embedding and then of the card's further outputs) float32, on the device.
+            (m, d) float32 on the device: the values of the embedding, then those of the card's further outputs.
 
         Raises:
-            FincEvalError: not even one sample fits into memory, or the network's outputs are not those of the card.
+            UsageError: not even one sample fits into memory.
+            DataError: the network fails, or its outputs are not those of the card.
         """
         rows: list[torch.Tensor] = []
         start = 0
@@ -77,7 +78,7 @@ class Embedder:
         return torch.cat(rows)
 
     def _fitting(self, pixels: torch.Tensor) -> torch.Tensor | None:
-        """The rows of these samples, or None where memory does not suffice."""
+        """Embed samples; None where the memory is too small."""
         try:
             return self._embed(pixels)
         except RuntimeError as error:
@@ -91,7 +92,7 @@ class Embedder:
         if self._compiled is None:
             outputs = self._run(self._network, batch)
         else:
-            # Compiled for one shape: the last batch is filled up, and what filled it is cut off.
+            # The network is compiled for one shape: a smaller last batch is padded, and the padding is cut off.
             filled = torch.cat([batch, batch.new_zeros((self._most or 0) - len(batch), *batch.shape[1:])])
             outputs = {name: rows[: len(batch)] for name, rows in self._run(self._compiled, filled).items()}
         wanted = {"output": self._card.output}
@@ -104,11 +105,11 @@ class Embedder:
         try:
             with arithmetic("float32"), autocast:
                 outputs: dict[str, torch.Tensor] = network(batch)
-        except Exception as error:  # networks raise almost anything on inputs of a size that is not theirs
+        except Exception as error:  # networks raise almost anything on inputs of a wrong size
             if _out_of_memory(error):
                 raise
             what = (str(error).strip().splitlines() or [""])[-1] or type(error).__name__
-            raise FincEvalError(
+            raise DataError(
                 f"card {self._card.name}: the network fails on a batch of shape {tuple(batch.shape)} ({what}): check "
                 "preprocessing.size, and that the network runs on this device in this precision"
             ) from error
@@ -116,7 +117,7 @@ class Embedder:
 
     @torch.inference_mode()
     def _compile(self, size: int) -> Network | None:
-        """The network compiled for batches of this size; None where that cannot be done here."""
+        """Compile the network for batches of this size; None where torch cannot compile it here."""
         how, clip = self._card.preprocessing, self._card.clip
         shape = (size, *([clip.frames] if clip else []), *how.size, 3)
         compiled = torch.compile(self._network, dynamic=False)
@@ -129,13 +130,13 @@ class Embedder:
     def _checked(self, outputs: dict[str, torch.Tensor], name: str, wanted: Output) -> torch.Tensor:
         card = self._card.name
         if wanted.layer not in outputs:
-            raise FincEvalError(
+            raise DataError(
                 f'card {card}: the network has no layer "{wanted.layer}"{did_you_mean(wanted.layer, outputs)}: '
                 f"set {name}.layer to one of {', '.join(outputs)}"
             )
         rows = outputs[wanted.layer]
         if rows.shape[1:] != (wanted.dimension,):
-            raise FincEvalError(
+            raise DataError(
                 f"card {card}: the network gives {wanted.layer} of shape {tuple(rows.shape[1:])}, "
                 f"the card says {wanted.dimension}: correct {name}.dimension"
             )
@@ -143,7 +144,7 @@ class Embedder:
 
     def _make_room(self, tried: int) -> None:
         if tried == 1:
-            raise FincEvalError(
+            raise UsageError(
                 f"{self.device} has too little memory for one sample of {self._card.name}: choose a smaller extractor, "
                 "another device, or free some memory"
             )
@@ -153,5 +154,5 @@ class Embedder:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether the device has too little memory: CUDA raises a kind of its own, the CPU's allocator any RuntimeError."""
+    """Return whether memory was too small: CUDA has its own class of error, the CPU only RuntimeError."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

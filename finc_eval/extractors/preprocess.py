@@ -1,4 +1,4 @@
-"""From an RGB image to what a network takes, as its card says: resized by workers, normalized on the device."""
+"""Preprocessing, as a card states it: images are resized in the decoding threads and normalized on the device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PIL import Image
 from finc_eval.extractors.card import Preprocessing
 
 if TYPE_CHECKING:
-    # The command line imports this module, and torch takes seconds.
+    # `embeddings.decode` imports this module; torch, which takes seconds, is needed only to normalize.
     import torch
 
 FILTERS = {
@@ -28,18 +28,18 @@ Size = tuple[int, int]
 
 
 def resized(pixels: Bytes, how: Preprocessing) -> Resized:
-    """Bring an image, or every frame of a clip, to `how.size`.
+    """Resize an image, or every frame of a clip, to `how.size`.
 
     Args:
         pixels: uint8 RGB, (height, width, 3) or (frames, height, width, 3).
         how: the card's preprocessing.
 
     Returns:
-        (*how.size, 3) or (frames, *how.size, 3): uint8 where `how.rounding` says so, otherwise float32 in 0…255. No
-        method resamples what has the right size already.
+        (*how.size, 3) or (frames, *how.size, 3): uint8 if `how.rounding` is "uint8", otherwise float32 in 0…255. An
+        image that already has the right size is not resampled.
 
     Raises:
-        ValueError: the sides are so unlike that the image would be of an unsafe size before its center is cropped.
+        ValueError: one side is so much longer that the image would have an unsafe size before its center is cropped.
     """
     if pixels.ndim == 4:
         frames: list[npt.NDArray[Any]] = [resized(frame, how) for frame in pixels]
@@ -53,7 +53,7 @@ def resized(pixels: Bytes, how: Preprocessing) -> Resized:
     image = _center(image, how.size)
     if how.rounding == "none":
         return image.astype(np.float32, copy=False)
-    # Halves go to the even number, as torch.round has them.
+    # Halves are rounded to the even number, as torch.round does.
     return image if image.dtype == np.uint8 else np.rint(image).astype(np.uint8)
 
 
@@ -71,8 +71,8 @@ def normalized(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
 
     low, high = how.range
     width = batch.shape[-2]
-    # One multiplication and one addition per value. The three channels are repeated along the row, as loops over
-    # three values would take several times as long on the CPU.
+    # One multiplication and one addition per value. The three channels are repeated along the row: a loop over three
+    # values takes several times as long on the CPU.
     scale = [(high - low) / 255 / std for std in how.std] * width
     shift = [(low - mean) / std for mean, std in zip(how.mean, how.std, strict=True)] * width
     rows = batch.flatten(-2) * torch.tensor(scale, dtype=torch.float32, device=batch.device)
@@ -81,9 +81,9 @@ def normalized(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
 
 
 def _resized_size(size: Size, how: Preprocessing) -> Size:
-    """Return the (height, width) that an image of this size gets before the center is cropped.
+    """Return the (height, width) of the resized image, before its center is cropped.
 
-    The rounding is that of timm and, where the target is square, of torchvision's Resize.
+    Sides are rounded as in timm and, for a square target, as in torchvision's Resize.
     """
     target = math.floor(how.size[0] / how.crop_fraction), math.floor(how.size[1] / how.crop_fraction)
     if how.geometry == "squash":
@@ -97,18 +97,18 @@ def _resized_size(size: Size, how: Preprocessing) -> Size:
 
 
 def _center(image: Resized, size: Size) -> Resized:
-    """Cut out the center, at the offsets of torchvision's CenterCrop: halves go to the even pixel."""
+    """Crop the center at the offsets of torchvision's CenterCrop: halves are rounded to the even pixel."""
     top, left = (round((side - kept) / 2) for side, kept in zip(image.shape[:2], size, strict=True))
     return image[top : top + size[0], left : left + size[1]]
 
 
 def _pil(image: Bytes, size: Size, how: Preprocessing) -> Resized:
-    """Pillow on 8-bit pixels: torchvision's Resize of a PIL image."""
+    """Resize with Pillow on 8-bit pixels, as torchvision's Resize does on a PIL image."""
     return np.asarray(Image.fromarray(image).resize(size[::-1], FILTERS[how.interpolation]))
 
 
 def _clean(image: Bytes, size: Size, how: Preprocessing) -> Resized:
-    """Pillow per channel in floats, clipped and not rounded: clean-fid (Parmar et al., arXiv:2104.11222)."""
+    """Resize with Pillow per channel in float, clipped and not rounded: clean-fid (Parmar et al., arXiv:2104.11222)."""
     out = np.empty((*size, 3), np.float32)
     for channel in range(3):
         plane = Image.fromarray(image[..., channel].astype(np.float32))
@@ -117,9 +117,9 @@ def _clean(image: Bytes, size: Size, how: Preprocessing) -> Resized:
 
 
 def _tensorflow1(image: Bytes, size: Size, how: Preprocessing) -> Resized:
-    """TensorFlow 1's resize_bilinear: pixel i of the result lies at i * scale, with no half-pixel shift.
+    """Resize as TensorFlow 1's resize_bilinear: pixel i of the result lies at i * scale, without a half-pixel shift.
 
-    The operations and their order are those of torch-fidelity's port, so that the floats are the same.
+    The operations and their order are those of torch-fidelity's port, so the floats are equal.
     """
     (top, bottom, down), (left, right, along) = map(_neighbors, image.shape[:2], size)
     above, below = image[top], image[bottom]
@@ -130,7 +130,7 @@ def _tensorflow1(image: Bytes, size: Size, how: Preprocessing) -> Resized:
 
 
 def _neighbors(old: int, new: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
-    """For each new pixel, the two old ones it lies between, and how far it is towards the second."""
+    """Return, for each new pixel, the two old ones it lies between, and its distance from the first."""
     place = np.arange(new, dtype=np.float32) * np.float32(old / new)
     first = place.astype(np.int64)
     return first, np.minimum(first + 1, old - 1), place - first.astype(np.float32)
@@ -144,15 +144,15 @@ def _between(first: Floats, second: Floats, share: Floats) -> Floats:
 
 
 def _torch(image: Bytes, size: Size, how: Preprocessing) -> Resized:
-    """torch.nn.functional.interpolate on floats, with pixels as areas (align_corners=False), clipped to 0…255.
+    """Resize with torch.nn.functional.interpolate on floats (align_corners=False), clipped to 0…255.
 
-    As clean-fid's legacy_pytorch, and torchvision's presets for video. pytorch-fid interpolates values in 0…1, which
-    is the same up to float rounding.
+    This is what clean-fid's legacy_pytorch and torchvision's presets for video do. pytorch-fid interpolates values in
+    0…1, which is equal up to float rounding.
     """
     import torch
     from torch.nn.functional import interpolate
 
-    # Planes one after another: in torch the order in memory chooses the kernel, and with it the last bits.
+    # Channels first in memory: torch chooses its kernel by the memory order, and the last bits differ between kernels.
     planes = torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1), np.float32))[None]
     out = interpolate(planes, size, mode=how.interpolation, align_corners=False, antialias=how.antialias)
     return out[0].clamp_(0, 255).permute(1, 2, 0).numpy()

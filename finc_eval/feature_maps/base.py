@@ -1,4 +1,4 @@
-"""The interface of feature maps φ: R^d → R^q whose inner products are, or approximate, a kernel."""
+"""The interface of feature maps φ: R^d → R^q, whose inner products are a kernel or approximate one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.numerics.names import Kernel
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class FeatureMap(ABC):
-    """φ, as sketches and comparisons use it.
+    """A feature map φ, as sketches and comparisons use it.
 
     Attributes:
-        kernel: the name of the kernel, "gaussian" or "cosine".
-        center: μ, shape (d,), subtracted before anything else where the kernel allows it, else zero.
-        sigma: σ, the bandwidth; None for a kernel without one.
-        seed: of the frequencies; 0 for a map without any.
+        kernel: name of the kernel, "gaussian" or "cosine".
+        center: μ, shape (d,), subtracted from every embedding; zero if the kernel does not allow a shift.
+        sigma: bandwidth σ of the kernel; None for a kernel without one.
+        seed: random seed of the frequencies; 0 for a map without frequencies.
     """
 
     kernel: Kernel
@@ -32,69 +32,81 @@ class FeatureMap(ABC):
 
     @property
     def dim(self) -> int:
-        """d, the number of entries of an embedding."""
+        """Number of entries of an embedding, d."""
         return len(self.center)
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """q, the number of entries of φ(x)."""
+        """Number of entries of φ(x), q."""
 
     @property
     def features(self) -> int:
-        """r, the number of random frequencies; for a map without any, the number of entries."""
+        """Number of random frequencies, r; for a map without frequencies, the number of entries."""
         return self.size
 
     @property
     def device(self) -> torch.device:
-        """Where φ is computed."""
+        """Device on which φ is computed."""
         return self.center.device
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what defines the map: two sketches can be added or compared only when it agrees."""
+        """SHA-256 of everything that defines the map: sketches can be added or compared only if it is the same."""
         sha = hashlib.sha256()
         for part in self._defining():
             sha.update(part.cpu().contiguous().numpy().tobytes())
         return sha.hexdigest()
 
     def halves(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """The entries of φ that two maps with half of the frequencies each consist of, up to scale; None if none."""
+        """Return the entries of φ that make two maps with half of the frequencies each, up to scale, or None."""
         return None
 
     def __call__(self, x: ArrayLike | torch.Tensor) -> torch.Tensor:
-        """φ of every row: (n, d) → (n, q) float32, on the map's device."""
+        """Compute φ of every row: (n, d) → (n, q) float32, on the map's device."""
         rows = torch.as_tensor(x).to(device=self.device, dtype=torch.float32)
         if rows.ndim != 2 or rows.shape[1] != self.dim:
-            raise FincEvalError(
+            raise IncompatibleError(
                 f"embeddings must have shape (n, {self.dim}) for this feature map, got {tuple(rows.shape)}"
             )
         return self._features(rows)
 
     @abstractmethod
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The kernel itself: (n, d), (m, d) → (n, m)."""
+        """Compute the exact kernel: (n, d), (m, d) → (n, m)."""
 
     @abstractmethod
     def to(self, device: str | torch.device) -> Self:
-        """The same map on another device."""
+        """Return the same map on another device."""
 
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The numbers that, with `tensors`, make the same map again."""
+        """Numbers from which, with `tensors`, the same map can be made again."""
 
     @property
     @abstractmethod
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What is too large, or too many, to be a number."""
+        """Tensors from which, with `parameters`, the same map can be made again."""
 
     @abstractmethod
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The fields of a result's signature that name this map."""
+        """Return the fields that name this map in a result's signature."""
 
     @abstractmethod
     def _features(self, rows: torch.Tensor) -> torch.Tensor: ...
 
     @abstractmethod
     def _defining(self) -> tuple[torch.Tensor, ...]: ...
+
+
+def as_center(center: ArrayLike | torch.Tensor | None, dim: int) -> torch.Tensor:
+    """Return the center of a map as a float32 tensor, shape (d,); None is zero.
+
+    Raises:
+        UsageError: the center has another shape.
+    """
+    mu = torch.zeros(dim) if center is None else torch.as_tensor(center, dtype=torch.float32).cpu()
+    if mu.shape != (dim,):
+        raise UsageError(f"the center must have shape ({dim},), got {tuple(mu.shape)}")
+    return mu

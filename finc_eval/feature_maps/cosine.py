@@ -2,74 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.kernels import cosine_kernel, unit_rows
 from finc_eval.numerics.names import Kernel
 
-if TYPE_CHECKING:
-    pass
-
-
-LARGEST_COSINE = 16_384
-"""Entries of an embedding up to which the identity serves as features: the covariance has their square."""
+MAX_COSINE_ENTRIES = 16_384
+"""Entries of an embedding up to which the cosine kernel is computed: the covariance has their square."""
 
 
 class CosineFeatures(FeatureMap):
-    """The exact features of the cosine kernel x·y/(‖x‖‖y‖): φ(x) = x/‖x‖, with as many entries as the embedding.
+    """Exact features φ(x) = x/‖x‖ of the cosine kernel x·y/(‖x‖‖y‖), with as many entries as the embedding.
 
     Args:
-        dim: d, the number of entries of an embedding.
-        device: where φ is computed and returned.
+        dim: number of entries of an embedding, d.
+        device: device on which φ is computed.
 
     Raises:
-        FincEvalError: when dim is not positive, or so large that its square would not fit into memory; on use, when
-            an embedding is zero.
+        UsageError: `dim` is not positive, or so large that its square would not fit into memory.
+        DataError: on use, an embedding is zero.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> phi = fe.CosineFeatures(2)
+        >>> phi([[3.0, 4.0]])
+        tensor([[0.6000, 0.8000]])
     """
 
     kernel: Kernel = "cosine"
 
     def __init__(self, dim: int, device: str | torch.device = "cpu") -> None:
-        if not 0 < dim <= LARGEST_COSINE:
-            raise FincEvalError(
-                f"the cosine kernel takes embeddings of 1 to {LARGEST_COSINE} entries, got {dim}: use the Gaussian one"
+        if not 0 < dim <= MAX_COSINE_ENTRIES:
+            raise UsageError(
+                f"the cosine kernel takes embeddings of 1 to {MAX_COSINE_ENTRIES} entries, got {dim}: use the Gaussian "
+                "kernel"
             )
         self.center = torch.zeros(dim, device=device)
 
     @property
     def size(self) -> int:
-        """d, the number of entries of φ(x)."""
+        """Number of entries of φ(x), d."""
         return self.dim
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The cosine of every pair."""
+        """Compute the cosine of every pair."""
         return cosine_kernel(x, y)
 
     def to(self, device: str | torch.device) -> CosineFeatures:
-        """The same map on another device."""
+        """Return the same map on another device."""
         return CosineFeatures(self.dim, device)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The number of entries."""
+        """Number of entries of an embedding."""
         return {"dim": self.dim}
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """None."""
+        """Empty: the map does not have tensors."""
         return {}
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The kernel: it has no parameters."""
+        """Return the kernel, which does not have parameters."""
         return (("kernel", self.kernel),)
 
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
         if not rows.any(dim=1).all():
-            raise FincEvalError("an embedding is zero, which has no cosine with others: leave it out")
+            raise DataError("an embedding is zero, which has no cosine with others: leave it out")
         return unit_rows(rows)
 
     def _defining(self) -> tuple[torch.Tensor, ...]:

@@ -1,4 +1,4 @@
-"""Feature maps φ: R^d → R^q whose inner products are, or approximate, a kernel: k(x, y) ≈ φ(x)·φ(y), ‖φ(x)‖ = 1."""
+"""Random Fourier features of the Gaussian kernel: k(x, y) ≈ φ(x)·φ(y), ‖φ(x)‖ = 1."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.core.checks import check_positive
+from finc_eval.core.errors import UsageError
+from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
 from finc_eval.numerics.precision import arithmetic, rounded
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 FREQUENCY_BITS = 12
-"""Bits of mantissa that orthogonal frequencies lose. Libraries of linear algebra differ in the last bits; without
-those, the same seed gives the same frequencies, and so comparable sketches, on every machine."""
+"""Bits of mantissa that are rounded away from orthogonal frequencies. Libraries of linear algebra differ in the last
+bits; without them, a seed gives the same frequencies, and so comparable sketches, on every machine."""
 
 
 class RandomFourierFeatures(FeatureMap):
@@ -30,20 +31,28 @@ class RandomFourierFeatures(FeatureMap):
     Every φ(x) has norm 1. The kernel does not change when both arguments are shifted by μ, so centering is
     exact; it keeps the phases small, and with them the rounding error of low precision.
 
-    Orthogonal frequencies (Yu et al. 2016, arXiv 1610.09072) are each N(0, σ⁻²I) too, but at right angles in groups
+    Orthogonal frequencies (Yu et al. 2016, arXiv 1610.09072) are N(0, σ⁻²I) one by one, and at right angles in groups
     of d: the kernel stays unbiased, and its error is smaller at the same r (docs/method.md has the measurement).
 
     Args:
-        dim: d, the number of entries of an embedding.
-        features: r, the number of frequencies; φ has 2r entries.
-        sigma: σ > 0, the bandwidth, in the units of the embedding.
-        seed: of the frequencies; they are drawn on the CPU, so they do not depend on the device.
+        dim: number of entries of an embedding, d.
+        features: number of frequencies r; φ has 2r entries.
+        sigma: bandwidth σ > 0, in the units of the embedding.
+        seed: random seed of the frequencies, which are drawn on the CPU and do not depend on the device.
         orthogonal: whether the frequencies are orthogonal, or independent as in the papers.
-        center: μ, shape (d,); zero when left out.
-        device: where φ is computed and returned.
+        center: center μ, shape (d,); default: zero.
+        device: device on which φ is computed.
+        frequencies: stored frequencies, shape (d, r), to use instead of drawing them from the seed.
 
     Raises:
-        FincEvalError: when dim, features or sigma is not positive, or the center has another shape.
+        UsageError: `dim`, `features` or `sigma` is not positive, or the center or the frequencies have another shape.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> phi = fe.RandomFourierFeatures(dim=2, features=4000, sigma=1.0)
+        >>> x, y = phi([[0.0, 0.0], [1.0, 0.0]])
+        >>> round(float(x @ y), 1)  # k(x, y) = exp(−1/2) ≈ 0.607
+        0.6
     """
 
     kernel: Kernel = "gaussian"
@@ -59,89 +68,57 @@ class RandomFourierFeatures(FeatureMap):
         orthogonal: bool = True,
         center: ArrayLike | torch.Tensor | None = None,
         device: str | torch.device = "cpu",
+        frequencies: torch.Tensor | None = None,
     ) -> None:
         for name, value in (("dim", dim), ("features", features), ("sigma", sigma)):
-            if not (value > 0 and value < float("inf")):
-                raise FincEvalError(f"{name} must be a positive number, got {value}")
-        generator = torch.Generator().manual_seed(seed)
-        if orthogonal:
-            frequencies = _orthogonal(dim, features, generator) / sigma
-            frequencies = rounded(frequencies.float(), FREQUENCY_BITS)
-        else:
-            frequencies = torch.randn(dim, features, generator=generator) / sigma
-        self._build(frequencies, sigma, seed, orthogonal, center, device)
-
-    @classmethod
-    def from_frequencies(
-        cls,
-        frequencies: torch.Tensor,
-        sigma: float,
-        seed: int,
-        orthogonal: bool,
-        center: ArrayLike | torch.Tensor | None,
-        device: str | torch.device = "cpu",
-    ) -> RandomFourierFeatures:
-        """The map with these stored frequencies, shape (d, r), rather than fresh ones from the seed."""
-        phi = cls.__new__(cls)
-        phi._build(frequencies, sigma, seed, orthogonal, center, device)
-        return phi
-
-    def _build(
-        self,
-        frequencies: torch.Tensor,
-        sigma: float,
-        seed: int,
-        orthogonal: bool,
-        center: ArrayLike | torch.Tensor | None,
-        device: str | torch.device,
-    ) -> None:
-        dim = frequencies.shape[0]
-        mu = torch.zeros(dim) if center is None else torch.as_tensor(center, dtype=torch.float32).cpu()
-        if mu.shape != (dim,):
-            raise FincEvalError(f"the center must have shape ({dim},), got {tuple(mu.shape)}")
+            check_positive(name, value)
+        if frequencies is None:
+            frequencies = _drawn(dim, features, sigma, seed, orthogonal)
+        if frequencies.shape != (dim, features):
+            raise UsageError(f"the frequencies must have shape {(dim, features)}, got {tuple(frequencies.shape)}")
         self.sigma = float(sigma)
         self.seed = int(seed)
         self.orthogonal = bool(orthogonal)
         self.frequencies = frequencies.to(device=device, dtype=torch.float32)
-        self.center = mu.to(device)
+        self.center = as_center(center, dim).to(device)
 
     @property
     def features(self) -> int:
-        """r, the number of frequencies."""
+        """Number of frequencies, r."""
         return self.frequencies.shape[1]
 
     @property
     def size(self) -> int:
-        """2r, the number of entries of φ(x)."""
+        """Number of entries of φ(x), 2r."""
         return 2 * self.features
 
     def halves(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """The entries, cosine and sine, of the first and of the second half of the frequencies."""
+        """Return the entries, cosine and sine, of the first and of the second half of the frequencies."""
         if self.features < 2:
             return None
         first, second = torch.arange(self.features, device=self.device).tensor_split(2)
         return torch.cat([first, first + self.features]), torch.cat([second, second + self.features])
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The Gaussian kernel; centering keeps its rounding small and changes nothing else."""
+        """Compute the Gaussian kernel; centering keeps rounding small and changes nothing else."""
         return gaussian_kernel(x - self.center, y - self.center, self.sigma)
 
     def to(self, device: str | torch.device) -> RandomFourierFeatures:
-        """The same map on another device."""
-        return self.from_frequencies(self.frequencies, self.sigma, self.seed, self.orthogonal, self.center, device)
+        """Return the same map on another device."""
+        return RandomFourierFeatures(self.dim, self.features, **self.parameters, **self.tensors, device=device)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Bandwidth, seed and kind of the frequencies."""
+        """Bandwidth, seed and orthogonality of the frequencies."""
         return {"sigma": self.sigma, "seed": self.seed, "orthogonal": self.orthogonal}
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The frequencies, so that a stored map never depends on a generator's version, and the center."""
+        """The frequencies, so that a stored map does not depend on a generator's version, and the center."""
         return {"frequencies": self.frequencies, "center": self.center}
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Kernel, bandwidth, number, kind and digest of the frequencies."""
+        """Return kernel, bandwidth, number and orthogonality of the frequencies, and the map's digest."""
         return (
             ("kernel", self.kernel),
             ("sigma", f"{self.sigma:.6g}"),
@@ -171,8 +148,16 @@ class RandomFourierFeatures(FeatureMap):
         )
 
 
+def _drawn(dim: int, count: int, sigma: float, seed: int, orthogonal: bool) -> torch.Tensor:
+    """Draw frequencies, shape (dim, count), float32."""
+    generator = torch.Generator().manual_seed(seed)
+    if orthogonal:
+        return rounded((_orthogonal(dim, count, generator) / sigma).float(), FREQUENCY_BITS)
+    return torch.randn(dim, count, generator=generator) / sigma
+
+
 def _orthogonal(dim: int, count: int, generator: torch.Generator) -> torch.Tensor:
-    """Directions (dim, count), float64: Haar-distributed orthonormal groups, with the lengths of Gaussian vectors."""
+    """Draw Haar-distributed orthonormal groups with the lengths of Gaussian vectors, (dim, count), float64."""
     groups = []
     for width in [dim] * (count // dim) + [count % dim] * (count % dim > 0):
         gaussian = torch.randn(dim, width, generator=generator, dtype=torch.float64)

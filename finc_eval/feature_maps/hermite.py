@@ -1,8 +1,8 @@
 """Hermite-polynomial features of the Gaussian kernel (Vinaroz et al., ICML 2022, arXiv 2106.05042).
 
-Mehler's formula writes k(x, y) = exp(−(x−y)²/(2l²)) as Σ_c φ_c(x) φ_c(y), where φ_c² falls with c: few features do what
-takes thousands of random ones, and they are ordered, so that a mean of them says which moments differ. All functions
-work on float32 and float64 tensors on any device, and have gradients.
+Mehler's formula writes k(x, y) = exp(−(x−y)²/(2l²)) as Σ_c φ_c(x) φ_c(y), where φ_c² falls with c: a few features do
+what takes thousands of random ones. They are ordered by degree, so that a mean of them shows which moments differ. All
+functions work on float32 and float64 tensors on any device, and have gradients.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement
-from math import comb, inf, log, log1p, sqrt
+from math import comb, log, log1p, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.errors import UsageError
+from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.feature_maps.hermite_series import hermite, length_scale_of, rho_of
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
@@ -27,26 +28,26 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-LARGEST_MAP = 20_000
-"""Features of a map, at most."""
+MAX_HERMITE_FEATURES = 20_000
+"""Maximum number of features of a map."""
 
 
 class HermiteFeatures(FeatureMap):
-    """A map of embeddings to products of Hermite features of their coordinates.
+    """Map of embeddings to products of Hermite features of their coordinates.
 
-    ‖φ(x)‖ ≤ 1, and less where x is so far out that its mass lies in degrees that are cut off. Two images are at most
-    √2 apart, since the kernel that φ cuts off is nowhere negative and cutting is a projection.
+    ‖φ(x)‖ ≤ 1; it is less where x is so far out that its mass lies in degrees that are cut off. Two images are at most
+    √2 apart, because the kernel is never negative and cutting off degrees is a projection.
 
     Args:
-        dim: d, the number of entries of an embedding.
-        order: the highest degree: of each coordinate, or in all, as the map says.
-        length_scale: l > 0 of the Gaussian kernel, in the units of the embedding.
-        rho: ρ in (0, 1); `rho_of(length_scale)` is the paper's; any other gives the same kernel by another series.
-        center: μ, shape (d,), subtracted first; zero when left out.
-        device: where φ is computed.
+        dim: number of entries of an embedding, d.
+        order: highest degree, of each coordinate or in total, depending on the map.
+        length_scale: length scale l > 0 of the Gaussian kernel, in the units of the embedding.
+        rho: ρ in (0, 1); default: the paper's `rho_of(length_scale)`. Others give the same kernel by another series.
+        center: center μ, shape (d,), subtracted first; default: zero.
+        device: device on which φ is computed.
 
     Raises:
-        FincEvalError: an argument is out of range, or there would be too many features.
+        UsageError: an argument is out of range, or there would be too many features.
     """
 
     kernel: Kernel = "gaussian"
@@ -66,50 +67,44 @@ class HermiteFeatures(FeatureMap):
         device: str | torch.device = "cpu",
     ) -> None:
         for name, value in (("dim", dim), ("length_scale", length_scale)):
-            if not 0 < value < inf:
-                raise FincEvalError(f"{name} must be a positive number, got {value}")
-        if order < 0:
-            raise FincEvalError(f"order must be 0 or more, got {order}")
+            check_positive(name, value)
+        check_count("order", order, least=0)
         chosen = rho_of(length_scale) if rho is None else rho
-        if not 0 < chosen < 1:
-            raise FincEvalError(f"rho must lie between 0 and 1, got {chosen}")
-        mu = torch.zeros(dim) if center is None else torch.as_tensor(center, dtype=torch.float32).cpu()
-        if mu.shape != (dim,):
-            raise FincEvalError(f"the center must have shape ({dim},), got {tuple(mu.shape)}")
+        check_fraction("rho", chosen)
         self.order, self.length_scale, self.rho = int(order), float(length_scale), float(chosen)
         self.sigma = self.length_scale
-        self.center = mu.to(device)
-        if self.size > LARGEST_MAP:
-            raise FincEvalError(
-                f"{self.kind} features of {dim} entries to order {order} are {self.size:,}, more than {LARGEST_MAP:,}: "
-                "take a lower order, or project the embeddings to fewer entries"
+        self.center = as_center(center, dim).to(device)
+        if self.size > MAX_HERMITE_FEATURES:
+            raise UsageError(
+                f"{self.kind} features of {dim} entries to order {order} are {self.size:,}, more than "
+                f"{MAX_HERMITE_FEATURES:,}: take a lower order, or project the embeddings to fewer entries"
             )
 
     @property
     def unit(self) -> float:
-        """s, by which centered coordinates are multiplied before `hermite`."""
+        """Factor s of the centered coordinates before `hermite`."""
         return length_scale_of(self.rho) / self.length_scale
 
     @property
     @abstractmethod
     def degrees(self) -> torch.Tensor:
-        """The degree of each feature, shape (q,)."""
+        """Degree of each feature, shape (q,)."""
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The Gaussian kernel."""
+        """Compute the Gaussian kernel."""
         return gaussian_kernel(x - self.center, y - self.center, self.length_scale)
 
     def in_double(self, x: torch.Tensor) -> torch.Tensor:
-        """φ of every row in float64, where rounding must not matter: (n, d) → (n, q)."""
+        """Compute φ of every row in float64, where rounding must not matter: (n, d) → (n, q)."""
         return self._features(x.to(self.device, torch.double))
 
     def tail(self, x: torch.Tensor) -> torch.Tensor:
-        """1 − ‖φ(x)‖², of every row: what the order leaves out; |k − φ·φ'| ≤ √(tail · tail')."""
+        """Compute 1 − ‖φ(x)‖² of every row, the mass in degrees that are cut off; |k − φ·φ'| ≤ √(tail · tail')."""
         return 1 - self._features(x).square().sum(-1)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Which of `MAPS` it is, and what the constructor takes, save the center and the device."""
+        """Name of the map in `HERMITE_MAPS`, and arguments of the constructor except center and device."""
         return {
             "kind": self.kind,
             "dim": self.dim,
@@ -120,16 +115,16 @@ class HermiteFeatures(FeatureMap):
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The center."""
+        """Center of the map."""
         return {"center": self.center}
 
     def to(self, device: str | torch.device) -> Self:
-        """The same map on another device."""
+        """Return the same map on another device."""
         numbers = {name: value for name, value in self.parameters.items() if name != "kind"}
         return type(self)(**numbers, center=self.center, device=device)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Kind, kernel, length scale, order and ρ."""
+        """Return kernel, length scale, name of the map, order, ρ, and the map's digest."""
         return (
             ("kernel", self.kernel),
             ("sigma", f"{self.length_scale:.6g}"),
@@ -140,7 +135,7 @@ class HermiteFeatures(FeatureMap):
         )
 
     def _centered(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows in the unit of `hermite`."""
+        """Return rows in the unit of `hermite`."""
         return (rows - self.center.to(rows.dtype)) * self.unit
 
     def _defining(self) -> tuple[torch.Tensor, ...]:
@@ -155,26 +150,29 @@ class HermiteFeatures(FeatureMap):
 class TotalDegree(HermiteFeatures):
     """All products of one-dimensional features whose degrees add to at most T: C(d+T, T) of them.
 
-    They are the features of the kernel exp(−‖x−y‖²/(2l²)) with the largest eigenvalues, ρ^degree, so no other choice
-    of as many comes nearer to it.
+    They are the features of the kernel exp(−‖x−y‖²/(2l²)) with the largest eigenvalues, ρ^degree, so that they
+    approximate it better than any other choice of as many features.
     """
 
     kind = "total-degree"
 
     @property
     def size(self) -> int:
-        """C(d+T, T)."""
+        """Number of features, C(d+T, T)."""
         return comb(self.dim + self.order, self.order)
 
     @property
     def degrees(self) -> torch.Tensor:
-        """The degree of each feature, ascending."""
+        """Degree of each feature, ascending."""
         counts = [comb(self.dim + degree - 1, degree) for degree in range(self.order + 1)]
         return torch.arange(self.order + 1).repeat_interleave(torch.tensor(counts))
 
     @cached_property
     def _steps(self) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-        """For each degree from 1: of each feature the one without its last coordinate, that coordinate, its power."""
+        """For each degree from 1, three indices per feature: its parent, its last coordinate, and that one's power.
+
+        The parent of a feature is the feature without the last coordinate.
+        """
         places: dict[tuple[int, ...], int] = {(): 0}
         steps = []
         for degree in range(1, self.order + 1):
@@ -188,8 +186,8 @@ class TotalDegree(HermiteFeatures):
         return steps
 
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
-        # Every feature is Π φ_0(x_d) times ratios φ_c/φ_0, which are polynomials. Beyond the radius where the product
-        # leaves the range of the type the features are 0, and x is drawn back to it: a polynomial must not overflow.
+        # Every feature is Π φ_0(x_d) times ratios φ_c/φ_0, which are polynomials. Where the product underflows, the
+        # features are 0, and x is drawn back to the radius where it begins to: a polynomial must not overflow.
         x = self._centered(rows)
         radius = sqrt(-log(torch.finfo(x.dtype).tiny) * (1 + self.rho) / self.rho)
         x = x.clamp(-radius, radius)  # or its square would overflow
@@ -209,25 +207,25 @@ class TotalDegree(HermiteFeatures):
 
 
 class CoordinateSum(HermiteFeatures):
-    """One-dimensional features of every coordinate, side by side, over √d: d·(C+1) (eq. 10 of the paper).
+    """One-dimensional features of every coordinate, concatenated and divided by √d (eq. 10 of the paper).
 
-    Their kernel is the mean of Gaussian kernels of single coordinates: it sees marginals, and nothing joint.
+    Their kernel is the mean of Gaussian kernels of single coordinates: it sees marginals only.
     """
 
     kind = "sum"
 
     @property
     def size(self) -> int:
-        """d·(C+1)."""
+        """Number of features, d·(C+1)."""
         return self.dim * (self.order + 1)
 
     @property
     def degrees(self) -> torch.Tensor:
-        """The degree of each feature: 0, …, C for every coordinate."""
+        """Degree of each feature: 0, …, C for every coordinate."""
         return torch.arange(self.order + 1).repeat(self.dim)
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The mean over coordinates of Gaussian kernels."""
+        """Compute the mean of the Gaussian kernels of all coordinates."""
         total = x.new_zeros(len(x), len(y))
         for one, other in zip(x.T, y.T, strict=True):
             total += gaussian_kernel(one[:, None], other[:, None], self.length_scale)
@@ -238,12 +236,12 @@ class CoordinateSum(HermiteFeatures):
 
 
 class CoordinateProduct(HermiteFeatures):
-    """All products of one-dimensional features, one of each of some coordinates: (C+1)^D (eq. 8 of the paper).
+    """All products of one-dimensional features, one of each of D coordinates (eq. 8 of the paper).
 
-    Their kernel is the Gaussian one on those coordinates; the paper draws two to seven anew each time.
+    Their kernel is the Gaussian kernel on those coordinates; the paper draws two to seven of them every time.
 
     Args:
-        coordinates: which entries; all of them when left out.
+        coordinates: indices of the coordinates; default: all.
     """
 
     kind = "product"
@@ -251,18 +249,18 @@ class CoordinateProduct(HermiteFeatures):
     def __init__(self, dim: int, order: int, *, coordinates: Sequence[int] | None = None, **rest: Any) -> None:
         chosen = range(dim) if coordinates is None else coordinates
         if not len(chosen) or not all(0 <= place < dim for place in chosen) or len(set(chosen)) < len(chosen):
-            raise FincEvalError(f"coordinates must be some of 0 to {dim - 1}, each once, got {list(chosen)}")
+            raise UsageError(f"coordinates must be some of 0 to {dim - 1}, each once, got {list(chosen)}")
         self.coordinates = tuple(int(place) for place in chosen)
         super().__init__(dim, order, **rest)
 
     @property
     def size(self) -> int:
-        """(C+1)^D."""
+        """Number of features, (C+1)^D."""
         return int((self.order + 1) ** len(self.coordinates))
 
     @property
     def degrees(self) -> torch.Tensor:
-        """The degree of each feature, over all coordinates; the last coordinate's changes fastest."""
+        """Total degree of each feature; the degree of the last coordinate changes fastest."""
         degrees = torch.zeros(1, dtype=torch.long)
         for _ in self.coordinates:
             degrees = (degrees[:, None] + torch.arange(self.order + 1)).flatten()
@@ -270,11 +268,11 @@ class CoordinateProduct(HermiteFeatures):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """With the coordinates."""
+        """Parameters of every map, and the coordinates."""
         return super().parameters | {"coordinates": list(self.coordinates)}
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The Gaussian kernel on the coordinates."""
+        """Compute the Gaussian kernel on the coordinates."""
         chosen = list(self.coordinates)
         return gaussian_kernel(x[:, chosen], y[:, chosen], self.length_scale)
 
@@ -287,13 +285,13 @@ class CoordinateProduct(HermiteFeatures):
 
 
 class SumAndProduct(HermiteFeatures):
-    """The features of `CoordinateSum` and of `CoordinateProduct` side by side, over √2 (eq. 12 of the paper).
+    """Features of `CoordinateSum` and of `CoordinateProduct`, concatenated and divided by √2 (eq. 12 of the paper).
 
-    Their kernel is the mean of the two; the paper's is the sum, with images √2 times as far apart, and so the same
-    noise relative to them.
+    Their kernel is the mean of the two kernels. The paper's is the sum, with images √2 times as far apart, so that the
+    noise relative to the distances is the same.
 
     Args:
-        coordinates: those of the products; all of them when left out.
+        coordinates: indices of the coordinates of the products; default: all.
     """
 
     kind = "combined"
@@ -305,28 +303,28 @@ class SumAndProduct(HermiteFeatures):
 
     @property
     def size(self) -> int:
-        """d·(C+1) + (C+1)^D."""
+        """Number of features, d·(C+1) + (C+1)^D."""
         return self.sum.size + self.product.size
 
     @property
     def degrees(self) -> torch.Tensor:
-        """The degree of each feature."""
+        """Degree of each feature."""
         return torch.cat([self.sum.degrees, self.product.degrees])
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """With the coordinates of the products."""
+        """Parameters of every map, and the coordinates of the products."""
         return super().parameters | {"coordinates": list(self.product.coordinates)}
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The mean of both kernels."""
+        """Compute the mean of both kernels."""
         return (self.sum.exact(x, y) + self.product.exact(x, y)) / 2
 
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
         return torch.cat([self.sum._features(rows), self.product._features(rows)], 1) / sqrt(2)
 
 
-MAPS: dict[str, type[HermiteFeatures]] = {
+HERMITE_MAPS: dict[str, type[HermiteFeatures]] = {
     one.kind: one for one in (TotalDegree, CoordinateSum, CoordinateProduct, SumAndProduct)
 }
-"""By the name that signatures and files give them."""
+"""Hermite feature maps by their name in signatures and files."""

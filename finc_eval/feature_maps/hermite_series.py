@@ -1,46 +1,40 @@
-"""Hermite functions of Mehler's formula, and how many of them a domain needs (Vinaroz et al., arXiv 2106.05042)."""
+"""Hermite functions of Mehler's formula, and the order that a domain needs (Vinaroz et al., arXiv 2106.05042)."""
 
 from __future__ import annotations
 
 from math import ceil, lgamma, log, log1p, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-if TYPE_CHECKING:
-    pass
+REACH_DEVIATIONS = 3.5
+"""Standard deviations beyond the mean degree that a value of ρ must reach; it serves to skip hopeless values of ρ."""
 
-
-WIDTH = 3.5
-"""Deviations of the degree beyond its mean by which hopeless values of ρ are left out."""
-
-
-TRIED = 100
-"""Values of ρ among which the best is looked for."""
+RHO_CANDIDATES = 100
+"""Number of values of ρ among which the best is searched."""
 
 
 def rho_of(length_scale: float) -> float:
-    """ρ in (0, 1) with ρ/(1−ρ²) = 1/(2l²); it does not cancel for large l."""
+    """Return ρ in (0, 1) with ρ/(1−ρ²) = 1/(2l²), without cancellation for large l."""
     a = 1 / (2 * length_scale**2)
     return 2 * a / (1 + sqrt(1 + 4 * a * a))
 
 
 def length_scale_of(rho: float) -> float:
-    """l, of which `rho_of` gives ρ."""
+    """Return the length scale l for which `rho_of` returns ρ."""
     return sqrt((1 - rho * rho) / (2 * rho))
 
 
 def hermite(x: torch.Tensor, order: int, rho: float) -> torch.Tensor:
-    """φ_0(x), …, φ_C(x) of every number: any shape (…) → (…, C+1).
+    """Compute φ_0(x), …, φ_C(x) of every number: any shape (…) → (…, C+1).
 
     φ_c(x) = (1−ρ²)^¼ √(ρ^c / (2^c c!)) H_c(x) exp(−ρx²/(1+ρ)), H_c the physicists' polynomials (eq. 6 of the paper),
     by the recursion of its appendix E: φ_{c+1} = √(2ρ/(c+1)) x φ_c − ρ √(c/(c+1)) φ_{c−1}. The exponential is kept
-    apart as a logarithm: alone it is 0 in float32 for |x| > 14, where the features of high order are not.
+    apart as a logarithm: for |x| > 14 it underflows in float32, where features of high order do not.
 
     Args:
-        x: numbers, in units in which the kernel has the length scale of `length_scale_of(rho)`.
-        order: C ≥ 0.
+        x: numbers, in units in which the kernel has the length scale `length_scale_of(rho)`.
+        order: highest degree C ≥ 0.
         rho: ρ in (0, 1).
     """
     large = torch.finfo(x.dtype).max ** 0.25
@@ -59,17 +53,17 @@ def hermite(x: torch.Tensor, order: int, rho: float) -> torch.Tensor:
 
 
 def degree_probabilities(radius: float, length_scale: float, rho: float, order: int, dims: int = 1) -> torch.Tensor:
-    """How ‖φ(x)‖² = 1 is spread over total degrees 0, …, C at a point of this norm: shape (C+1,), float64.
+    """Return the distribution of ‖φ(x)‖² = 1 over total degrees 0, …, C at a point of this norm: (C+1,), float64.
 
-    Degrees and kernel do not change under rotations, so the point may lie on one axis; the other coordinates, at 0,
-    have a negative binomial distribution together. What the order leaves out is exact: 1 − the sum.
+    Degrees and kernel do not change under rotations, so the point may lie on one axis. The other coordinates, which are
+    0, together have a negative binomial distribution. The mass beyond the order is exactly 1 − the sum.
 
     Args:
-        radius: ‖x − μ‖, in the units of the length scale.
-        length_scale: l > 0.
-        rho: ρ in (0, 1), free as in `HermiteFeatures`.
-        order: C.
-        dims: the number of coordinates.
+        radius: norm ‖x − μ‖, in the units of the length scale.
+        length_scale: length scale l > 0.
+        rho: ρ in (0, 1), as in `HermiteFeatures`.
+        order: highest degree C.
+        dims: number of coordinates.
     """
     scaled = torch.tensor(radius * length_scale_of(rho) / length_scale, dtype=torch.double)
     on_axis = hermite(scaled, order, rho).square()
@@ -88,22 +82,22 @@ def degree_probabilities(radius: float, length_scale: float, rho: float, order: 
 
 
 def order_for(radius: float, length_scale: float, rho: float, dims: int = 1, tail: float = 1e-3) -> int:
-    """The smallest order that leaves out at most `tail` of ‖φ(x)‖² wherever ‖x − μ‖ is at most `radius`."""
+    """Return the smallest order that cuts off at most `tail` of ‖φ(x)‖² wherever ‖x − μ‖ is at most `radius`."""
     most = ceil(_reach(radius, length_scale, rho, dims, 2 / sqrt(tail)))
     kept = degree_probabilities(radius, length_scale, rho, most, dims).cumsum(0)
     return int((kept < 1 - tail).sum())
 
 
 def best_rho(radius: float, length_scale: float, dims: int = 1, tail: float = 1e-3) -> float:
-    """The ρ with which `order_for` is smallest, among a hundred; near 0 the features are Taylor's."""
-    candidates = [float(rho) for rho in np.geomspace(1e-3, 0.999, TRIED)]
-    reach = [_reach(radius, length_scale, rho, dims, WIDTH) for rho in candidates]
+    """Return the ρ, of a hundred candidates, with the smallest `order_for`; near ρ = 0 the features are Taylor's."""
+    candidates = [float(rho) for rho in np.geomspace(1e-3, 0.999, RHO_CANDIDATES)]
+    reach = [_reach(radius, length_scale, rho, dims, REACH_DEVIATIONS) for rho in candidates]
     likely = [rho for rho, far in zip(candidates, reach, strict=True) if far <= 1.5 * min(reach)]
     return min(likely, key=lambda rho: order_for(radius, length_scale, rho, dims, tail))
 
 
 def _reach(radius: float, length_scale: float, rho: float, dims: int, deviations: float) -> float:
-    """Mean plus some standard deviations of the total degree, in closed form."""
+    """Return the mean plus some standard deviations of the total degree, in closed form."""
     square, tilt = (radius / length_scale) ** 2, (1 - rho) / (1 + rho)
     mean = dims * rho**2 / (1 - rho**2) + square * tilt
     variance = dims * 2 * rho**2 / (1 - rho**2) ** 2 + square * tilt**2

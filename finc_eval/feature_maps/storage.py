@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-
-if TYPE_CHECKING:
-    pass
+from finc_eval.feature_maps.hermite import HERMITE_MAPS
 
 
 def feature_map_state(phi: FeatureMap) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """The numbers and the tensors from which `restored_feature_map` makes the same map again."""
+    """Return the numbers and tensors from which `restored_feature_map` makes the same map again."""
     return {"kernel": phi.kernel, **phi.parameters}, phi.tensors
 
 
 def restored_feature_map(
     numbers: dict[str, Any], tensors: dict[str, torch.Tensor], device: str | torch.device = "cpu"
 ) -> FeatureMap:
-    """The feature map of a `feature_map_state`."""
+    """Make the feature map of a `feature_map_state`."""
     parameters = {name: value for name, value in numbers.items() if name != "kernel"}
     if "kind" in parameters:
-        # Hermite features lie one layer up, with the rest of what privacy needs.
-        from finc_eval.feature_maps.hermite import MAPS
-
-        return MAPS[parameters.pop("kind")](**parameters, center=tensors["center"], device=device)
+        return HERMITE_MAPS[parameters.pop("kind")](**parameters, **tensors, device=device)
     if numbers["kernel"] == CosineFeatures.kernel:
         return CosineFeatures(int(numbers["dim"]), device)
-    return RandomFourierFeatures.from_frequencies(
-        tensors["frequencies"],
-        float(numbers["sigma"]),
-        int(numbers["seed"]),
-        bool(numbers["orthogonal"]),
-        tensors["center"],
-        device,
-    )
+    return RandomFourierFeatures(*tensors["frequencies"].shape, **parameters, **tensors, device=device)

@@ -1,1 +1,1 @@
-"""The numbers people know, as the trusted implementations compute them, from embeddings, caches, sketches or files."""
+"""Metrics people know, computed as the trusted implementations do, from embeddings, caches, sketches or files."""

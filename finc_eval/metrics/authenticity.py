@@ -1,79 +1,98 @@
-"""AuthPct (Alaa et al., ICML 2022, arXiv 2102.08921): how many generated samples are no copies of training samples.
+"""AuthPct (Alaa et al., ICML 2022, arXiv 2102.08921): percentage of generated samples that copy no training sample.
 
-Of each generated sample, the nearest training sample is asked whether it has a neighbor in its own set that is nearer
-still: if so, the generated sample lies as far from the training set as training samples from each other.
+A generated sample is authentic if its nearest training sample has a neighbor in the training set that is nearer still:
+the generated sample then lies as far from the training set as training samples lie from each other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.signature import Signature
-from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, pair
-from finc_eval.metrics.score import wilson
+from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, open_pair
+from finc_eval.metrics.inputs import Metric, MetricInputs
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import wilson
 
 
 @dataclass(frozen=True, eq=False)
 class Authenticity:
-    """Which generated samples are authentic.
+    """Distances that decide which generated samples are authentic.
 
     Attributes:
-        percent: how many of a hundred. Of a perfect generator as many as of fresh real samples, which is 50 to 70 and
-            to be measured; copies have fewer, and samples far from all training samples, bad ones too, more.
-        authentic: which are, shape (n,).
-        nearest: of each, the nearest training sample, shape (n,).
-        distances: to it, shape (n,); 0 of exact copies, which are never authentic.
-        spacings: of that training sample to its own nearest neighbor in the training set, shape (n,).
-        signature: pins everything that changes the number save the generated set.
+        distances: distance of each generated sample to its nearest training sample, shape (n,); 0 for exact copies.
+        spacings: distance of that training sample to its nearest neighbor in the training set, shape (n,).
     """
 
-    percent: float
-    authentic: NDArray[np.bool_]
-    nearest: NDArray[np.int64]
     distances: NDArray[np.float64]
     spacings: NDArray[np.float64]
-    signature: Signature
+
+    @property
+    def authentic(self) -> NDArray[np.bool_]:
+        """Authentic samples, as a mask of shape (n,). An exact copy is never authentic."""
+        return self.distances > self.spacings
+
+    @property
+    def percent(self) -> float:
+        """Percentage of authentic samples.
+
+        A perfect generator reads as fresh real samples do, which is 50 to 70 and has to be measured. Copies read
+        lower. Samples far from all training samples, bad ones included, read higher.
+        """
+        return 100 * float(self.authentic.mean())
 
     @property
     def copies(self) -> int:
-        """How many have the very embedding of a training sample."""
+        """Number of samples with the same embedding as a training sample."""
         return int((self.distances == 0).sum())
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Wilson's interval, in percent, for fresh generated samples and the same training set."""
-        low, high = wilson(self.percent / 100, len(self.authentic), level)
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return Wilson's interval of the percentage, over other generated samples and the same training set."""
+        low, high = wilson(self.percent / 100, len(self.distances), confidence)
         return 100 * low, 100 * high
 
 
 def authpct(gen: object, train: object) -> Authenticity:
-    """AuthPct as dgm-eval computes it; the authors of FLD take 50 off it.
+    """Compute AuthPct as dgm-eval does. The code of the authors of FLD subtracts 50 from it.
 
-    A sample x is authentic if d(x, t) > d(t, t'), t being the training sample nearest to x and t' the one nearest to t.
-    A training set that has copies of itself, t' = t, is blind to near copies of those: remove its duplicates first.
+    A sample x is authentic if d(x, t) > d(t, t'), where t is the training sample nearest to x and t' the one nearest to
+    t. If the training set contains duplicates (t' = t), near copies of these are not detected: remove them first.
 
     Args:
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
-        train: those of the training set, likewise.
+        train: embeddings of the training set, in the same forms.
 
     Raises:
-        FincEvalError: fewer than two training samples, unlike dimensions or extractors, or a row that is not finite.
+        DataError: there are fewer than two training samples, or a row is not finite.
+        IncompatibleError: the sets differ in dimension or extractor.
     """
-    x, y = pair(gen, train, ("gen", "train"))
+    x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)
     found = nearest(x, y, 1)
-    distances, indices = found.distances[:, 0], found.indices[:, 0]
-    spacings = kth_distances(y, 1)[indices]
-    authentic = distances > spacings
-    fields = (("n", f"{x.n}/{y.n}"), ("fx", y.space), ("v", version("finc-eval")))
-    return Authenticity(
-        percent=100 * float(authentic.mean()),
-        authentic=authentic,
-        nearest=indices,
-        distances=distances,
-        spacings=spacings,
-        signature=Signature("authpct", fields),
-    )
+    return Authenticity(found.distances[:, 0], kth_distances(y, 1)[found.indices[:, 0]])
+
+
+def _authpct(inputs: MetricInputs) -> list[Score]:
+    found = authpct(*inputs.embeddings())
+    notes = ["percent; neither end is better: copies read low, and samples unlike all training samples read high"]
+    floor = None
+    if inputs.test is not None:
+        floor = authpct(inputs.test_embeddings(), inputs.ref).percent
+        notes.append("the floor is the value of the test set")
+    if found.copies:
+        notes.append(f"{found.copies} of {len(found.distances)} have the same embedding as a training sample")
+    return [
+        Score("authpct", found.percent, inputs.signature(), interval=found.interval(), floor=floor, notes=tuple(notes))
+    ]
+
+
+METRICS = (
+    Metric(
+        "authpct",
+        "percentage of samples that copy no training sample: --ref is the training set",
+        _authpct,
+        optional=("test",),
+    ),
+)

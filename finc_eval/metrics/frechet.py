@@ -1,7 +1,7 @@
-"""The Fréchet distance of two sets of embeddings (FID, FD-DINOv2, sFID, FVD), its bias, its interval and its floor.
+"""The Fréchet distance of two sets of embeddings (FID, FD-DINOv2, sFID, FVD) with its bias, interval and floor.
 
 FD = ‖μ₁ − μ₂‖² + tr Σ₁ + tr Σ₂ − 2 tr (Σ₁^½ Σ₂ Σ₁^½)^½ (Dowson and Landau 1982; Heusel et al. 2017, arXiv 1706.08500).
-Which of the named ones it is depends on the extractor alone: sFID is that of the ADM evaluator's spatial outputs.
+The named distances differ in their extractor only. sFID uses the spatial outputs of the ADM evaluator.
 """
 
 from __future__ import annotations
@@ -11,33 +11,38 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 
-from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count, check_fraction
+from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.embeddings.base import Embeddings, as_embeddings
 from finc_eval.metrics.gaussian import (
     GaussianStatistics,
     MomentBlocks,
     blocks_of_embeddings,
     blocks_of_sketches,
-    check_pair,
     from_embeddings,
-    gaussian_statistics,
-    opened,
 )
+from finc_eval.metrics.inputs import (
+    MIN_INTERVAL_SAMPLES,
+    Metric,
+    MetricInputs,
+    check_comparable,
+    gaussian_statistics,
+    open_set,
+)
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import student_quantile
 from finc_eval.sketches.sketch import Sketch
 
-INFINITY_SIZES = 15
-INFINITY_SMALLEST = 5000
-"""Sizes of FD-infinity and the smallest of them, as Chong and Forsyth take of 50 000 samples."""
-
-FEWEST_CLIPS = 256
-"""Below it FVD is refused: a set against itself then reads a third of the total variance of the embeddings (measured
-for a spectrum 1/k in 400 dimensions; 1.2 times the variance at 16 clips, 0.04 at 2048)."""
+MIN_CLIPS = 256
+"""Minimum number of clips for FVD. With fewer, a set against itself gets more than a third of the total variance of
+the embeddings (measured for a spectrum 1/k in 400 dimensions; 1.2 times the variance at 16 clips, 0.04 at 2048)."""
 
 USUAL_CLIPS = 2048
-"""Clips per set of the published FVDs."""
+"""Number of clips per set in published FVDs."""
+
+SPATIAL = "spatial"
+"""Output of inception-fid that sFID takes."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,13 @@ class FrechetDistance:
     """A Fréchet distance.
 
     Attributes:
-        value: the distance, in squared units of the embedding; lower is closer, 0 for equal Gaussians.
+        value: distance, in squared units of the embedding; lower is closer, 0 for equal Gaussians.
         mean_term: ‖μ₁ − μ₂‖².
-        covariance_term: the rest.
-        slack: how far below zero rounding took the value before it was set to zero; 0 when it did not.
-        n_gen, n_ref: samples per set; None where a file does not say.
-        warnings: what a reader should know before trusting the number.
+        covariance_term: the other three terms.
+        slack: amount by which rounding took the value below zero before it was set to zero; otherwise 0.
+        n_gen: number of generated samples; None if a file does not state it.
+        n_ref: number of reference samples; None if a file does not state it.
+        warnings: what to know before trusting the number.
     """
 
     value: float
@@ -64,18 +70,19 @@ class FrechetDistance:
 
 @dataclass(frozen=True)
 class FrechetInterval:
-    """A Fréchet distance with what the jackknife over blocks of samples says of it.
+    """A Fréchet distance with its bias and interval, from the jackknife over blocks of samples.
 
     Attributes:
-        value: the distance of all samples.
-        bias: how much higher than for infinite sets the jackknife estimates it to be.
+        value: distance of all samples.
+        bias: estimate of how much higher it is than for infinite sets.
         corrected: value − bias.
-        standard_error: of the corrected distance.
-        low, high: the interval around it, never below zero.
-        level: its confidence.
-        blocks: how many blocks each set was cut into.
-        covers: whose sampling the interval covers: "both sets", or "the generated set" alone where the reference is
-            known by its statistics only.
+        standard_error: standard error of the corrected distance.
+        low: lower end of the interval around the corrected distance, never below zero.
+        high: upper end of the interval, never below zero.
+        confidence: confidence of the interval.
+        blocks: number of blocks that each set was cut into.
+        covers: sampling that the interval covers: "both sets", or "the generated set" if only the statistics of the
+            reference are known.
     """
 
     value: float
@@ -84,40 +91,20 @@ class FrechetInterval:
     standard_error: float
     low: float
     high: float
-    level: float
+    confidence: float
     blocks: int
     covers: str
 
 
 @dataclass(frozen=True)
-class FrechetInfinity:
-    """The Fréchet distance of infinitely many generated samples, extrapolated.
-
-    Attributes:
-        value: the intercept; it may be slightly negative.
-        slope: by how much the distance grows with 1/N.
-        sizes, distances: what the line was fitted to.
-        seed: of the subsets.
-        warnings: what a reader should know before trusting the number.
-    """
-
-    value: float
-    slope: float
-    sizes: tuple[int, ...]
-    distances: tuple[float, ...]
-    seed: int
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class SameSetFloor:
-    """What a perfect generator would read: the distance between two disjoint random parts of the reference.
+    """Score of a perfect generator: the distance between two disjoint random parts of the reference.
 
     Attributes:
-        value: scaled to the sizes of the two sets compared, as the bias goes with 1/n + 1/m.
-        measured: the distance of the two parts as it came out.
-        sizes: samples in the two parts.
-        seed: of the split.
+        value: distance scaled to the sizes of the two sets compared, because the bias is proportional to 1/n + 1/m.
+        measured: distance of the two parts, before scaling.
+        sizes: numbers of samples in the two parts.
+        seed: random seed of the split.
     """
 
     value: float
@@ -127,45 +114,52 @@ class SameSetFloor:
 
 
 def frechet_distance(gen: object, ref: object, *, device: str | torch.device | None = None) -> FrechetDistance:
-    """The Fréchet distance of two sets.
+    """Compute the Fréchet distance of two sets.
 
-    With FᵀF = Σ the trace of the square root is the sum of the singular values of F₁F₂ᵀ, which are the square roots of
+    With FᵀF = Σ, the trace of the square root is the sum of the singular values of F₁F₂ᵀ. They are the square roots of
     the eigenvalues of the symmetric F₁Σ₂F₁ᵀ, and more exact where those are small. A set of n ≤ d samples is its own
-    F, so that a covariance without full rank needs no offset.
+    F, so a covariance without full rank needs no offset.
 
     Args:
-        gen: the generated set: embeddings, a sketch, statistics, or a path of them (`gaussian_statistics`).
-        ref: the reference set, likewise.
-        device: where embeddings are summed; a GPU if there is one.
+        gen: generated set: embeddings, a sketch, statistics, or a path of one of them (`open_set`).
+        ref: reference set, in the same forms.
+        device: device to sum embeddings on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when the sets are of different spaces, have fewer than two samples, or are not finite.
+        DataError: a set has fewer than two samples, or is not finite.
+        IncompatibleError: the sets were embedded by different extractors.
     """
     x = gaussian_statistics(gen, "the generated set", device=device)
     y = gaussian_statistics(ref, "the reference", device=device)
-    check_pair(x, y)
-    return _distance(x, y)
+    check_comparable(x, y)
+    return distance_of_gaussians(x, y)
 
 
 def fvd(gen: object, ref: object, *, device: str | torch.device | None = None) -> FrechetDistance:
-    """The Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717): `frechet_distance` of embedded clips.
+    """Compute the Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717): that of embedded clips.
+
+    Args:
+        gen: generated set, in a form that `frechet_distance` takes.
+        ref: reference set, in the same forms.
+        device: device to sum embeddings on; default: CUDA if available.
 
     Raises:
-        FincEvalError: also for fewer than 256 clips a set, of which the number would say nothing.
+        DataError: a set has fewer than 256 clips, too few for a meaningful number, or is not finite.
+        IncompatibleError: the sets were embedded by different extractors.
     """
     x = gaussian_statistics(gen, "the generated set", device=device)
     y = gaussian_statistics(ref, "the reference", device=device)
-    check_pair(x, y)
+    check_comparable(x, y)
     warnings = []
     for name, n in ((x.name, x.n), (y.name, y.n)):
-        if n is not None and n < FEWEST_CLIPS:
-            raise FincEvalError(
+        if n is not None and n < MIN_CLIPS:
+            raise DataError(
                 f"FVD of {n} clips ({name}) would be mostly the error of the covariance: give at least "
-                f"{FEWEST_CLIPS}, {USUAL_CLIPS} to compare with published numbers"
+                f"{MIN_CLIPS}, {USUAL_CLIPS} to compare with published numbers"
             )
         if n is not None and n < USUAL_CLIPS:
-            warnings.append(f"{name} has {n} clips: published FVDs have {USUAL_CLIPS}, and fewer read higher")
-    found = _distance(x, y)
+            warnings.append(f"{name} has {n} clips: published FVDs have {USUAL_CLIPS}, and fewer give a higher value")
+    found = distance_of_gaussians(x, y)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -174,48 +168,48 @@ def frechet_interval(
     ref: object,
     *,
     blocks: int = 10,
-    level: float = 0.95,
+    confidence: float = 0.95,
     device: str | torch.device | None = None,
 ) -> FrechetInterval:
-    """The bias and an interval of the Fréchet distance, by the delete-a-block jackknife (Quenouille; Tukey).
+    """Estimate the bias and an interval of the Fréchet distance, by the delete-a-block jackknife (Quenouille; Tukey).
 
-    Each set is cut into blocks of samples, kept as moments, and the distance is computed again without each: no sample
-    is read twice. The bias comes from how the distance grows with fewer samples, the error from how it varies; degrees
-    of freedom after Welch and Satterthwaite. It covers the sampling of the sets, not the choice of the extractor nor
-    the training of the generator, and expects n well above d: where the covariance has not full rank, the bias is
-    not of order 1/n and only part of it is found.
+    Each set is cut into blocks of samples, kept as moments, and the distance is computed again without each block. No
+    sample is read twice. The bias comes from how the distance grows with fewer samples, the error from how it varies;
+    degrees of freedom follow Welch and Satterthwaite. The interval covers the sampling of the sets, but neither the
+    choice of the extractor nor the training of the generator. It expects n well above d: if the covariance lacks full
+    rank, the bias is not of order 1/n and only part of it is found.
 
     Args:
         gen: embeddings or a cache of the generated set, or the sketches of its disjoint shards, which are the blocks.
-        ref: likewise; or statistics or one sketch, then taken as exact.
-        blocks: how many; each costs one more distance per set.
-        level: confidence, in (0, 1).
-        device: where embeddings are summed; a GPU if there is one.
+        ref: reference set in the same forms, or statistics or one sketch, which are then taken as exact.
+        blocks: number of blocks; each costs one more distance per set.
+        confidence: confidence of the interval.
+        device: device to sum embeddings on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when a set is too small for the blocks, or as of `frechet_distance`.
+        UsageError: the confidence is out of range, or there are fewer than two blocks.
+        DataError: a set is too small for the blocks, or is not finite.
+        IncompatibleError: the sets were embedded by different extractors, or only statistics of gen are known.
     """
-    if not 0 < level < 1:
-        raise FincEvalError(f"the level of an interval must be in (0, 1), got {level}")
-    if blocks < 2:
-        raise FincEvalError(f"the jackknife needs two blocks at least, got {blocks}")
+    check_fraction("confidence", confidence)
+    check_count("blocks", blocks, least=2)
     x, y = _blocks(gen, "the generated set", blocks, device), _blocks(ref, "the reference", blocks, device)
     if not isinstance(x, MomentBlocks):
-        raise FincEvalError(
+        raise IncompatibleError(
             f"{x.name} came as statistics of all its samples: an interval needs embeddings, or the sketches of shards"
         )
     whole_x = x.statistics()
     whole_y = (y.statistics() if isinstance(y, MomentBlocks) else y).to(whole_x.mean.device)
-    check_pair(whole_x, whole_y)
-    value = _distance(whole_x, whole_y).value
-    without = [[_distance(x.statistics(k), whole_y).value for k in range(len(x.parts))]]
+    check_comparable(whole_x, whole_y)
+    value = distance_of_gaussians(whole_x, whole_y).value
+    without = [[distance_of_gaussians(x.statistics(k), whole_y).value for k in range(len(x.parts))]]
     if isinstance(y, MomentBlocks):
-        without.append([_distance(whole_x, y.statistics(k)).value for k in range(len(y.parts))])
+        without.append([distance_of_gaussians(whole_x, y.statistics(k)).value for k in range(len(y.parts))])
     bias = sum((len(values) - 1) * (float(np.mean(values)) - value) for values in without)
     variances = [(len(values) - 1) * float(np.var(values)) for values in without]
     error = sum(variances) ** 0.5
     spread = sum(variance**2 / (len(values) - 1) for variance, values in zip(variances, without, strict=True))
-    half = float(student.ppf((1 + level) / 2, sum(variances) ** 2 / spread)) * error if error else 0.0
+    half = student_quantile(sum(variances) ** 2 / spread, confidence) * error if error else 0.0
     corrected = value - bias
     return FrechetInterval(
         value=value,
@@ -224,93 +218,43 @@ def frechet_interval(
         standard_error=error,
         low=max(0.0, corrected - half),
         high=max(0.0, corrected + half),
-        level=level,
+        confidence=confidence,
         blocks=len(x.parts),
         covers="both sets" if isinstance(y, MomentBlocks) else "the generated set",
     )
 
 
-def fd_infinity(
-    gen: object,
-    ref: object,
-    *,
-    sizes: int = INFINITY_SIZES,
-    seed: int = 0,
-    device: str | torch.device | None = None,
-) -> FrechetInfinity:
-    """FD-infinity: the intercept of a line through distances of random subsets against 1/N.
-
-    As Chong and Forsyth (CVPR 2020, arXiv 1911.07023): `sizes` numbers of samples from min(5000, n/10) to all, evenly
-    spaced, a fresh subset of the generated set for each, the reference whole. What the reference's own finite size
-    adds stays in.
-
-    Args:
-        gen: embeddings or a cache of the generated set.
-        ref: the reference, as of `frechet_distance`.
-        sizes: how many subsets.
-        seed: of the subsets.
-        device: where embeddings are summed; a GPU if there is one.
-
-    Raises:
-        FincEvalError: when there are too few samples, or as of `frechet_distance`.
-    """
-    x = as_embeddings(gen, "the generated set")
-    y = gaussian_statistics(ref, "the reference", device=device).to(usable_device(device))
-    check_pair(x, y)
-    smallest = min(INFINITY_SMALLEST, x.n // 10)
-    if sizes < 2 or smallest < 2 or x.n - smallest < sizes:
-        raise FincEvalError(
-            f"FD-infinity of {sizes} sizes needs two sizes and {max(20, 2 * sizes)} samples at least, "
-            f"{x.name} has {x.n}: embed more, or take the corrected distance of frechet_interval"
-        )
-    numbers = np.linspace(smallest, x.n, sizes).astype(np.int64)
-    rng = np.random.default_rng(seed)
-    distances = []
-    for number in numbers:
-        subset = rng.choice(x.n, number, replace=False)
-        distances.append(_distance(from_embeddings(x, subset, device=device), y).value)
-    slope, intercept = np.polyfit(1 / numbers, distances, 1)
-    warnings = _warnings(y)
-    if smallest <= x.dim:
-        warnings.append(
-            f"the smallest subset has {smallest} samples in {x.dim} dimensions: below that number the distance is not "
-            "linear in 1/N, and the extrapolation overshoots or falls short"
-        )
-    return FrechetInfinity(
-        float(intercept), float(slope), tuple(map(int, numbers)), tuple(distances), seed, tuple(warnings)
-    )
-
-
 def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, device: str | torch.device | None = None) -> SameSetFloor:
-    """The distance that samples of the reference itself would read in place of n_gen generated ones.
+    """Compute the distance that samples of the reference itself would have in place of n_gen generated ones.
 
-    The reference is split at random, n_gen samples (half of them all at most) against the rest. Both parts being
-    smaller than the sets compared, the distance is scaled by the ratio of 1/n + 1/m, exact for the mean term and for
-    the covariance where n is well above d.
+    The reference is split at random into n_gen samples (at most half of all) and the rest. Both parts are smaller than
+    the sets compared, so the distance is scaled by the ratio of 1/n + 1/m. This is exact for the mean term, and for
+    the covariance if n is well above d.
 
     Args:
         ref: embeddings or a cache.
-        n_gen: samples of the generated set.
-        seed: of the split.
-        device: where embeddings are summed; a GPU if there is one.
+        n_gen: number of generated samples.
+        seed: random seed of the split.
+        device: device to sum embeddings on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when either part would have fewer than two samples.
+        DataError: either part would have fewer than two samples.
     """
     y = as_embeddings(ref, "the reference")
     part = min(n_gen, y.n // 2)
     if part < 2:
-        raise FincEvalError(f"{y.name} has {y.n} samples for a floor at {n_gen}: both parts need two at least")
+        raise DataError(f"{y.name} has {y.n} samples for a floor at {n_gen}: both parts need at least two")
     order = np.random.default_rng(seed).permutation(y.n)
     first, second = (from_embeddings(y, order[which], device=device) for which in (slice(part), slice(part, None)))
-    measured = _distance(first, second).value
+    measured = distance_of_gaussians(first, second).value
     wanted, had = 1 / n_gen + 1 / y.n, 1 / part + 1 / (y.n - part)
     return SameSetFloor(measured * wanted / had, measured, (part, y.n - part), seed)
 
 
-def _distance(x: GaussianStatistics, y: GaussianStatistics) -> FrechetDistance:
+def distance_of_gaussians(x: GaussianStatistics, y: GaussianStatistics) -> FrechetDistance:
+    """Compute the Fréchet distance of two Gaussians of one embedding space."""
     y = y.to(x.mean.device)
-    warnings = tuple(_warnings(x) + _warnings(y))
+    warnings = (*size_warnings(x), *size_warnings(y))
     if torch.equal(x.mean, y.mean) and torch.equal(x.covariance, y.covariance):
         return FrechetDistance(0.0, 0.0, 0.0, 0.0, x.n, y.n, warnings)
     mean_term = float((x.mean - y.mean).square().sum())
@@ -320,17 +264,18 @@ def _distance(x: GaussianStatistics, y: GaussianStatistics) -> FrechetDistance:
     return FrechetDistance(max(value, 0.0), mean_term, covariance_term, max(-value, 0.0), x.n, y.n, warnings)
 
 
-def _warnings(statistics: GaussianStatistics) -> list[str]:
+def size_warnings(statistics: GaussianStatistics) -> list[str]:
+    """Return what to know about a set before trusting its Fréchet distances."""
     name, n, dim = statistics.name, statistics.n, statistics.dim
     found = []
     if not statistics.covariance.any():
         found.append(f"all samples of {name} have the same embedding: look at them before trusting a distance")
     elif n is None:
-        found.append(f"{name} does not say of how many samples it is, so its share of the bias is unknown")
+        found.append(f"{name} does not state its number of samples, so its share of the bias is unknown")
     elif n <= dim:
         found.append(
-            f"{name} has {n} samples in {dim} dimensions: its covariance has not full rank, and the distance reads "
-            f"too high by an amount that depends on n; give more than {dim}, or compare at equal n only"
+            f"{name} has {n} samples in {dim} dimensions: its covariance lacks full rank, and the distance is too "
+            f"high by an amount that depends on n; give more than {dim}, or compare at equal n only"
         )
     return found
 
@@ -340,7 +285,56 @@ def _blocks(
 ) -> MomentBlocks | GaussianStatistics:
     if isinstance(source, Sequence) and source and all(isinstance(part, Sketch) for part in source):
         if len(source) < 2:
-            raise FincEvalError(f"{name} came as one sketch: the jackknife needs those of two shards at least")
+            raise IncompatibleError(f"{name} came as one sketch: the jackknife needs sketches of at least two shards")
         return blocks_of_sketches(source, name)
-    found = opened(source, name)
+    found = open_set(source, name)
     return blocks_of_embeddings(found, count, device=device) if isinstance(found, Embeddings) else found
+
+
+def _frechet(inputs: MetricInputs) -> list[Score]:
+    found = frechet_distance(inputs.gen, inputs.ref, device=inputs.device)
+    return [_with_interval(inputs, found)]
+
+
+def _fvd(inputs: MetricInputs) -> list[Score]:
+    found = fvd(inputs.gen, inputs.ref, device=inputs.device)
+    return [_with_interval(inputs, found)]
+
+
+def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
+    """Return a Fréchet distance with its jackknife interval and its floor, if there are enough samples.
+
+    If the covariances lack full rank, the jackknife finds only a part of the bias. With n = d/2 samples the interval of
+    95 % held the distance in 0 and 25 % of repetitions, with n just above d in 90 % and more (60 repetitions, d = 100,
+    spectrum 1/k).
+    """
+    gen, ref, notes = inputs.gen, inputs.ref, list(found.warnings)
+    interval = floor = None
+    if isinstance(gen, Embeddings) and isinstance(ref, Embeddings):
+        n, needed = min(gen.n, ref.n), max(gen.dim + 1, MIN_INTERVAL_SAMPLES)
+        if n >= MIN_INTERVAL_SAMPLES:
+            floor = same_set_floor(ref, gen.n, device=inputs.device).value
+        if n >= needed:
+            jackknife = frechet_interval(gen, ref, device=inputs.device)
+            interval = (jackknife.low, jackknife.high)
+            notes.append(f"the interval belongs to the distance without its bias, {jackknife.corrected:.6g}")
+        else:
+            notes.append(f"no interval: in {gen.dim} dimensions that takes {needed} samples of each set")
+    return Score(
+        inputs.name,
+        found.value,
+        inputs.signature(),
+        interval=interval,
+        floor=floor,
+        higher_is_better=False,
+        notes=tuple(notes),
+    )
+
+
+METRICS = (
+    Metric("fid", "Fréchet inception distance", _frechet, "inception-fid"),
+    Metric("sfid", "Fréchet distance of spatial features: where things are", _frechet, "inception-fid", SPATIAL),
+    Metric("fd_dinov2", "Fréchet distance of DINOv2 ViT-L/14", _frechet, "dinov2-vitl14"),
+    Metric("fd", "Fréchet distance in any embedding space", _frechet),
+    Metric("fvd", "Fréchet video distance", _fvd, "i3d-rgb-k400", "logits"),
+)

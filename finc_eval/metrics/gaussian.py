@@ -1,28 +1,27 @@
-"""The Gaussian fitted to a set of embeddings, all that a Fréchet distance knows of it."""
+"""The Gaussian fitted to a set of embeddings, which is all that a Fréchet distance uses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError
-from finc_eval.core.storage import kind_of
-from finc_eval.embeddings.base import BATCH_SIZE, WINDOW, Embeddings, as_embeddings, check_same_space, sample_keys
+from finc_eval.core.errors import DataError
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.base import WINDOW, Embeddings, sample_keys
 from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LARGEST = 16_384
-"""Entries of an embedding up to which its covariance, 2 GB of float64, is formed."""
+MAX_COVARIANCE_SIZE = 16_384
+"""Largest number of rows of a covariance matrix, which then takes 2 GB in float64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +29,12 @@ class GaussianStatistics:
     """Mean and covariance of a set of embeddings, in float64.
 
     Attributes:
-        n: how many samples; None where a file of others does not say.
-        mean: shape (d,).
-        covariance: shape (d, d), with n − 1 in the denominator as in numpy.cov.
-        name: what messages call the set.
-        space: the extractor, as name@digest.
-        rows: (x − mean)/√(n − 1), shape (n, d), kept where n ≤ d: a factor of the covariance without rounding.
+        n: number of samples; None if another tool's file does not state it.
+        mean: mean, shape (d,).
+        covariance: covariance, shape (d, d), with n − 1 in the denominator as in numpy.cov.
+        name: name of the set in messages.
+        space: extractor, as name@digest.
+        rows: (x − mean)/√(n − 1), shape (n, d), kept if n ≤ d: a factor of the covariance without rounding.
     """
 
     n: int | None
@@ -47,15 +46,15 @@ class GaussianStatistics:
 
     @property
     def dim(self) -> int:
-        """d, entries per embedding."""
+        """Number of entries of an embedding, d."""
         return len(self.mean)
 
     @cached_property
     def root(self) -> torch.Tensor:
-        """F, shape (rank, d), with FᵀF = covariance.
+        """Factor F of the covariance, shape (rank, d), with FᵀF = covariance.
 
-        The samples themselves where there are few, else from the eigenvalues. Those below rounding, d · eps times the
-        largest, count as zero: their square roots would not be small.
+        For few samples these are the samples themselves, otherwise F comes from the eigenvalues. Eigenvalues below
+        rounding, d · eps times the largest, count as zero: their square roots would not be small.
         """
         if self.rows is not None:
             return self.rows
@@ -65,7 +64,7 @@ class GaussianStatistics:
         return factor
 
     def to(self, device: torch.device) -> GaussianStatistics:
-        """The same on another device."""
+        """Return the statistics on a device."""
         if self.mean.device == device:
             return self
         rows = None if self.rows is None else self.rows.to(device)
@@ -74,7 +73,7 @@ class GaussianStatistics:
 
 @dataclass(frozen=True, eq=False)
 class MomentBlocks:
-    """A set cut into parts, each as the moments of x − center: any union of them has its Gaussian without samples."""
+    """A set cut into parts, each kept as the moments of x − center: the Gaussian of any union needs no samples."""
 
     center: torch.Tensor
     parts: tuple[Moments, ...]
@@ -82,49 +81,15 @@ class MomentBlocks:
     space: str
 
     def statistics(self, without: int | None = None) -> GaussianStatistics:
-        """The Gaussian of the whole set, or of all but one part."""
+        """Return the Gaussian of the whole set, or of all parts but one."""
         first, *rest = (part for index, part in enumerate(self.parts) if index != without)
         return _from_moments(sum(rest, first), self.center, self.name, self.space)
-
-
-def gaussian_statistics(
-    source: object, name: str = "embeddings", *, device: str | torch.device | None = None
-) -> GaussianStatistics:
-    """The Gaussian of whatever the caller has, in one pass and bounded memory.
-
-    Args:
-        source: embeddings (array or tensor of shape (n, d), an `EmbeddingCache`), a `Sketch`, `GaussianStatistics`,
-            or the path of a cache, a sketch, or an npz of statistics.
-        name: what messages call an array.
-        device: where embeddings are summed; a GPU if there is one.
-
-    Raises:
-        FincEvalError: when there are fewer than two samples, or one is not finite, or the file holds none of these.
-    """
-    found = opened(source, name)
-    return from_embeddings(found, device=device) if isinstance(found, Embeddings) else found
-
-
-def opened(source: object, name: str) -> Embeddings | GaussianStatistics:
-    """The embeddings, or where there are none the statistics, in what `gaussian_statistics` takes."""
-    if isinstance(source, GaussianStatistics):
-        return source
-    if isinstance(source, Sketch):
-        return from_sketch(source, name)
-    if isinstance(source, str | Path):
-        if Path(source).suffix.lower() in (".npz", ".pkl"):
-            from finc_eval.metrics.reference_statistics import read_statistics  # which returns this module's class
-
-            return read_statistics(source)
-        if kind_of(source) == "sketch":
-            return from_sketch(Sketch.load(source), str(source))
-    return as_embeddings(source, name)
 
 
 def from_embeddings(
     embeddings: Embeddings, indices: NDArray[np.int64] | None = None, *, device: str | torch.device | None = None
 ) -> GaussianStatistics:
-    """The Gaussian of embeddings, or of the rows at `indices`, which must be distinct."""
+    """Fit a Gaussian to embeddings, or to the rows at `indices`, which must be distinct."""
     where = usable_device(device)
     wanted = np.arange(embeddings.n) if indices is None else np.sort(indices)
     n, dim = len(wanted), embeddings.dim
@@ -140,7 +105,7 @@ def from_embeddings(
         return GaussianStatistics(n, mean, rows.T @ rows, embeddings.name, embeddings.space, rows)
     moments, center = Moments(dim, "float64", where), None
     for rows in batches:
-        # About a point near the mean, lest Σxxᵀ − n·μμᵀ cancel.
+        # Relative to a point near the mean, so that Σxxᵀ − n·μμᵀ does not cancel.
         center = rows.mean(0) if center is None else center
         moments.update(rows - center)
     assert center is not None
@@ -148,21 +113,22 @@ def from_embeddings(
 
 
 def from_sketch(sketch: Sketch, name: str = "the sketch") -> GaussianStatistics:
-    """The Gaussian of the embeddings behind a sketch, without any sample."""
+    """Return the Gaussian of the embeddings behind a sketch, without any sample."""
     return blocks_of_sketches([sketch], name).statistics()
 
 
 def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> MomentBlocks:
-    """The sketches of disjoint parts of a set as its blocks.
+    """Use the sketches of disjoint parts of a set as its blocks.
 
     Raises:
-        FincEvalError: when they are not comparable, or keep no moments of the embeddings.
+        IncompatibleError: they are not comparable.
+        DataError: they do not keep moments of the embeddings.
     """
     parts = []
     for sketch in sketches:
         sketches[0].check_comparable(sketch)
         if sketch.embedding is None:
-            raise FincEvalError(
+            raise DataError(
                 f"{name} keeps no moments of its embeddings, which have {sketch.dim} entries: take the embeddings"
             )
         parts.append(sketch.embedding)
@@ -172,10 +138,10 @@ def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> 
 def blocks_of_embeddings(
     embeddings: Embeddings, count: int, *, device: str | torch.device | None = None
 ) -> MomentBlocks:
-    """A set cut into `count` random blocks.
+    """Cut a set into `count` random blocks.
 
     Raises:
-        FincEvalError: when there are fewer than two samples, or independent samples, a block.
+        DataError: there are fewer than two independent samples per block.
     """
     where = usable_device(device)
     _check_size(embeddings.n, embeddings.dim, embeddings.name)
@@ -193,13 +159,13 @@ def blocks_of_embeddings(
 
 
 def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
-    """Which of `count` blocks of the same size each sample is in, shape (n,): at random by a hash of the ids.
+    """Assign each sample at random to one of `count` blocks of equal size, and return its block, shape (n,).
 
-    So the order of the samples does not matter. The windows of one video share a block, as they are no independent
-    samples.
+    A hash of the ids decides, so the order of the samples does not matter. The windows of one video share a block,
+    because they are not independent samples.
 
     Raises:
-        FincEvalError: when there are fewer than two independent samples a block.
+        DataError: there are fewer than two independent samples per block.
     """
     units = np.empty(embeddings.n, np.uint64)
     for start in range(0, embeddings.n, 16 * BATCH_SIZE):
@@ -207,21 +173,12 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
         units[start : start + len(ids)] = sample_keys([WINDOW.sub("", sample) for sample in ids])
     distinct, unit_of = np.unique(units, return_inverse=True)
     if len(distinct) < 2 * count:
-        raise FincEvalError(
+        raise DataError(
             f"{embeddings.name} has {len(distinct)} independent samples, too few for {count} blocks: give at least "
             f"{2 * count}, or ask for fewer blocks"
         )
     # np.unique sorts by hash, so that the ranks are a random order of the samples.
     return torch.from_numpy(unit_of % count)
-
-
-def check_pair(gen: GaussianStatistics | Embeddings, ref: GaussianStatistics | Embeddings) -> None:
-    """Raise FincEvalError unless two sets are of one embedding space."""
-    if gen.dim != ref.dim:
-        raise FincEvalError(
-            f"{gen.name} has embeddings of {gen.dim} entries, {ref.name} of {ref.dim}: use one extractor for both"
-        )
-    check_same_space(gen.name, gen.space, ref.name, ref.space)
 
 
 def _from_moments(moments: Moments, center: torch.Tensor, name: str, space: str) -> GaussianStatistics:
@@ -234,9 +191,9 @@ def _from_moments(moments: Moments, center: torch.Tensor, name: str, space: str)
 
 def _check_size(n: int, dim: int, name: str) -> None:
     if n < 2:
-        raise FincEvalError(f"{name} has {n} sample{'s' * (n != 1)}: a covariance needs two at least")
-    if dim > LARGEST:
-        raise FincEvalError(
+        raise DataError(f"{name} has {n} sample{'s' * (n != 1)}: a covariance needs at least two")
+    if dim > MAX_COVARIANCE_SIZE:
+        raise DataError(
             f"{name} has embeddings of {dim} entries, whose covariance needs {8e-9 * dim**2:.0f} GB: use an extractor "
-            f"of at most {LARGEST}"
+            f"of at most {MAX_COVARIANCE_SIZE}"
         )

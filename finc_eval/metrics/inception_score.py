@@ -6,15 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.embeddings.base import as_embeddings
-from finc_eval.metrics.mmd import check_level
+from finc_eval.metrics.inputs import Metric, MetricInputs
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import student_quantile
 
 SPLITS = 10
 SEED = 2020
 """torch-fidelity's defaults."""
+
+MIN_SPLIT_SAMPLES = 500
+"""Number of images of a split below which a note warns; published scores have 5000."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +27,14 @@ class InceptionScore:
     """The inception score over splits of a set.
 
     Attributes:
-        mean: of the scores of the splits. Biased low: p(class) of a split is estimated from its own samples, so the
+        mean: mean score of the splits. It is biased low: p(class) of a split is estimated from its own samples, so the
             score grows with their number, and compares at equal n and splits only (Chong and Forsyth, CVPR 2020).
-        std: their standard deviation.
-        whole: the score of all samples as one split, less biased.
-        scores: of the splits, shape (splits,).
-        n, splits, seed: how many samples, in how many splits, shuffled by which seed.
+        std: standard deviation of the scores of the splits.
+        whole: score of all samples as one split, which is less biased.
+        scores: scores of the splits, shape (splits,).
+        n: number of samples.
+        splits: number of splits.
+        seed: random seed of the shuffle.
     """
 
     mean: float
@@ -38,42 +45,43 @@ class InceptionScore:
     splits: int
     seed: int
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """An interval for the mean over splits of other samples, as many: Student's, of the scores of the splits.
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return Student's interval for the mean over splits of as many other samples, from the scores of the splits.
 
         The splits share no sample, so no resampling is needed. In simulations (10 and 100 classes with 100 to 5000
         samples, 1008 with 100 to 2000, ten splits) intervals of 95 % held the mean score of that many samples in 92 to
-        98 % of 150 to 300 repetitions. They do not hold the score of larger splits, which reads higher.
+        98 % of 150 to 300 repetitions. They do not hold the score of larger splits, which is higher.
 
         Raises:
-            FincEvalError: there is one split, or the level is not between 0 and 1.
+            UsageError: there is one split, or the confidence is not between 0 and 1.
         """
-        check_level(level)
         if self.splits < 2:
-            raise FincEvalError("the interval of an inception score comes from its splits: ask for two at least")
+            raise UsageError("the interval of an inception score comes from its splits: ask for two at least")
         error = float(np.std(self.scores, ddof=1)) / self.splits**0.5
-        half = float(student.ppf((1 + level) / 2, self.splits - 1)) * error
+        half = student_quantile(self.splits - 1, confidence) * error
         return max(self.mean - half, 1.0), self.mean + half
 
 
 def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -> InceptionScore:
-    """The inception score of class logits, shuffled and split as torch-fidelity does.
+    """Compute the inception score of class logits, shuffled and split as torch-fidelity does.
 
-    Of each split only Σ p and Σ p·log p are kept: KL is the mean of Σ_c p log p less Σ_c q log q of their mean q.
+    Only Σ p and Σ p·log p of each split are kept: KL is the mean of Σ_c p log p, minus Σ_c q log q of their mean q.
 
     Args:
-        logits: shape (n, classes), an array or a cache; of the FID Inception the 1008 without bias
+        logits: array of shape (n, classes), or a cache; for the FID Inception, its 1008 logits without bias
             (`EmbeddingCache(path, "logits_unbiased")`).
-        splits: how many.
-        seed: of the shuffle.
+        splits: number of splits.
+        seed: random seed of the shuffle.
 
     Raises:
-        FincEvalError: when there are fewer samples than splits, or the rows are probabilities.
+        UsageError: splits is not a positive whole number.
+        DataError: there are fewer samples than splits, or the rows are probabilities.
     """
+    check_count("splits", splits)
     source = as_embeddings(logits, "the logits")
     n = source.n
-    if not 1 <= splits <= n:
-        raise FincEvalError(f"{source.name}: {n} samples do not make {splits} splits, ask for 1 to {n}")
+    if splits > n:
+        raise DataError(f"{source.name}: {n} samples do not make {splits} splits, ask for 1 to {n}")
     split_of = torch.empty(n, dtype=torch.long)
     order = np.random.RandomState(seed).permutation(n)
     for split in range(splits):
@@ -90,7 +98,7 @@ def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -
         classes.index_add_(0, which, p)
         surprise.index_add_(0, which, (p * logarithm).sum(1))
     if maybe_probabilities:
-        raise FincEvalError(f"the rows of {source.name} are probabilities: give the logits before the softmax")
+        raise DataError(f"the rows of {source.name} are probabilities: give the logits before the softmax")
     counts = split_of.bincount(minlength=splits)
     scores = [_score(*parts) for parts in zip(classes, surprise, counts, strict=True)]
     whole = _score(classes.sum(0), surprise.sum(), counts.sum())
@@ -100,3 +108,21 @@ def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -
 def _score(classes: torch.Tensor, surprise: torch.Tensor, count: torch.Tensor) -> float:
     q = classes / count
     return float((surprise / count - torch.special.xlogy(q, q).sum()).exp())
+
+
+def _inception_score(inputs: MetricInputs) -> list[Score]:
+    found = inception_score(inputs.gen)
+    signature = inputs.signature(splits=found.splits, seed=found.seed)
+    size = found.n // found.splits
+    note = f"each split has {size} samples: the score cannot exceed that, and is too low; published ones have 5000"
+    notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
+    interval = found.interval()
+    return [
+        Score("inception_score_mean", found.mean, signature, interval=interval, higher_is_better=True, notes=notes),
+        Score("inception_score_std", found.std, signature),
+    ]
+
+
+METRICS = (
+    Metric("inception_score", "inception score", _inception_score, "inception-fid", "logits_unbiased", sets=("gen",)),
+)

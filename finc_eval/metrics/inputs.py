@@ -1,98 +1,210 @@
-"""Two sets in one space of which a metric is asked, and what a metric of that name is."""
+"""What a metric is computed from (`MetricInputs`), and the entry that makes a metric known by its name (`Metric`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from finc_eval.core.errors import FincEvalError
+import numpy as np
+import torch
+
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings
-from finc_eval.metrics.gaussian import GaussianStatistics
+from finc_eval.core.storage import kind_of
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
+from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
+from finc_eval.numerics.bandwidth import median_bandwidth
+from finc_eval.sketches.reference import bottom_rows
+from finc_eval.sketches.sketch import Sketch
 
-if TYPE_CHECKING:
-    from finc_eval.privacy.reference.sketch import PrivateSketch
+OpenedSet = Embeddings | GaussianStatistics
 
-Set = Embeddings | GaussianStatistics
+MIN_INTERVAL_SAMPLES = 200
+"""Number of samples of a set from which on metrics give a resampled interval and a floor."""
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two sets in one space, of which a metric called `name` is asked.
+class MetricInputs:
+    """Sets that one metric is computed from, all in the embedding space of the metric.
 
     Attributes:
-        name: of the metric.
-        gen: the generated set.
-        ref: the reference; None for metrics of the generated set alone.
-        test: a third set; None where none was given, or the metric takes none.
-        device: where to compute.
-        private: the private sketch that is the reference of private_mmd, in place of `ref`.
+        name: name of the metric.
+        gen: generated set.
+        ref: reference set; None for metrics of the generated set alone.
+        test: third set; None if it was not given, or the metric does not take one.
+        device: device to compute on; default: CUDA if available.
     """
 
     name: str
-    gen: Set
-    ref: Set | None
-    test: Set | None
-    device: str | None
-    private: PrivateSketch | None = None
+    gen: OpenedSet
+    ref: OpenedSet | None = None
+    test: OpenedSet | None = None
+    device: str | torch.device | None = None
 
-    def signature(self, *fields: tuple[str, object]) -> Signature:
-        """What pins a value."""
+    def signature(self, **fields: object) -> Signature:
+        """Return the signature of a value.
+
+        Args:
+            fields: settings of the metric, such as `seed=0`.
+        """
         sizes = "/".join("?" if one.n is None else str(one.n) for one in (self.gen, self.ref) if one)
-        return Signature(
-            self.name,
-            (
-                ("n", sizes),
-                ("fx", self.gen.space),
-                *((name, str(value)) for name, value in fields),
-                ("v", version("finc-eval")),
-            ),
-        )
+        settings = tuple((name, str(value)) for name, value in fields.items())
+        return Signature(self.name, (("n", sizes), ("fx", self.gen.space), *settings, ("v", version("finc-eval"))))
 
-    def rows(self) -> tuple[Embeddings, Embeddings]:
-        """Both as embeddings.
+    def embeddings(self) -> tuple[Embeddings, Embeddings]:
+        """Return the generated set and the reference as embeddings.
 
         Raises:
-            FincEvalError: one of them is known by its moments only.
+            IncompatibleError: only the moments of one of them are known.
         """
         if isinstance(self.gen, Embeddings) and isinstance(self.ref, Embeddings):
             return self.gen, self.ref
-        raise FincEvalError(
+        raise IncompatibleError(
             f"{self.name} needs the embeddings of both sets: moments are enough for Fréchet distances only"
         )
 
-    def third(self) -> Embeddings:
-        """The third set as embeddings.
+    def test_embeddings(self) -> Embeddings:
+        """Return the third set as embeddings.
 
         Raises:
-            FincEvalError: there is none, or its moments only.
+            IncompatibleError: only its moments are known.
         """
         if isinstance(self.test, Embeddings):
             return self.test
-        raise FincEvalError(
-            f"{self.name} needs a third set: real samples that the generator has not seen, as test (--test on the "
-            "command line), beside the training set as ref"
-        )
+        raise IncompatibleError(f"{self.name} needs the embeddings of the third set, test: its moments are not enough")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One name on the command line.
+    """Entry of a metric: what `evaluate` and the command line know about it.
 
     Attributes:
-        what: in a few words.
-        compute: its scores, of two sets in one space.
-        extractor: the card that its name means; None where any will do.
-        output: the output of that card that it is of; None for the embedding.
-        sets: those that it looks at: "gen", "ref" and "test"; with the last, ref is the training set. "private" is a
-            private sketch in place of ref.
+        name: name to ask for it by.
+        description: what it measures, in a few words.
+        compute: function that returns its scores.
+        extractor: name of the card that defines its embedding space; None if any space will do.
+        output: output of that card that it takes; None for the embedding.
+        sets: sets that it needs. With "test", the reference is the training set.
+        optional: sets that it uses when they are given.
     """
 
-    what: str
-    compute: Callable[[Pair], list[Score]]
+    name: str
+    description: str
+    compute: Callable[[MetricInputs], list[Score]]
     extractor: str | None = None
     output: str | None = None
     sets: tuple[str, ...] = ("gen", "ref")
+    optional: tuple[str, ...] = ()
+
+    def check_sets(self, given: Collection[str]) -> None:
+        """Raise UsageError unless all sets that the metric needs are among the given ones."""
+        if "test" in self.sets and "test" not in given:
+            raise UsageError(
+                f"{self.name} needs a third set: real samples that the generator has not seen, as test (--test on the "
+                "command line); ref is then the training set"
+            )
+
+
+def open_set(source: object, name: str) -> OpenedSet:
+    """Open a set as embeddings or, if there are none, as its Gaussian statistics.
+
+    Args:
+        source: embeddings (array or tensor of shape (n, d), an `EmbeddingCache`), a `Sketch`, `GaussianStatistics`,
+            or the path of a cache, a sketch, or an npz of statistics.
+        name: what to call an array in messages.
+
+    Raises:
+        UsageError: it is a private sketch, or none of these.
+        DataError: the file does not hold any of these.
+    """
+    refuse_private_sketch(source, name)
+    if isinstance(source, GaussianStatistics):
+        return source
+    if isinstance(source, Sketch):
+        return from_sketch(source, name)
+    if isinstance(source, str | Path):
+        if Path(source).suffix.lower() in (".npz", ".pkl"):
+            return read_statistics(source)
+        if kind_of(source) == "sketch":
+            return from_sketch(Sketch.load(source), str(source))
+    return as_embeddings(source, name)
+
+
+def refuse_private_sketch(source: object, name: str) -> None:
+    """Raise UsageError if the source of a set is a private sketch, or the path of one."""
+    # The layers allow metrics no import of privacy, so the class is recognized by its name.
+    is_private = type(source).__name__ == "PrivateSketch"
+    if is_private or (isinstance(source, str | Path) and kind_of(source) == "private sketch"):
+        raise UsageError(
+            f"{name} is a private sketch, which metrics cannot use: score against it with finc-eval private-sketch "
+            "score, or PrivateSketch.score in Python"
+        )
+
+
+def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, Embeddings]:
+    """Open two sets of one embedding space.
+
+    Args:
+        gen: embeddings of the generated set: an array or tensor (n, d), an `EmbeddingCache`, or the path of one.
+        ref: embeddings of the reference.
+        least: minimum number of samples of each set.
+
+    Raises:
+        DataError: a set has fewer samples.
+        IncompatibleError: the sets were embedded by different extractors.
+    """
+    x, y = as_embeddings(gen, "the generated set"), as_embeddings(ref, "the reference")
+    check_comparable(x, y)
+    for one in (x, y):
+        if one.n < least:
+            raise DataError(f"this metric needs at least {least} samples in each set, {one.name} has {one.n}")
+    return x, y
+
+
+def check_comparable(gen: OpenedSet, ref: OpenedSet) -> None:
+    """Raise IncompatibleError unless two sets are in the same embedding space."""
+    if gen.dim != ref.dim:
+        raise IncompatibleError(
+            f"{gen.name} has embeddings of {gen.dim} entries, {ref.name} of {ref.dim}: use one extractor for both"
+        )
+    check_same_space(gen.name, gen.space, ref.name, ref.space)
+
+
+def gaussian_statistics(
+    source: object, name: str = "embeddings", *, device: str | torch.device | None = None
+) -> GaussianStatistics:
+    """Fit a Gaussian to a set, in one pass and bounded memory.
+
+    Args:
+        source: anything that `open_set` takes.
+        name: what to call an array in messages.
+        device: device to sum embeddings on; default: CUDA if available.
+
+    Raises:
+        DataError: there are fewer than two samples, one is not finite, or the file does not hold a set.
+    """
+    found = open_set(source, name)
+    return from_embeddings(found, device=device) if isinstance(found, Embeddings) else found
+
+
+def reference_bandwidth(ref: Embeddings) -> float:
+    """Return half the median distance of the reference, the bandwidth that comparisons use too."""
+    return median_bandwidth(bottom_rows(ref))
+
+
+def split_reference(ref: Embeddings, n_gen: int) -> tuple[Embeddings, Embeddings]:
+    """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor.
+
+    Raises:
+        DataError: the reference has one sample.
+    """
+    order = np.random.default_rng(0).permutation(ref.n)
+    part = min(n_gen, ref.n // 2)
+    if part < 1:
+        raise DataError(f"{ref.name} has {ref.n} sample: the floor needs at least two")
+    first, second = (ArrayEmbeddings(ref.rows_at(np.sort(rows)), ref.name) for rows in (order[:part], order[part:]))
+    return first, second

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import DataError
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
-from finc_eval.metrics.mmd import MmdEstimate, kernel_sums, pair_of, unbiased_estimate
+from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples
+from finc_eval.metrics.mmd import MmdEstimate, kernel_sums, unbiased_estimate
+from finc_eval.metrics.score import Score
 
 SUBSETS = 100
 SUBSET_SIZE = 1000
@@ -22,9 +25,11 @@ class KernelDistance:
     """KID over subsets.
 
     Attributes:
-        mean: the mean over subsets of the unbiased MMD²; slightly negative for like sets.
-        std: its standard deviation over subsets, which says how one subset varies, not how exact the mean is.
-        subsets, subset_size, seed: how the subsets were drawn.
+        mean: mean over subsets of the unbiased MMD²; slightly negative for similar sets.
+        std: standard deviation over subsets. It says how much one subset varies, not how exact the mean is.
+        subsets: number of subsets.
+        subset_size: number of samples of each set in one subset.
+        seed: random seed of the subsets.
     """
 
     mean: float
@@ -43,29 +48,31 @@ def kid(
     seed: int = SEED,
     device: str | torch.device | None = None,
 ) -> KernelDistance:
-    """KID as torch-fidelity defines it, of the same subsets for the same seed.
+    """Compute KID as torch-fidelity defines it, from the same subsets for the same seed.
 
-    Subsets are drawn without replacement by numpy's RandomState, first of gen, then of ref, so that a number does not
-    depend on the library's version. Products and sums are of float64; torch-fidelity's are of the type of the
-    features, and its float32 sums differ by about 1e-7 of the kernel's mean, which may be much of a small KID.
+    Subsets are drawn without replacement by numpy's RandomState, first from gen, then from ref, so that a number does
+    not depend on the library's version. Products and sums are in float64. torch-fidelity uses the type of the features:
+    its float32 sums differ by about 1e-7 of the kernel's mean, which can be a large part of a small KID.
 
     Args:
-        gen: the embeddings of the generated set, or their cache.
-        ref: of the reference.
-        subsets: how many.
-        subset_size: samples of each set in one.
-        seed: of the subsets.
-        device: where they are computed; a GPU if there is one.
+        gen: embeddings of the generated set, or their cache.
+        ref: embeddings of the reference, or their cache.
+        subsets: number of subsets.
+        subset_size: number of samples of each set in one subset.
+        seed: random seed of the subsets.
+        device: device to compute on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when the spaces differ, or a set has fewer samples than a subset.
+        UsageError: there is not one subset of two samples.
+        DataError: a set has fewer samples than a subset.
+        IncompatibleError: the sets were embedded by different extractors.
     """
-    x, y = pair_of(gen, ref, smallest=2)
-    if subsets < 1 or subset_size < 2:
-        raise FincEvalError(f"KID needs one subset of two samples at least, got {subsets} of {subset_size}")
+    check_count("subsets", subsets)
+    check_count("subset_size", subset_size, least=2)
+    x, y = open_samples(gen, ref, least=2)
     for one in (x, y):
         if one.n < subset_size:
-            raise FincEvalError(
+            raise DataError(
                 f"{one.name} has {one.n} samples, fewer than KID's subsets of {subset_size}: give more, or a smaller "
                 "subset size; or take kid_interval, which needs no subsets"
             )
@@ -78,23 +85,38 @@ def kid(
 
 
 def kid_interval(
-    gen: object, ref: object, *, level: float = 0.95, device: str | torch.device | None = None
+    gen: object, ref: object, *, confidence: float = 0.95, device: str | torch.device | None = None
 ) -> MmdEstimate:
-    """KID of all pairs of samples, the U-statistic, with its standard error: no subsets and no seed.
+    """Compute KID over all pairs of samples, the U-statistic, with its standard error: without subsets or a seed.
 
     The interval covers the sampling of both sets. Time grows with (n + m)², memory with n + m.
 
     Raises:
-        FincEvalError: when the spaces differ, or a set has fewer than three samples.
+        DataError: a set has fewer than three samples.
+        IncompatibleError: the sets were embedded by different extractors.
     """
-    x, y = pair_of(gen, ref, smallest=3)
-    return unbiased_estimate(kernel_sums(x, y, polynomial_kernel, device=device), level)
+    x, y = open_samples(gen, ref, least=3)
+    return unbiased_estimate(kernel_sums(x, y, polynomial_kernel, device=device), confidence)
 
 
 def polynomial_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """(x·y/d + 1)³ of every pair of rows: (n, d), (m, d) → (n, m)."""
+    """Compute (x·y/d + 1)³ for every pair of rows: (n, d), (m, d) → (n, m)."""
     return (x @ y.T / x.shape[1] + 1) ** 3
 
 
 def _subset(x: Embeddings, size: int, draw: np.random.RandomState) -> Embeddings:
     return ArrayEmbeddings(x.rows_at(np.sort(draw.choice(x.n, size, replace=False))), x.name)
+
+
+def _kid(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    found, exact = kid(gen, ref, device=inputs.device), kid_interval(gen, ref, device=inputs.device)
+    signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed)
+    interval, notes = (exact.low, exact.high), (f"the interval belongs to the KID of all pairs, {exact.value:.6g}",)
+    return [
+        Score("kid_mean", found.mean, signature, interval=interval, higher_is_better=False, notes=notes),
+        Score("kid_std", found.std, signature),
+    ]
+
+
+METRICS = (Metric("kid", "kernel inception distance: mean and standard deviation over subsets", _kid),)

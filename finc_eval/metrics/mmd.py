@@ -1,4 +1,4 @@
-"""The maximum mean discrepancy (Gretton et al., JMLR 2012), exactly and in blocks, from sketches, and as CMMD."""
+"""The maximum mean discrepancy (Gretton et al., JMLR 2012): exact and in blocks, from sketches, and as CMMD."""
 
 from __future__ import annotations
 
@@ -7,52 +7,60 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import norm
 
+from finc_eval.core.checks import check_fraction, check_positive
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import Embeddings, as_embeddings
-from finc_eval.metrics.gaussian import check_pair
+from finc_eval.core.errors import DataError
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, reference_bandwidth, split_reference
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import normal_interval
 from finc_eval.sketches.sketch import Sketch
 
-BLOCK = 2048
+KERNEL_BLOCK = 2048
 """Rows per block of a kernel matrix: 32 MB of float64."""
 
 CMMD_SIGMA = 10.0
 CMMD_SCALE = 1000.0
+"""Bandwidth and factor of the published code."""
 
 Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class MmdEstimate:
-    """An unbiased estimate of MMD², which may be negative for like sets.
+    """An unbiased estimate of MMD², which may be negative for similar sets.
 
     Attributes:
-        value: the estimate.
-        standard_error: of it.
-        low, high: value ∓ the normal quantile times the standard error.
-        level: the confidence.
-        n_gen, n_ref: samples per set.
+        value: estimate.
+        standard_error: standard error of the estimate.
+        low: lower end of the interval, the value minus the normal quantile times the standard error.
+        high: upper end of the interval.
+        confidence: confidence of the interval.
+        n_gen: number of generated samples.
+        n_ref: number of reference samples.
     """
 
     value: float
     standard_error: float
     low: float
     high: float
-    level: float
+    confidence: float
     n_gen: int
     n_ref: int
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
-    """What an MMD needs of the kernel matrices of two sets, float64.
+    """Sums over the kernel matrices of two sets, all that an MMD needs, in float64.
 
     Attributes:
-        xx, yy: Σ_{j≠i} k(x_i, x_j) of each i, shapes (n,) and (m,).
-        xy, yx: Σ_j k(x_i, y_j) of each i and Σ_i k(x_i, y_j) of each j, shapes (n,) and (m,).
-        diagonal_x, diagonal_y: Σ_i k(x_i, x_i) and Σ_j k(y_j, y_j).
+        xx: Σ_{j≠i} k(x_i, x_j) for each i, shape (n,).
+        yy: Σ_{j≠i} k(y_i, y_j) for each i, shape (m,).
+        xy: Σ_j k(x_i, y_j) for each i, shape (n,).
+        yx: Σ_i k(x_i, y_j) for each j, shape (m,).
+        diagonal_x: Σ_i k(x_i, x_i).
+        diagonal_y: Σ_j k(y_j, y_j).
     """
 
     xx: torch.Tensor
@@ -63,22 +71,22 @@ class KernelSums:
     diagonal_y: float
 
     def unbiased(self) -> float:
-        """MMD² without the diagonals: Gretton's equation 3, the U-statistic; needs two samples a set."""
+        """Return MMD² without the diagonals: Gretton's equation 3, the U-statistic, for n, m ≥ 2."""
         n, m = len(self.xx), len(self.yy)
         within = self.xx.sum() / (n * (n - 1)) + self.yy.sum() / (m * (m - 1))
         return float(within - 2 * self.xy.sum() / (n * m))
 
     def biased(self) -> float:
-        """MMD² with the diagonals: Gretton's equation 5, the V-statistic, never negative but for rounding."""
+        """Return MMD² with the diagonals: Gretton's equation 5, the V-statistic, negative by rounding only."""
         n, m = len(self.xx), len(self.yy)
         within = (self.xx.sum() + self.diagonal_x) / n**2 + (self.yy.sum() + self.diagonal_y) / m**2
         return float(within - 2 * self.xy.sum() / (n * m))
 
     def standard_error(self) -> float:
-        """Of the unbiased estimate, by the jackknife over samples, for which the row sums suffice; n, m ≥ 3.
+        """Return the standard error of the unbiased estimate, by the jackknife over samples, for n, m ≥ 3.
 
-        For sets of the same law, where the estimate is degenerate, the jackknife gives √2 times the error: intervals
-        are conservative there, and exact in the limit elsewhere.
+        The row sums suffice for it. For sets of the same law, where the estimate is degenerate, the jackknife gives √2
+        times the error. Intervals are conservative there, and exact in the limit elsewhere.
         """
         variance = self._variance(self.xx, self.xy, len(self.yy)) + self._variance(self.yy, self.yx, len(self.xx))
         return float(variance**0.5)
@@ -94,13 +102,13 @@ class KernelSums:
 def kernel_sums(
     x: Embeddings, y: Embeddings, kernel: Kernel, *, device: str | torch.device | None = None
 ) -> KernelSums:
-    """Row sums of the kernel matrices of two sets, in float64 and blocks: memory of n + m numbers and one block.
+    """Sum the rows of the kernel matrices of two sets, in float64 and blocks: memory of n + m numbers and one block.
 
     Args:
         x: n embeddings.
         y: m embeddings.
-        kernel: (a, d), (b, d) → (a, b), of float64 rows.
-        device: where blocks are computed; a GPU if there is one.
+        kernel: function of two batches of float64 rows: (a, d), (b, d) → (a, b).
+        device: device to compute on; default: CUDA if available.
     """
     where = usable_device(device)
     xx, diagonal_x = _within(x, kernel, where)
@@ -116,23 +124,26 @@ def kernel_sums(
 
 
 def mmd(
-    gen: object, ref: object, sigma: float, *, level: float = 0.95, device: str | torch.device | None = None
+    gen: object, ref: object, sigma: float, *, confidence: float = 0.95, device: str | torch.device | None = None
 ) -> MmdEstimate:
-    """MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), unbiased, with its standard error.
+    """Compute the unbiased MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), with its standard error.
 
     Args:
-        gen: the embeddings of the generated set, or their cache.
-        ref: of the reference.
-        sigma: σ, the bandwidth, in the units of the embedding.
-        level: of the interval, in (0, 1).
-        device: where blocks are computed; a GPU if there is one.
+        gen: embeddings of the generated set, or their cache.
+        ref: embeddings of the reference, or their cache.
+        sigma: bandwidth σ, in the units of the embedding.
+        confidence: confidence of the interval.
+        device: device to compute on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when the spaces differ, a set has fewer than three samples, or σ or the level is out of range.
+        UsageError: σ or the confidence is out of range.
+        DataError: a set has fewer than three samples.
+        IncompatibleError: the sets were embedded by different extractors.
     """
-    x, y = pair_of(gen, ref, smallest=3)
-    check_sigma(sigma)
-    return unbiased_estimate(kernel_sums(x, y, _gaussian_less_one(sigma), device=device), level)
+    check_positive("sigma", sigma)
+    check_fraction("confidence", confidence)
+    x, y = open_samples(gen, ref, least=3)
+    return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), device=device), confidence)
 
 
 def cmmd(
@@ -143,44 +154,48 @@ def cmmd(
     scale: float = CMMD_SCALE,
     device: str | torch.device | None = None,
 ) -> float:
-    """CMMD (Jayasumana et al., CVPR 2024, arXiv 2401.09603): the biased MMD² × 1000 of CLIP ViT-L/14-336 embeddings.
+    """Compute CMMD (Jayasumana et al., CVPR 2024, arXiv 2401.09603): biased MMD² × 1000 of CLIP embeddings.
 
-    Its published code scales embeddings to length one and takes the Gaussian kernel with σ = 10 and the V-statistic,
-    diagonals included, so that two finite sets of one law read above zero. As σ is far beyond the largest distance,
-    2, the number is close to scale/σ² times the squared distance of the two means.
+    The published code takes embeddings of CLIP ViT-L/14-336, scales them to length one and uses the Gaussian kernel
+    with σ = 10 and the V-statistic, diagonals included, so two finite sets of one law are above zero. Because σ is far
+    larger than the largest distance, 2, the number is close to scale/σ² times the squared distance of the two means.
 
     Args:
-        gen: the embeddings of the generated set, of any length, or their cache.
-        ref: of the reference.
-        sigma: σ.
-        scale: the factor.
-        device: where blocks are computed; a GPU if there is one.
+        gen: embeddings of the generated set, of any length, or their cache.
+        ref: embeddings of the reference, or their cache.
+        sigma: bandwidth σ.
+        scale: factor on MMD².
+        device: device to compute on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when the spaces differ, or an embedding is zero.
+        UsageError: σ is not positive.
+        DataError: an embedding is zero.
+        IncompatibleError: the sets were embedded by different extractors.
     """
-    x, y = pair_of(gen, ref, smallest=1)
-    check_sigma(sigma)
-    gaussian = _gaussian_less_one(sigma)
+    check_positive("sigma", sigma)
+    x, y = open_samples(gen, ref, least=1)
+    gaussian = _gaussian_minus_one(sigma)
     kernel: Kernel = lambda left, right: gaussian(unit_length(left), unit_length(right))  # noqa: E731
     return scale * kernel_sums(x, y, kernel, device=device).biased()
 
 
-def sketch_mmd(gen: Sketch, ref: Sketch, *, level: float = 0.95) -> MmdEstimate:
-    """MMD² from two sketches, unbiased, with its standard error: no sample is needed.
+def sketch_mmd(gen: Sketch, ref: Sketch, *, confidence: float = 0.95) -> MmdEstimate:
+    """Compute the unbiased MMD² of two sketches, with its standard error, without any sample.
 
     It is ‖E φ(x) − E φ(y)‖² without the pairs of a sample with itself, which are ‖φ(x)‖² = 1. For random features it
-    is exactly that of the kernel φ(x)·φ(y), whose mean over frequencies is the Gaussian kernel. The variance is that
-    of Hoeffding's decomposition, from the covariances of φ. Sketches made in float32 hold the sums to about 1e-7.
+    is exactly the MMD² of the kernel φ(x)·φ(y), whose mean over frequencies is the Gaussian kernel. The variance
+    follows Hoeffding's decomposition, from the covariances of φ. Sketches made in float32 hold the sums to about 1e-7.
 
     Raises:
-        FincEvalError: when the sketches use different feature maps, or either has fewer than two samples.
+        UsageError: the confidence is out of range.
+        DataError: a sketch has fewer than two samples.
+        IncompatibleError: the sketches use different feature maps.
     """
+    check_fraction("confidence", confidence)
     gen.check_comparable(ref)
-    check_level(level)
     for name, sketch in (("the generated set", gen), ("the reference", ref)):
         if sketch.n < 2:
-            raise FincEvalError(f"an MMD needs two samples a set at least, {name} has {sketch.n}")
+            raise DataError(f"an MMD needs at least two samples in each set, {name} has {sketch.n}")
     n, m = gen.n, ref.n
     x, y = _feature_mean(gen), _feature_mean(ref).to(gen.feature_map.device)
     own_x = (n * float(x @ x) - 1) / (n - 1)
@@ -191,44 +206,33 @@ def sketch_mmd(gen: Sketch, ref: Sketch, *, level: float = 0.95) -> MmdEstimate:
     gap = x - y
     xx, yy = float(covariance_x.square().sum()), float(covariance_y.square().sum())
     xy = float((covariance_x * covariance_y).sum())
-    # Less what the noise of the gap itself is expected to add, which for like sets would be twice all the rest.
+    # Minus the expected contribution of the gap's own noise, which for similar sets would be twice all the rest.
     along_x = float(gap @ covariance_x @ gap) - xx / n - xy / m
     along_y = float(gap @ covariance_y @ gap) - xy / n - yy / m
     first = 4 * max(along_x / n + along_y / m, 0.0)
     second = 2 * xx / (n * (n - 1)) + 2 * yy / (m * (m - 1)) + 4 * xy / (n * m)
-    return _estimate(value, (first + second) ** 0.5, level, n, m)
+    return _estimate(value, (first + second) ** 0.5, confidence, n, m)
 
 
-def unbiased_estimate(sums: KernelSums, level: float) -> MmdEstimate:
-    """The unbiased MMD² of these sums with its interval."""
-    check_level(level)
-    return _estimate(sums.unbiased(), sums.standard_error(), level, len(sums.xx), len(sums.yy))
-
-
-def pair_of(gen: object, ref: object, *, smallest: int) -> tuple[Embeddings, Embeddings]:
-    """Two sets of one space with `smallest` samples each at least, or FincEvalError."""
-    x, y = as_embeddings(gen, "the generated set"), as_embeddings(ref, "the reference")
-    check_pair(x, y)
-    for one in (x, y):
-        if one.n < smallest:
-            raise FincEvalError(f"this needs {smallest} samples a set at least, {one.name} has {one.n}")
-    return x, y
+def unbiased_estimate(sums: KernelSums, confidence: float) -> MmdEstimate:
+    """Return the unbiased MMD² of these sums with its interval."""
+    return _estimate(sums.unbiased(), sums.standard_error(), confidence, len(sums.xx), len(sums.yy))
 
 
 def unit_length(rows: torch.Tensor) -> torch.Tensor:
-    """Every row divided by its norm.
+    """Divide every row by its norm.
 
     Raises:
-        FincEvalError: when one is zero.
+        DataError: a row is zero.
     """
     norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
     if not norms.all():
-        raise FincEvalError("an embedding is zero, which has no direction: leave it out")
+        raise DataError("an embedding is zero, which has no direction: leave it out")
     return rows / norms
 
 
-def _gaussian_less_one(sigma: float) -> Kernel:
-    """The Gaussian kernel less one: the same MMD, as a constant cancels, without the rounding of numbers near one."""
+def _gaussian_minus_one(sigma: float) -> Kernel:
+    """Return the Gaussian kernel minus one: the constant cancels in an MMD, and the rounding near one is avoided."""
 
     def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         squared = torch.addmm(x.square().sum(1)[:, None] + y.square().sum(1), x, y.T, alpha=-2).clamp_(min=0)
@@ -251,8 +255,8 @@ def _within(x: Embeddings, kernel: Kernel, where: torch.device) -> tuple[torch.T
 
 
 def _blocks(x: Embeddings, start: int, where: torch.device) -> Iterator[tuple[slice, torch.Tensor]]:
-    for first in range(start, x.n, BLOCK):
-        rows = slice(first, min(first + BLOCK, x.n))
+    for first in range(start, x.n, KERNEL_BLOCK):
+        rows = slice(first, min(first + KERNEL_BLOCK, x.n))
         yield rows, x.rows_at(np.arange(rows.start, rows.stop)).to(where, torch.double)
 
 
@@ -260,18 +264,29 @@ def _feature_mean(sketch: Sketch) -> torch.Tensor:
     return (sketch.folds[0].first.double() + sketch.folds[1].first.double()) / sketch.n
 
 
-def _estimate(value: float, error: float, level: float, n: int, m: int) -> MmdEstimate:
-    half = float(norm.ppf((1 + level) / 2)) * error
-    return MmdEstimate(value, error, value - half, value + half, level, n, m)
+def _estimate(value: float, error: float, confidence: float, n: int, m: int) -> MmdEstimate:
+    return MmdEstimate(value, error, *normal_interval(value, error, confidence), confidence, n, m)
 
 
-def check_level(level: float) -> None:
-    """Raise FincEvalError unless a confidence is one."""
-    if not 0 < level < 1:
-        raise FincEvalError(f"the level of an interval must be in (0, 1), got {level}")
+def _mmd(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    sigma = reference_bandwidth(ref)
+    found = mmd(gen, ref, sigma, device=inputs.device)
+    signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
+    return [Score(inputs.name, found.value, signature, interval=(found.low, found.high), higher_is_better=False)]
 
 
-def check_sigma(sigma: float) -> None:
-    """Raise FincEvalError unless a bandwidth is positive."""
-    if not 0 < sigma < float("inf"):
-        raise FincEvalError(f"sigma must be a positive number, got {sigma}")
+def _cmmd(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    value, (first, second) = cmmd(gen, ref, device=inputs.device), split_reference(ref, gen.n)
+    # The V-statistic of one law is proportional to 1/n + 1/m.
+    scale = (1 / gen.n + 1 / ref.n) / (1 / first.n + 1 / second.n)
+    floor = scale * cmmd(first, second, device=inputs.device)
+    signature = inputs.signature(sigma=CMMD_SIGMA, scale=CMMD_SCALE)
+    return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
+
+
+METRICS = (
+    Metric("mmd", "squared maximum mean discrepancy of the Gaussian kernel", _mmd),
+    Metric("cmmd", "CLIP maximum mean discrepancy", _cmmd, "clip-vitl14-336"),
+)

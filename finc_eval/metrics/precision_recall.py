@@ -1,12 +1,13 @@
 """Precision, recall, density, coverage and realism, by the two conventions in use, exactly and in one pass.
 
-Each sample of a set has a ball, to its k-th nearest neighbor in its own set; what the metrics count is which balls of
-the one set contain which samples of the other.
+The ball of a sample reaches to its k-th nearest neighbor in its own set. The metrics count which balls of one set
+contain which samples of the other.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Literal, get_args
 
@@ -14,40 +15,49 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.checks import check_choice
+from finc_eval.core.errors import DataError
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.neighbors import Key, Smallest, blocks, check_enough, pair, squared_radii
-from finc_eval.metrics.score import mean_interval, wilson
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.distance_blocks import blocks
+from finc_eval.embeddings.neighbors import check_enough, open_pair, squared_radii
+from finc_eval.embeddings.smallest import Key, Smallest
+from finc_eval.metrics.inputs import Metric, MetricInputs
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import mean_interval, wilson
 
 Convention = Literal["kynkaanniemi", "prdc"]
-Metric = Literal["precision", "recall", "density", "coverage"]
+PRDCMetric = Literal["precision", "recall", "density", "coverage"]
 
-NEIGHBORS = {"kynkaanniemi": 3, "prdc": 5}
+CONVENTION_NEIGHBORS = {"kynkaanniemi": 3, "prdc": 5}
 """k of each convention."""
 
-RATIO = Key(lambda squared, radii: (squared / radii).masked_fill_(radii <= 0, torch.inf), 0)
-"""‖x − y‖² / radius², least where realism is largest; balls without a radius take no part."""
+RELATIVE_DISTANCE = Key(lambda squared, radii: (squared / radii).masked_fill_(radii <= 0, torch.inf), 0)
+"""‖x − y‖² / radius², smallest where realism is largest; balls without a radius take no part."""
+
+MIN_BALL_SAMPLES = 1000
+"""Number of samples of a set below which the size of its balls says more than what they contain."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrecisionRecall:
-    """How two sets lie in each other's balls. All shares are between 0 and 1; density can exceed 1.
+    """Result of `precision_recall`. All shares lie between 0 and 1; density can exceed 1.
 
     Attributes:
         precision: share of generated samples in at least one ball of the reference.
         recall: share of reference samples in at least one ball of the generated set.
-        density: how many balls of the reference contain a generated sample, on average, over k.
+        density: mean number of reference balls that contain a generated sample, divided by k.
         coverage: share of reference samples whose ball contains a generated sample.
-        balls: of each generated sample, how many balls of the reference contain it, shape (n,): it counts for
-            precision if that is positive, and that over k is its density.
-        recalled: which reference samples lie in a ball of the generated set, shape (m,).
-        covered: which reference balls contain a generated sample, shape (m,).
-        realism: of each generated sample, the largest radius over distance, over the half of the reference's balls that
-            are not larger than the median, shape (n,); at least 1 inside one of them, infinite for a copy of a center,
-            0 if all these balls have radius 0.
-        convention: "kynkaanniemi" has balls with their surface (≤), "prdc" without (<).
-        k: whose distance is the radius, the sample itself not counted.
-        signature: pins everything that changes the numbers save the generated set.
+        balls: number of reference balls that contain each generated sample, shape (n,). Precision counts the positive
+            ones; density averages them.
+        recalled: reference samples that lie in a ball of the generated set, as a mask of shape (m,).
+        covered: reference balls that contain a generated sample, as a mask of shape (m,).
+        realism: realism of each generated sample, shape (n,): the largest radius over distance, over the half of the
+            reference's balls that are not larger than the median. It is at least 1 inside one of them, infinite for a
+            copy of a center, and 0 if all these balls have radius 0.
+        convention: "kynkaanniemi" includes the surface of a ball (≤), "prdc" does not (<).
+        k: number of the neighbor that a ball reaches to, the sample itself not counted.
+        signature: everything that changes the numbers, except the generated set.
     """
 
     precision: float
@@ -62,48 +72,42 @@ class PrecisionRecall:
     k: int
     signature: Signature
 
-    def interval(self, metric: Metric, confidence: float = 0.95) -> tuple[float, float]:
-        """An interval for fresh samples of the set a metric averages over, all balls kept as they are.
+    def interval(self, metric: PRDCMetric, confidence: float = 0.95) -> tuple[float, float]:
+        """Return an interval of a metric over other samples of the set that it averages over, all balls unchanged.
 
-        That set is the generated one for precision and density, the reference for recall and coverage. The balls are of
-        sets of this size: with more samples they shrink, and what the metric would be then is not in the interval.
-        Shares get Wilson's interval; density that of its jackknife, which is the mean's ± z standard errors.
+        Precision and density average over the generated set, recall and coverage over the reference. The balls belong
+        to sets of this size. They would shrink with more samples, which the interval does not cover. Shares have
+        Wilson's interval. Density has its jackknife interval, which is the mean ± z standard errors.
+
+        Raises:
+            UsageError: the metric is unknown, or the confidence out of range.
         """
-        if not 0 < confidence < 1:
-            raise FincEvalError(f"confidence must lie between 0 and 1, got {confidence}")
+        check_choice("metric", metric, get_args(PRDCMetric))
         if metric == "density":
             return mean_interval(self.balls / self.k, confidence)
-        if metric not in get_args(Metric):
-            raise FincEvalError(
-                f"metric must be one of {', '.join(get_args(Metric))}, got {metric!r}"
-                + did_you_mean(metric, get_args(Metric))
-            )
         return wilson(getattr(self, metric), len(self.balls if metric == "precision" else self.recalled), confidence)
 
 
 def precision_recall(
     gen: object, ref: object, *, convention: Convention = "prdc", k: int | None = None
 ) -> PrecisionRecall:
-    """Precision, recall, density, coverage and realism of a generated set.
+    """Compute precision, recall, density, coverage and realism of a generated set.
 
     Args:
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
-        ref: the reference set, likewise.
+        ref: embeddings of the reference, in the same forms.
         convention: "prdc" (Naeem et al. 2020 and their package: balls without their surface, k = 5), or "kynkaanniemi"
-            (Kynkäänniemi et al. 2019, eq. 1 to 3: with it, k = 3).
-        k: another number of neighbors than the convention's.
+            (Kynkäänniemi et al. 2019, eq. 1 to 3: balls with their surface, k = 3).
+        k: number of neighbors; default: k of the convention.
 
     Raises:
-        FincEvalError: when a set has no more than k samples, the dimensions or extractors differ, or a row is not
-            finite.
+        UsageError: the convention is unknown.
+        DataError: a set has k samples or fewer, or a row is not finite.
+        IncompatibleError: the sets differ in dimension or extractor.
     """
-    if convention not in get_args(Convention):
-        raise FincEvalError(
-            f"convention must be one of {', '.join(get_args(Convention))}, got {convention!r}"
-            + did_you_mean(convention, get_args(Convention))
-        )
-    k = NEIGHBORS[convention] if k is None else k
-    x, y = pair(gen, ref, ("gen", "ref"))
+    check_choice("convention", convention, get_args(Convention))
+    k = CONVENTION_NEIGHBORS[convention] if k is None else k
+    x, y = open_pair(gen, ref, ("gen", "ref"))
     for source in (x, y):
         check_enough(source, k)
     closed = convention == "kynkaanniemi"
@@ -111,7 +115,7 @@ def precision_recall(
     balls = np.zeros(x.n, np.int64)
     recalled, covered = np.zeros(y.n, bool), np.zeros(y.n, bool)
     small = np.where(ref_radii <= np.median(ref_radii), ref_radii, 0)
-    nearest = Smallest(x.n, 1, RATIO, small)
+    nearest = Smallest(x.n, 1, RELATIVE_DISTANCE, small)
     for block in blocks(x, y):
         rows, columns = block.within(column_radii=ref_radii[block.columns], closed=closed)
         balls[block.rows] += np.bincount(rows, minlength=len(block.x.rows))
@@ -141,3 +145,62 @@ def precision_recall(
         k=k,
         signature=Signature("precision-recall", fields),
     )
+
+
+def ball_notes(*sets: Embeddings) -> tuple[str, ...]:
+    """Return a note for each set that has so few samples that its balls are large."""
+    return tuple(
+        f"{one.name} has {one.n} samples: the balls of so few are large, so compare at equal n only; 10 000 are usual"
+        for one in sets
+        if one.n < MIN_BALL_SAMPLES
+    )
+
+
+def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable[[MetricInputs], list[Score]]:
+    def compute(inputs: MetricInputs) -> list[Score]:
+        gen, ref = inputs.embeddings()
+        found, notes = precision_recall(gen, ref, convention=convention), ball_notes(gen, ref)
+        return [
+            Score(
+                key,
+                getattr(found, key),
+                found.signature,
+                interval=found.interval(key),
+                higher_is_better=True,
+                notes=notes,
+            )
+            for key in keys
+        ]
+
+    return compute
+
+
+def _realism(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    found = precision_recall(gen, ref, convention="kynkaanniemi")
+    finite = found.realism[np.isfinite(found.realism)]
+    copies = gen.n - len(finite)
+    if copies == gen.n:
+        raise DataError(f"all {gen.n} samples of {gen.name} are copies of reference samples: their realism is infinite")
+    notes = ball_notes(ref)
+    if copies:
+        notes += (f"{copies} samples of infinite realism, copies of reference samples, are left out",)
+    signature, interval = replace(found.signature, metric="realism"), mean_interval(finite)
+    return [
+        Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes),
+    ]
+
+
+METRICS = (
+    Metric(
+        "precision_recall",
+        "precision and recall of Kynkäänniemi et al.: k = 3, balls with their surface",
+        _shares_of("kynkaanniemi", ("precision", "recall")),
+    ),
+    Metric(
+        "prdc",
+        "precision, recall, density, coverage of the package prdc: k = 5, balls without their surface",
+        _shares_of("prdc", get_args(PRDCMetric)),
+    ),
+    Metric("realism", "mean realism of generated samples, by Kynkäänniemi et al.", _realism),
+)

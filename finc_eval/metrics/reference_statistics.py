@@ -1,4 +1,4 @@
-"""Statistics of reference sets in files: those of other tools read, our own written. No pickle is ever loaded."""
+"""Files of reference statistics: read those of other tools, read and write our own. Pickles are never loaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
 from finc_eval.embeddings.base import ARRAY_SPACE
@@ -19,23 +19,24 @@ from finc_eval.metrics.gaussian import GaussianStatistics
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT = "finc-eval statistics 1"
-OURS = ("format", "n", "space", "digest")
+STATISTICS_FORMAT = "finc-eval statistics 1"
+OWN_KEYS = ("format", "n", "space", "digest")
+"""Arrays that only our own files have."""
 
 
 def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStatistics:
-    """Mean and covariance in an npz of pytorch-fid, clean-fid, EDM, the ADM evaluator, or of `write_statistics`.
+    """Read mean and covariance from an npz of pytorch-fid, clean-fid, EDM, the ADM evaluator, or `write_statistics`.
 
-    All keep them as `mu` and `sigma`, none but ours with the number of samples and the extractor, so n is None and
-    the space unknown: that the file was made with the same extractor and resize is for the caller to know.
+    All of them store `mu` and `sigma`. Only our own files also state the number of samples and the extractor. For the
+    others n is None and the space is unknown: the caller has to know that extractor and resize were the same.
 
     Args:
-        path: the file.
-        spatial: read `mu_s` and `sigma_s` instead, the ADM evaluator's statistics for sFID.
+        path: file to read.
+        spatial: whether to read `mu_s` and `sigma_s` instead, the ADM evaluator's statistics for sFID.
 
     Raises:
-        FincEvalError: when the file holds no such statistics, or they are no mean and covariance; when it is a
-            pickle; when the digest in a file of ours is not that of its contents.
+        DataError: the file does not hold a mean and a covariance, is a pickle, or is one of ours whose digest does not
+            match its contents.
     """
     keys = ("mu_s", "sigma_s") if spatial else ("mu", "sigma")
     arrays = _npz(path, keys)
@@ -52,7 +53,7 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
 
 
 def holds_statistics(path: str | Path) -> bool:
-    """Whether this is an npz of statistics, and not of samples."""
+    """Return whether this file is an npz of statistics, as opposed to samples."""
     if not zipfile.is_zipfile(path) or Path(path).suffix.lower() != ".npz":
         return False
     with zipfile.ZipFile(path) as file:
@@ -60,13 +61,13 @@ def holds_statistics(path: str | Path) -> bool:
 
 
 def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signature:
-    """Write an npz with `mu` and `sigma`, which other tools read too, and n, the extractor, digest and signature.
+    """Write statistics as an npz with `mu` and `sigma`, which other tools read, plus n, extractor, digest, signature.
 
     Returns:
-        The signature.
+        The signature of the statistics.
 
     Raises:
-        FincEvalError: when the file cannot be written.
+        DataError: the file cannot be written.
     """
     signature = statistics_signature(statistics)
     arrays = {
@@ -76,78 +77,80 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signat
         "space": np.array(statistics.space),
         "digest": np.array(_digest(statistics)),
         "signature": np.array(str(signature)),
-        "format": np.array(FORMAT),
+        "format": np.array(STATISTICS_FORMAT),
     }
     with written_whole(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]  # of a keyword that none of these is
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
     return signature
 
 
 def statistics_signature(statistics: GaussianStatistics) -> Signature:
-    """What pins these statistics: number of samples, extractor and digest."""
+    """Return the signature of statistics: number of samples, extractor and digest."""
     n = "unknown" if statistics.n is None else str(statistics.n)
     return Signature("statistics", (("n", n), ("fx", statistics.space), ("digest", _digest(statistics)[:12])))
 
 
 def read_kid_features(path: str | Path) -> NDArray[np.floating[Any]]:
-    """The embeddings, shape (n, d), that clean-fid keeps as `feats` for KID.
+    """Read the embeddings, shape (n, d), that clean-fid stores as `feats` for KID.
 
     Raises:
-        FincEvalError: when the file holds none.
+        DataError: the file does not hold them.
     """
     feats = _npz(path, ("feats",))["feats"]
     if feats.ndim != 2 or not np.issubdtype(feats.dtype, np.floating):
-        raise FincEvalError(f"feats in {path} must be floats of shape (n, d), got {feats.dtype} of {feats.shape}")
+        raise DataError(f"feats in {path} must be floats of shape (n, d), got {feats.dtype} of {feats.shape}")
     return feats
 
 
 def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """The needed arrays of an npz, and where it is one of ours the rest of it."""
+    """Read the needed arrays of an npz and, if it is one of ours, the others too."""
     path = Path(path)
     if path.suffix.lower() in (".pkl", ".pickle"):
-        raise FincEvalError(
-            f"{path} is a pickle, which runs its author's code when it is read: where you trust it, convert it once "
-            "with numpy.savez(path, mu=…, sigma=…) and give that file"
+        raise DataError(
+            f"{path} is a pickle, which runs its author's code when it is read: if you trust it, convert it once "
+            "with numpy.savez(path, mu=…, sigma=…) and pass that file"
         )
     if not path.exists():
-        raise FincEvalError(f"{path} does not exist")
+        raise DataError(f"{path} does not exist")
     try:
         with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
             held = set(file.files)
-            arrays = {key: file[key] for key in held & {*needed, *OURS}}
+            arrays = {key: file[key] for key in held & {*needed, *OWN_KEYS}}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise FincEvalError(f"{path} is no npz of plain arrays ({error}): make it with numpy.savez") from error
+        raise DataError(f"{path} is not an npz of plain arrays ({error}): make it with numpy.savez") from error
     if not set(needed) <= held:
         listed = ", ".join(sorted(held)) or "nothing"
-        raise FincEvalError(f"{path} has no {' and '.join(needed)}, it has {listed}: {_advice(held)}")
+        raise DataError(f"{path} has no {' and '.join(needed)}, it has {listed}: {_advice(held)}")
     return arrays
 
 
 def _check(path: str | Path, mean: NDArray[Any], covariance: NDArray[Any]) -> None:
     if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
-        raise FincEvalError(
+        raise DataError(
             f"{path} must hold a mean of shape (d,) and a covariance of (d, d), got {mean.shape} and {covariance.shape}"
         )
     if not all(np.issubdtype(array.dtype, np.floating) for array in (mean, covariance)):
-        raise FincEvalError(f"{path} must hold floating-point numbers, got {mean.dtype} and {covariance.dtype}")
+        raise DataError(f"{path} must hold floating-point numbers, got {mean.dtype} and {covariance.dtype}")
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
-        raise FincEvalError(f"{path} holds numbers that are not finite (NaN or Inf): make it again")
+        raise DataError(f"{path} holds numbers that are not finite (NaN or Inf): make it again")
     scale = float(np.abs(covariance).max())
     if np.abs(covariance - covariance.T).max() > 1e-5 * scale or covariance.diagonal().min() < -1e-5 * scale:
-        raise FincEvalError(f"the covariance in {path} is not symmetric with a positive diagonal: make the file again")
+        raise DataError(f"the covariance in {path} is not symmetric with a positive diagonal: make the file again")
 
 
 def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStatistics) -> GaussianStatistics:
-    if str(arrays["format"]) != FORMAT:
-        raise FincEvalError(f"{path} has the format {str(arrays['format'])!r}, this version reads {FORMAT!r}")
-    if missing := set(OURS) - set(arrays):
-        raise FincEvalError(f"{path} lacks {', '.join(sorted(missing))}: it is damaged, make it again")
+    if str(arrays["format"]) != STATISTICS_FORMAT:
+        raise DataError(
+            f"{path} has the format {str(arrays['format'])!r}, this version reads {STATISTICS_FORMAT!r}: write it again"
+        )
+    if missing := set(OWN_KEYS) - set(arrays):
+        raise DataError(f"{path} lacks {', '.join(sorted(missing))}: it is damaged, make it again")
     n = int(arrays["n"])
     statistics = GaussianStatistics(
         None if n < 0 else n, plain.mean, plain.covariance, plain.name, str(arrays["space"])
     )
     if _digest(statistics) != str(arrays["digest"]):
-        raise FincEvalError(f"{path} was changed since it was written: its digest does not fit, make it again")
+        raise DataError(f"{path} was changed since it was written: its digest does not match, make it again")
     return statistics
 
 
@@ -163,4 +166,4 @@ def _advice(held: set[str]) -> str:
         return "those are samples, embed them with finc-eval extract"
     if "feats" in held:
         return "those are embeddings, for KID"
-    return "give statistics as numpy.savez(path, mu=…, sigma=…) writes them"
+    return "pass statistics as numpy.savez(path, mu=…, sigma=…) writes them"

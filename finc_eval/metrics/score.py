@@ -1,65 +1,69 @@
-"""A metric's value with everything that is needed to trust and to compare it."""
+"""`Score`: the value of one metric with everything that is needed to trust and compare it. `Scores`: several."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import sqrt
-from statistics import NormalDist
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from finc_eval.core.errors import did_you_mean
+from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
-from finc_eval.core.signature import Signature
+from finc_eval.core.signature import SignatureText
 
 
 @dataclass(frozen=True)
-class Score(Document):
-    """The value of one metric.
+class Score(Record):
+    """Value of one metric.
 
     Attributes:
-        key: its name, "fid".
+        key: name of the number, such as "fid".
         value: the number.
-        interval: what 95 % of repetitions with other samples would give; None where nobody knows how to say.
-        floor: the value for the reference itself, in place of the generated set; None where it was not computed.
-        higher_is_better: whether a better generator has a larger value; None where neither is better.
-        signature: pins everything that changes the value save the generated set.
-        notes: what to know before trusting it.
+        signature: everything that changes the value, except the generated set.
+        interval: 95 % interval over other samples of the same sets; None if no method is known.
+        floor: value that the reference itself gets in place of the generated set; None if it was not computed.
+        higher_is_better: whether a better generator has a larger value; None if neither direction is better.
+        notes: what to know before trusting the value.
     """
 
     key: str
     value: float
-    interval: tuple[float, float] | None
-    floor: float | None
-    higher_is_better: bool | None
-    signature: Signature
+    signature: SignatureText
+    _: KW_ONLY
+    interval: tuple[float, float] | None = None
+    floor: float | None = None
+    higher_is_better: bool | None = None
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The score as plain JSON types."""
-        return {
-            "key": self.key,
-            "value": self.value,
-            "interval": None if self.interval is None else list(self.interval),
-            "floor": self.floor,
-            "higher_is_better": self.higher_is_better,
-            "signature": str(self.signature),
-            "notes": list(self.notes),
-        }
 
+@dataclass(frozen=True, eq=False)
+class Scores(Document):
+    """Scores of a generated set, as `evaluate` returns them.
 
-def wilson(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share of n independent samples."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(center - half, 0.0), min(center + half, 1.0)
+    Attributes:
+        gen: name of the generated set.
+        ref: name of the reference set.
+        scores: the scores, in the order in which the metrics were asked for.
+        failures: reason for each metric that could not be computed, by its name.
 
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> scores = fe.evaluate(*example_sets(300), ["vendi", "kid"])
+        >>> f"{scores['vendi'].value:.1f}", scores["vendi"].notes[0]
+        ('18.4', 'the floor is the score of the reference')
+        >>> scores.failures["kid"]
+        "gen has 300 samples, fewer than KID's subsets of 1000: ..."
+    """
 
-def mean_interval(values: NDArray[np.floating[Any]], level: float = 0.95) -> tuple[float, float]:
-    """The interval of the mean of numbers that are none below zero: the mean ± z standard errors."""
-    mean = float(values.mean())
-    error = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
-    half = NormalDist().inv_cdf((1 + level) / 2) * error
-    return max(mean - half, 0.0), mean + half
+    type_name: ClassVar[str] = "scores"
+
+    gen: str
+    ref: str
+    scores: tuple[Score, ...]
+    failures: dict[str, str]
+
+    def __getitem__(self, key: str) -> Score:
+        for score in self.scores:
+            if score.key == key:
+                return score
+        raise KeyError(f"{key}{did_you_mean(key, [score.key for score in self.scores])}")

@@ -6,39 +6,48 @@ order 2 the RKE score 1/Σλ² = 1/mean(k²) (Jalali et al. 2023), of order ∞ 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import exp, inf, isinf, log
 
 import numpy as np
 import torch
-from scipy.stats import norm
-from scipy.stats import t as student
 
+from finc_eval.core.checks import check_count, check_fraction, check_positive
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import BATCH_SIZE, Embeddings, as_embeddings
-from finc_eval.metrics.gaussian import LARGEST, random_blocks
-from finc_eval.metrics.mmd import check_level, check_sigma, unit_length
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.run import BATCH_SIZE
+from finc_eval.core.signature import Signature
+from finc_eval.embeddings.base import Embeddings, as_embeddings
+from finc_eval.metrics.gaussian import MAX_COVARIANCE_SIZE, random_blocks
+from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
+from finc_eval.metrics.mmd import unit_length
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.sketches.sketch import Sketch
 
-LARGEST_KERNEL = 10_000
-"""Samples up to which a kernel matrix, 0.8 GB of float64, is decomposed."""
+MAX_KERNEL_SAMPLES = 10_000
+"""Maximum number of samples whose kernel matrix, 0.8 GB in float64, is decomposed."""
+
+MIN_NOTED_GAIN = 0.05
+"""Relative gain for infinitely many samples from which on a note states it."""
+
+REFERENCE_FLOOR = "the floor is the score of the reference"
 
 
 @dataclass(frozen=True)
 class VendiScore:
-    """How many kinds of samples there are.
+    """Effective number of kinds of samples.
 
     Attributes:
-        value: from 1, all alike, to n, all unlike.
-        order: q.
-        n: samples.
+        value: score, from 1 if all samples are alike to n if all are unlike.
+        order: order q of the entropy.
+        n: number of samples.
         kernel: "cosine" or "gaussian".
-        sigma: σ of the Gaussian kernel; None of the cosine.
-        features: r where it is of random features, which never ranks with exact ones; None where it is exact.
+        sigma: bandwidth of the Gaussian kernel; None for the cosine kernel.
+        features: number of random frequencies r; None if the score is exact. The two do not compare.
     """
 
     value: float
@@ -51,15 +60,16 @@ class VendiScore:
 
 @dataclass(frozen=True)
 class VendiInterval:
-    """A Vendi score with what its samples say of its error.
+    """A Vendi score with its interval and bias, estimated from its samples.
 
     Attributes:
-        value: the score.
-        low, high: where the score of as many other samples of the same law lies on average, with this confidence.
-        standard_error: of log value.
-        gain: by how much of itself the score is estimated to be higher for infinitely many samples. It is no part of
-            the interval: scores compare at equal n only.
-        level: the confidence.
+        value: score.
+        low: lower end of the interval for the mean score of as many other samples of the same law.
+        high: upper end of the interval.
+        standard_error: standard error of log value.
+        gain: estimated relative increase of the score for infinitely many samples. The interval does not include it:
+            scores compare at equal n only.
+        confidence: confidence of the interval.
     """
 
     value: float
@@ -67,21 +77,22 @@ class VendiInterval:
     high: float
     standard_error: float
     gain: float
-    level: float
+    confidence: float
 
 
 def vendi(source: object, *, order: float = 1.0, device: str | torch.device | None = None) -> VendiScore:
-    """The Vendi score of the cosine kernel, exactly, in memory of d².
+    """Compute the exact Vendi score of the cosine kernel, in memory of d².
 
-    K = XXᵀ of rows of length one shares its eigenvalues, save zeros, with XᵀX: the smaller of the two is decomposed.
+    For rows of length one, K = XXᵀ has the same eigenvalues as XᵀX, except for zeros. The smaller one is decomposed.
 
     Args:
         source: embeddings or a cache.
-        order: q > 0; math.inf for the largest eigenvalue alone.
-        device: where it is computed; a GPU if there is one.
+        order: order q > 0; math.inf uses the largest eigenvalue only.
+        device: device to compute on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when an embedding is zero, or the order is not positive.
+        UsageError: the order is not positive.
+        DataError: an embedding is zero, or n and d are too large.
     """
     _check_order(order)
     embeddings, where = _of_usable_size(source), usable_device(device)
@@ -102,30 +113,31 @@ def vendi_interval(
     *,
     order: float = 1.0,
     blocks: int = 10,
-    level: float = 0.95,
+    confidence: float = 0.95,
     device: str | torch.device | None = None,
 ) -> VendiInterval:
-    """The Vendi score of the cosine kernel with an interval, by the delete-a-block jackknife of its logarithm.
+    """Compute the Vendi score of the cosine kernel with an interval, by the delete-a-block jackknife of its logarithm.
 
     In simulations (mixtures of 1 to 50 kinds of equal and unequal shares in 32 to 300 dimensions, 200 to 4000 samples,
     orders 1, 2 and infinity, 80 to 200 repetitions each) intervals of 95 % held the mean score of that many samples in
-    92 to 100 %. They do not hold the score of infinitely many, which the samples tell little of where n is below d.
+    92 to 100 %. They do not hold the score of infinitely many, about which the samples say little if n is below d.
 
     Args:
         source: embeddings or a cache.
-        order: q, at least 1: below, the score depends on how many eigenvalues are near zero, and the jackknife fails.
-        blocks: how many; each costs one more decomposition.
-        level: of the interval, in (0, 1).
-        device: where it is computed; a GPU if there is one.
+        order: order q, at least 1. For smaller orders the score depends on the number of eigenvalues near zero, and
+            the jackknife fails.
+        blocks: number of blocks; each costs one more decomposition.
+        confidence: confidence of the interval.
+        device: device to compute on; default: CUDA if available.
 
     Raises:
-        FincEvalError: also when there are fewer than two independent samples a block, or a parameter is out of range.
+        UsageError: an argument is out of range.
+        DataError: an embedding is zero, or there are fewer than two independent samples per block.
     """
     if not order >= 1:
-        raise FincEvalError(f"the interval of a Vendi score needs an order of at least 1, got {order}")
-    if blocks < 2:
-        raise FincEvalError(f"the jackknife needs two blocks at least, got {blocks}")
-    check_level(level)
+        raise UsageError(f"the interval of a Vendi score needs an order of at least 1, got {order}")
+    check_count("blocks", blocks, least=2)
+    check_fraction("confidence", confidence)
     embeddings = _of_usable_size(source)
     whole, *without = (
         log(_effective_number(spectrum, order))
@@ -133,12 +145,12 @@ def vendi_interval(
     )
     error = ((blocks - 1) * float(np.var(without))) ** 0.5
     gain = (blocks - 1) * (whole - float(np.mean(without)))
-    half = float(student.ppf((1 + level) / 2, blocks - 1)) * error
-    return _interval(whole, half, error, gain, level)
+    half = student_quantile(blocks - 1, confidence) * error
+    return _interval(whole, half, error, gain, confidence)
 
 
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, where: torch.device) -> Iterator[torch.Tensor]:
-    """The eigenvalues of K/n of all samples, and of all but one block, for each block."""
+    """Yield the eigenvalues of K/n for all samples, then for all samples but those of one block, block by block."""
     blocks = range(int(block_of.max()) + 1)
     if embeddings.n <= embeddings.dim:
         rows = torch.cat(list(_unit_rows(embeddings, where)))
@@ -161,17 +173,18 @@ def _spectra(embeddings: Embeddings, block_of: torch.Tensor, where: torch.device
         yield torch.linalg.eigvalsh(weighted_sum([(1 / n, part) for part in kept_parts]))
 
 
-def _interval(whole: float, half: float, error: float, gain: float, level: float) -> VendiInterval:
-    """Of a log score: no score is below one."""
-    return VendiInterval(exp(whole), max(exp(whole - half), 1.0), exp(whole + half), error, exp(gain) - 1, level)
+def _interval(log_score: float, half: float, error: float, gain: float, confidence: float) -> VendiInterval:
+    """Return the interval of a score from that of its logarithm. Scores are at least one."""
+    low, high = max(exp(log_score - half), 1.0), exp(log_score + half)
+    return VendiInterval(exp(log_score), low, high, error, exp(gain) - 1, confidence)
 
 
 def _of_usable_size(source: object) -> Embeddings:
     embeddings = as_embeddings(source)
-    if min(embeddings.n, embeddings.dim) > LARGEST:
-        raise FincEvalError(
+    if min(embeddings.n, embeddings.dim) > MAX_COVARIANCE_SIZE:
+        raise DataError(
             f"{embeddings.name} has {embeddings.n} samples of {embeddings.dim} entries: the Vendi score needs a matrix "
-            f"of the smaller number, {LARGEST} at most; give fewer samples, or a smaller extractor"
+            f"of the smaller number, at most {MAX_COVARIANCE_SIZE}: give fewer samples, or take a smaller extractor"
         )
     return embeddings
 
@@ -183,27 +196,28 @@ def _unit_rows(embeddings: Embeddings, where: torch.device) -> Iterator[torch.Te
 def gaussian_vendi(
     source: object, sigma: float, *, order: float = 1.0, device: str | torch.device | None = None
 ) -> VendiScore:
-    """The Vendi score of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), exactly.
+    """Compute the exact Vendi score of the Gaussian kernel exp(−‖x−y‖²/(2σ²)).
 
     Args:
         source: embeddings or a cache.
-        sigma: σ, in the units of the embedding.
-        order: q > 0; of order 2, the RKE score, no matrix is kept and n is free, else it is 10 000 at most.
-        device: where it is computed; a GPU if there is one.
+        sigma: bandwidth σ, in the units of the embedding.
+        order: order q > 0. Order 2, the RKE score, needs no matrix and takes any n; other orders take at most 10 000.
+        device: device to compute on; default: CUDA if available.
 
     Raises:
-        FincEvalError: when σ or the order is not positive, or there are too many samples.
+        UsageError: σ or the order is not positive.
+        DataError: there are too many samples.
     """
     _check_order(order)
-    check_sigma(sigma)
+    check_positive("sigma", sigma)
     embeddings, where = as_embeddings(source), usable_device(device)
     n = embeddings.n
     if order == 2:
         value = n**2 / float(_squared_kernel_sums(embeddings, sigma, where).sum())
-    elif n > LARGEST_KERNEL:
-        raise FincEvalError(
-            f"{embeddings.name} has {n} samples, the Gaussian Vendi score takes {LARGEST_KERNEL} at most: take fewer, "
-            "order 2, or sketch_vendi of a sketch"
+    elif n > MAX_KERNEL_SAMPLES:
+        raise DataError(
+            f"{embeddings.name} has {n} samples, the Gaussian Vendi score takes at most {MAX_KERNEL_SAMPLES}: take "
+            "fewer, order 2, or sketch_vendi of a sketch"
         )
     else:
         rows = _rows(embeddings, 0, n, where)
@@ -212,20 +226,22 @@ def gaussian_vendi(
 
 
 def sketch_vendi(sketch: Sketch, *, order: float = 1.0) -> VendiScore:
-    """The Vendi score of a sketch's kernel, without samples: of the eigenvalues of E[φφᵀ].
+    """Compute the Vendi score of a sketch's kernel from the eigenvalues of E[φφᵀ], without samples.
 
-    Exact for the cosine kernel. Of random features it is biased low, 2r at most, the more so the more kinds there are:
-    the noise of the approximated kernel adds 1/(2r) or so to the mean of k², whose inverse is the RKE score. (142 kinds
-    read 32 at r = 20, 74 at 100, 137 at 1000; of order 2, 51 read 26, 34 and 52, seeds differing by a tenth.)
+    It is exact for the cosine kernel. With random features it is biased low, the more so the more kinds there are, and
+    at most 2r: the noise of the approximated kernel adds about 1/(2r) to the mean of k², whose inverse is the RKE
+    score. (142 kinds gave 32 at r = 20, 74 at 100, 137 at 1000. At order 2, 51 gave 26, 34 and 52; seeds differed by a
+    tenth.)
 
     Raises:
-        FincEvalError: when the order is not positive, or the sketch is empty.
+        UsageError: the order is not positive.
+        DataError: the sketch is empty.
     """
     _check_order(order)
     if not sketch.n:
-        raise FincEvalError("the sketch is empty: add samples to it")
+        raise DataError("the sketch is empty: add samples to it")
     covariance, phi = sketch.covariance.double(), sketch.feature_map
-    # ‖φ‖ = 1, so the trace is one but for the rounding of float32.
+    # ‖φ‖ = 1, so the trace is one, except for the rounding of float32.
     covariance /= covariance.trace()
     value = (
         1 / float(covariance.square().sum())
@@ -237,22 +253,23 @@ def sketch_vendi(sketch: Sketch, *, order: float = 1.0) -> VendiScore:
 
 
 def vendi_of_kernel(matrix: torch.Tensor, *, order: float = 1.0) -> float:
-    """The Vendi score of a kernel matrix (n, n), symmetric and positive semi-definite with k(x, x) = 1.
+    """Compute the Vendi score of a kernel matrix (n, n), symmetric and positive semi-definite with k(x, x) = 1.
 
     Raises:
-        FincEvalError: when it is no such matrix, or the order is not positive.
+        UsageError: the order is not positive.
+        DataError: the matrix is not a kernel matrix.
     """
     _check_order(order)
     matrix = matrix.double()
     if matrix.ndim != 2 or not len(matrix) or matrix.shape[0] != matrix.shape[1] or not matrix.isfinite().all():
-        raise FincEvalError(f"a kernel matrix must be finite and of shape (n, n), got shape {tuple(matrix.shape)}")
+        raise DataError(f"a kernel matrix must be finite and of shape (n, n), got shape {tuple(matrix.shape)}")
     if (matrix.diagonal() - 1).abs().max() > 1e-6 or (matrix - matrix.T).abs().max() > 1e-6:
-        raise FincEvalError("a kernel matrix must be symmetric with ones on its diagonal: divide by √(k(x,x)·k(y,y))")
+        raise DataError("a kernel matrix must be symmetric with ones on its diagonal: divide by √(k(x,x)·k(y,y))")
     return _effective_number(torch.linalg.eigvalsh(matrix / len(matrix)), order)
 
 
 def _effective_number(eigenvalues: torch.Tensor, order: float) -> float:
-    """Exp of the Rényi entropy; eigenvalues below rounding are zero, or many of them would count at small orders."""
+    """Return exp of the Rényi entropy. Eigenvalues below rounding count as zero: small orders would count many."""
     p = eigenvalues[eigenvalues > len(eigenvalues) * torch.finfo(eigenvalues.dtype).eps * eigenvalues.max()]
     if isinf(order):
         return 1 / float(p.max())
@@ -262,34 +279,35 @@ def _effective_number(eigenvalues: torch.Tensor, order: float) -> float:
 
 
 def rke_interval(
-    source: object, sigma: float, *, level: float = 0.95, device: str | torch.device | None = None
+    source: object, sigma: float, *, confidence: float = 0.95, device: str | torch.device | None = None
 ) -> VendiInterval:
-    """The RKE score 1/mean(k²), which is `gaussian_vendi` of order 2, with an interval: k² has a mean over pairs.
+    """Compute the RKE score 1/mean(k²), which is `gaussian_vendi` of order 2, with an interval.
 
-    That mean is a V-statistic, whose error is twice that of the mean over samples of their own means. In the
-    simulations of `vendi_interval`, with σ half the median distance, 95 % held the mean score of that many samples in
-    89 to 100 %.
+    The mean of k² over pairs is a V-statistic, whose error is twice the error of the mean over samples of their own
+    means. In the simulations of `vendi_interval`, with σ half the median distance, intervals of 95 % held the mean
+    score of that many samples in 89 to 100 %.
 
     Raises:
-        FincEvalError: when σ or the level is out of range, or there are fewer than two samples.
+        UsageError: σ or the confidence is out of range.
+        DataError: there are fewer than two samples.
     """
-    check_sigma(sigma)
-    check_level(level)
+    check_positive("sigma", sigma)
+    check_fraction("confidence", confidence)
     embeddings = as_embeddings(source)
     n = embeddings.n
     if n < 2:
-        raise FincEvalError(f"{embeddings.name} has {n} sample: the interval of its RKE score needs two at least")
+        raise DataError(f"{embeddings.name} has {n} sample: the interval of its RKE score needs at least two")
     means = _squared_kernel_sums(embeddings, sigma, usable_device(device)) / n
     mean = float(means.mean())
     error = 2 * float(means.std()) / n**0.5 / mean
-    # Without the n pairs of a sample with itself, of which k² is one.
+    # Without the n pairs of a sample with itself, whose k² is 1.
     pairs = (n * mean - 1) / (n - 1)
     gain = log(mean / pairs) if pairs > 0 else inf
-    return _interval(-log(mean), float(norm.ppf((1 + level) / 2)) * error, error, gain, level)
+    return _interval(-log(mean), normal_quantile(confidence) * error, error, gain, confidence)
 
 
 def _squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:
-    """Σ_j k(x_i, x_j)² of each i, shape (n,), in blocks."""
+    """Compute Σ_j k(x_i, x_j)² for each i, shape (n,), in blocks."""
     sums = torch.zeros(embeddings.n, dtype=torch.double, device=where)
     for start in range(0, embeddings.n, BATCH_SIZE):
         rows = _rows(embeddings, start, start + BATCH_SIZE, where)
@@ -308,4 +326,42 @@ def _rows(embeddings: Embeddings, start: int, stop: int, where: torch.device) ->
 
 def _check_order(order: float) -> None:
     if not order > 0:
-        raise FincEvalError(f"the order of a Vendi score must be positive, or math.inf, got {order}")
+        raise UsageError(f"the order of a Vendi score must be positive, or math.inf, got {order}")
+
+
+def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
+    def compute(inputs: MetricInputs) -> list[Score]:
+        gen, ref = inputs.embeddings()
+        signature = inputs.signature(kernel="cosine", order=f"{order:g}")
+        floor = vendi(ref, order=order, device=inputs.device).value
+        if gen.n >= MIN_INTERVAL_SAMPLES:
+            return [_score(inputs, vendi_interval(gen, order=order, device=inputs.device), floor, signature)]
+        value = vendi(gen, order=order, device=inputs.device).value
+        few = f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples; the score cannot exceed {gen.n}, their number"
+        return [Score(inputs.name, value, signature, floor=floor, notes=(REFERENCE_FLOOR, few))]
+
+    return compute
+
+
+def _rke(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    sigma = reference_bandwidth(ref)
+    found, floor = (rke_interval(one, sigma, device=inputs.device) for one in (gen, ref))
+    signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}", order=2)
+    return [_score(inputs, found, floor.value, signature)]
+
+
+def _score(inputs: MetricInputs, found: VendiInterval, floor: float, signature: Signature) -> Score:
+    notes = [REFERENCE_FLOOR]
+    if found.gain > MIN_NOTED_GAIN:
+        more = f"{found.gain:.0%} " if found.gain < 1 else ""
+        notes.append(f"more samples would make it about {more}higher: compare at equal n only")
+    return Score(inputs.name, found.value, signature, interval=(found.low, found.high), floor=floor, notes=tuple(notes))
+
+
+METRICS = (
+    Metric("vendi", "Vendi score, the effective number of kinds: cosine kernel, order 1", _vendi(1.0)),
+    Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0)),
+    Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf)),
+    Metric("rke", "effective number of kinds: Gaussian kernel, order 2", _rke),
+)

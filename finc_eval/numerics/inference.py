@@ -1,21 +1,69 @@
-"""Inference: simultaneous intervals, Holm's adjustment, normal quantiles."""
+"""Statistical inference: quantiles, confidence intervals, and corrections for many tests."""
 
 from __future__ import annotations
 
-import torch
-from scipy.stats import norm
+from math import sqrt
+from typing import Any
 
-LEVEL = 0.95
-"""Simultaneous coverage of the intervals."""
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from finc_eval.core.checks import check_fraction
+
+DEFAULT_CONFIDENCE = 0.95
+"""Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""
+
+
+def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95.
+
+    Raises:
+        UsageError: the confidence is not between 0 and 1.
+    """
+    check_fraction("confidence", confidence)
+    return -float(ndtri((1 - confidence) / 2))
+
+
+def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """Return the half-width, in standard errors, of a two-sided interval of Student's t with these degrees of freedom.
+
+    Raises:
+        UsageError: the confidence is not between 0 and 1.
+    """
+    check_fraction("confidence", confidence)
+    return float(stdtrit(degrees, (1 + confidence) / 2))
+
+
+def normal_interval(value: float, standard_error: float, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+    """Return the value minus and plus its normal quantile times the standard error."""
+    half = normal_quantile(confidence) * standard_error
+    return value - half, value + half
+
+
+def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+    """Return Wilson's interval of a share that was observed in n independent samples (Wilson 1927)."""
+    z = normal_quantile(confidence)
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return max(center - half, 0.0), min(center + half, 1.0)
+
+
+def mean_interval(values: NDArray[np.floating[Any]], confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+    """Return the normal interval of the mean of nonnegative numbers, cut off at zero."""
+    error = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
+    low, high = normal_interval(float(values.mean()), error, confidence)
+    return max(low, 0.0), high
 
 
 def critical_value(family: int) -> float:
-    """How many standard errors wide intervals reach that hold simultaneously for a family of this many (Bonferroni)."""
-    return float(norm.isf((1 - LEVEL) / (2 * family)))
+    """Return the half-width, in standard errors, of `family` intervals that hold simultaneously (Bonferroni)."""
+    return -float(ndtri((1 - DEFAULT_CONFIDENCE) / (2 * family)))
 
 
 def holm(p_values: torch.Tensor) -> torch.Tensor:
-    """Holm's adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error rate at α (Holm 1979)."""
+    """Return Holm's adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α (Holm 1979)."""
     order = p_values.argsort()
     steps = torch.arange(len(p_values), 0, -1, dtype=p_values.dtype)
     adjusted = torch.empty_like(p_values)

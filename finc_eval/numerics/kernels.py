@@ -1,4 +1,4 @@
-"""Kernels of pairs of embeddings, exactly."""
+"""Exact kernels of pairs of embeddings."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import torch
 
 
 def gaussian_kernel(x: torch.Tensor, y: torch.Tensor, sigma: float) -> torch.Tensor:
-    """exp(−‖x−y‖²/(2σ²)) of every pair of rows: (n, d), (m, d) → (n, m).
+    """Compute exp(−‖x−y‖²/(2σ²)) of every pair of rows: (n, d), (m, d) → (n, m).
 
-    The convention with the 2, as in the FINC, KEN and RKE papers.
+    The FINC, KEN and RKE papers have the same factor 2 in the exponent.
     """
     return torch.exp(-torch.cdist(x, y).square_() / (2 * sigma**2))
 
 
 def cosine_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """x·y/(‖x‖‖y‖) of every pair of rows: (n, d), (m, d) → (n, m)."""
+    """Compute x·y/(‖x‖‖y‖) of every pair of rows: (n, d), (m, d) → (n, m)."""
     return unit_rows(x) @ unit_rows(y).T
 
 
 def unit_rows(rows: torch.Tensor) -> torch.Tensor:
-    """Every row divided by its norm, which float32 could not always hold."""
+    """Divide every row by its norm, computed in float64 because it can overflow in float32."""
     norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.double)
     return (rows / norms).to(rows.dtype)

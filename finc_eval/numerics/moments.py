@@ -9,20 +9,20 @@ import torch
 from finc_eval.numerics.names import Precision
 from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepared
 
-BLOCK = 400
-"""Rows of a second moment computed by one product. Smaller blocks skip more of the lower triangle, larger ones
+MOMENT_BLOCK = 400
+"""Rows of a second moment that one product computes. Smaller blocks skip more of the lower triangle, larger ones
 run faster; 250 to 500 measure about the same, at 0.6 of the time of the full product."""
 
 
 class Moments:
-    """n, Σy and Σyyᵀ of vectors y.
+    """Count n and sums Σy and Σyyᵀ of vectors y.
 
-    Of the symmetric Σyyᵀ only block rows from the diagonal on are computed and kept, so it takes half the memory.
+    Only the block rows of the symmetric Σyyᵀ from the diagonal on are computed and kept, which takes half the memory.
 
     Args:
-        size: the number of entries of y.
-        precision: of the products.
-        device: where the sums are kept.
+        size: number of entries of y.
+        precision: precision of the products.
+        device: device of the sums.
     """
 
     def __init__(self, size: int, precision: Precision, device: torch.device) -> None:
@@ -30,20 +30,22 @@ class Moments:
         self.n = 0
         self.precision = precision
         self.first = torch.zeros(size, dtype=dtype, device=device)
-        self._second = [torch.zeros(min(BLOCK, size - i), size - i, dtype=dtype, device=device) for i in _starts(size)]
+        self._second = [
+            torch.zeros(min(MOMENT_BLOCK, size - i), size - i, dtype=dtype, device=device) for i in _starts(size)
+        ]
 
     @property
     def size(self) -> int:
-        """The number of entries of y."""
+        """Number of entries of y."""
         return len(self.first)
 
     def blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """The kept parts of Σyyᵀ: rows i…i+B, and their columns i…size."""
+        """Yield the kept parts of Σyyᵀ: rows i…i+B with their columns i…size."""
         for start, block in zip(_starts(self.size), self._second, strict=True):
             yield slice(start, start + len(block)), block
 
     def update(self, rows: torch.Tensor) -> None:
-        """Add vectors, shape (b, size): one matrix product a block row, never an outer product a sample."""
+        """Add vectors, shape (b, size), by one matrix product per block row, never by an outer product per sample."""
         self.n += len(rows)
         self.first += rows.sum(0, dtype=self.first.dtype)
         rows = prepared(rows, self.precision)
@@ -60,15 +62,15 @@ class Moments:
         return total
 
     def mean(self) -> torch.Tensor:
-        """E[y], shape (size,)."""
+        """Return E[y], shape (size,)."""
         return self.first / self.n
 
     def mean_square(self) -> torch.Tensor:
-        """E[yyᵀ], shape (size, size), the whole symmetric matrix."""
+        """Return E[yyᵀ] as the whole symmetric matrix, shape (size, size)."""
         return weighted_sum([(1 / self.n, self)])
 
     def apply(self, columns: torch.Tensor) -> torch.Tensor:
-        """E[yyᵀ] times columns: (size, t) → (size, t)."""
+        """Multiply E[yyᵀ] with columns: (size, t) → (size, t)."""
         columns = columns.to(self.first)
         product = torch.zeros_like(columns)
         for rows, block in self.blocks():
@@ -78,7 +80,7 @@ class Moments:
 
 
 def weighted_sum(terms: Sequence[tuple[float, Moments]]) -> torch.Tensor:
-    """Σ w·Σyyᵀ over (w, moments) pairs, shape (size, size): the whole symmetric matrix, in one buffer."""
+    """Sum w·Σyyᵀ over (w, moments) pairs into one whole symmetric matrix, shape (size, size)."""
     _, like = terms[0]
     total = torch.zeros(like.size, like.size, dtype=like.first.dtype, device=like.first.device)
     for weight, moments in terms:
@@ -90,4 +92,4 @@ def weighted_sum(terms: Sequence[tuple[float, Moments]]) -> torch.Tensor:
 
 
 def _starts(size: int) -> range:
-    return range(0, size, BLOCK)
+    return range(0, size, MOMENT_BLOCK)

@@ -1,7 +1,7 @@
 """Matrix products in a stated precision: how the covariances of features are accumulated.
 
-A precision says how the features enter the product; sums are always of float32 or float64. It means the same on every
-device, so that a CPU can check what a GPU will do; only the speed depends on the hardware.
+A precision is the format in which features enter the product; sums are always float32 or float64. It means the same on
+every device, so that a CPU can check what a GPU will do; only the speed depends on the hardware.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import torch
 from finc_eval.numerics.names import Precision
 
 DROPPED_BITS = {"tf32": 13, "bfloat16": 16}
-"""Of float32's 23 bits of mantissa, those that an input of the product loses."""
+"""Number of float32's 23 bits of mantissa that an input of the product loses."""
 
 
 def accumulator(precision: Precision) -> torch.dtype:
-    """The type that sums are kept in."""
+    """Return the type of the sums."""
     return torch.float64 if precision == "float64" else torch.float32
 
 
 def prepared(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
-    """Rows as they enter the products of this precision: rounded, or of another type."""
+    """Return rows as they enter products of this precision: rounded, or converted."""
     if precision == "float64":
         return rows.double()
     rows = rows.float()
@@ -37,14 +37,14 @@ def prepared(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
 
 
 def rounded(rows: torch.Tensor, bits: int) -> torch.Tensor:
-    """Float32 without its last `bits` bits of mantissa, rounded to nearest, ties to even."""
+    """Round away the last `bits` bits of float32's mantissa, to nearest, ties to even."""
     whole = rows.contiguous().view(torch.int32)
     odd = (whole >> bits) & 1
     return (((whole + odd + (1 << (bits - 1)) - 1) >> bits) << bits).view(torch.float32)
 
 
 def add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
-    """Total += leftᵀ right, for `prepared` rows: (b, p) and (b, q) into (p, q)."""
+    """Add leftᵀ right of `prepared` rows to a total: (b, p) and (b, q) into (p, q)."""
     if left.dtype == torch.bfloat16:
         total += torch.mm(left.T, right, out_dtype=torch.float32)
     else:
@@ -53,7 +53,7 @@ def add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) ->
 
 @contextmanager
 def arithmetic(precision: Precision) -> Iterator[None]:
-    """Float32 products and convolutions in the block run in this precision, whatever torch is set to outside."""
+    """Run float32 products and convolutions in the block in this precision, whatever torch is set to outside."""
     matmul, cudnn, tf32 = torch.backends.cuda.matmul, torch.backends.cudnn, precision == "tf32"
     convolutions = getattr(cudnn, "conv", None)
     with (
@@ -65,7 +65,7 @@ def arithmetic(precision: Precision) -> Iterator[None]:
 
 
 def _cuda(backend: Any, of_old: Any, tf32: bool) -> AbstractContextManager[None]:
-    """Whether a backend may round float32 to tf32; torch 2.8 knows only the old name of that switch."""
+    """Allow or forbid a backend to round float32 to tf32; torch 2.8 only has the old name of that switch."""
     if hasattr(backend, "fp32_precision"):
         return _attribute(backend, "fp32_precision", "tf32" if tf32 else "ieee")
     return _attribute(of_old, "allow_tf32", tf32)
@@ -73,7 +73,7 @@ def _cuda(backend: Any, of_old: Any, tf32: bool) -> AbstractContextManager[None]
 
 @cache
 def _onednn_is_exact() -> bool:
-    """Whether products that oneDNN may round are true float32 on this CPU.
+    """Return whether products that oneDNN may round are true float32 on this CPU.
 
     oneDNN rounds to bfloat16 only where the CPU has matrix units for it. Elsewhere it computes in float32, and on
     some CPUs twice as fast as torch's usual library.
@@ -85,7 +85,7 @@ def _onednn_is_exact() -> bool:
 
 
 def _onednn(rounding: str) -> AbstractContextManager[None]:
-    """Whether float32 products on the CPU go to oneDNN: they do where torch allows it to round them, to "bf16"."""
+    """Choose whether float32 products on the CPU go to oneDNN: with "bf16", which allows it to round, they do."""
     onednn: Any = getattr(torch.backends.mkldnn, "matmul", None)  # torch 2.8 has none
     return nullcontext() if onednn is None else _attribute(onednn, "fp32_precision", rounding)
 

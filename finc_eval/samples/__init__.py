@@ -1,7 +1,7 @@
 """Sets of samples: folders, zips, tar shards, arrays, datasets …, all read as one stream in a fixed order.
 
-`open_source(x)` finds out what `x` is; the `Source` it returns knows its samples' ids, decodes them a few
-ahead, and has a `manifest` that changes when, and only when, a sample does.
+`open_source(x)` recognizes `x` and returns a `Source`. It knows the ids of its samples, decodes a few samples ahead,
+and has a `manifest` that changes if, and only if, a sample changes.
 """
 
 from finc_eval.samples.opening import Samples, open_source

@@ -1,9 +1,9 @@
-"""Which frames of a video are a sample: the arithmetic of a card's clip policy, which knows nothing of files."""
+"""`Clip`, the choice of a clip's frames from a video, and its arithmetic; files are not known here."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -14,32 +14,32 @@ from finc_eval.samples.source import Pixels
 
 Indices = npt.NDArray[np.int64]
 
-FINEST_RATE = 10_000
-"""Rates are taken as fractions with at most this denominator: 29.97002997 is 30000/1001."""
+MAX_RATE_DENOMINATOR = 10_000
+"""Largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001."""
 
 
 def window_indices(n: int, fps: Fraction | float | None, clip: Clip) -> Indices:
-    """Return the numbers of the frames that each window of a video takes.
+    """Return the numbers of the frames in each window of a video.
 
-    With `clip.fps`, a video of n frames and duration n / fps is first read at the instants k / clip.fps that lie in it,
-    k = 0 … m − 1, m = ⌈n · clip.fps / fps⌉, taking for each the frame shown then, ⌊k · fps / clip.fps⌋; without it
-    m = n. Frames count as evenly spaced at `fps`, also where their own times vary.
+    With `clip.fps`, a video of n frames and duration n / fps is first sampled at the m = ⌈n · clip.fps / fps⌉ instants
+    k / clip.fps, k = 0 … m − 1; the frame shown at each is ⌊k · fps / clip.fps⌋. Without it m = n. Frames count as
+    evenly spaced at `fps`, even where their own times vary.
 
-    A window spans S = (frames − 1) · stride + 1 of these m. Window w of W starts at ⌊w · (m − S) / (W − 1)⌋, so that
-    the first begins the video and the last ends it; a single window starts at ⌊(m − S) / 2⌋, in the middle. Windows
-    overlap, and may coincide, where the video is shorter than W · S. Where m < S, all of them start at 0 and
-    `clip.short` says how they go on.
+    A window spans S = (frames − 1) · stride + 1 of these m instants. Window w of W starts at ⌊w · (m − S) / (W − 1)⌋:
+    the first starts with the video and the last ends with it. A single window starts at ⌊(m − S) / 2⌋, in the middle.
+    Windows overlap, and may coincide, if the video is shorter than W · S. If m < S, all windows start at 0, and
+    `clip.short` decides how they continue.
 
     Args:
-        n: frames in the video.
-        fps: its frames a second; where None, its frames count as being at `clip.fps` already.
-        clip: the policy.
+        n: number of frames in the video.
+        fps: frame rate of the video; None: its frames count as having the rate `clip.fps`.
+        clip: choice of the frames.
 
     Returns:
         (windows, frames) numbers in 0 … n − 1; the last numbers of the windows never decrease.
 
     Raises:
-        ValueError: there are no frames, or too few and `clip.short` is "refuse".
+        ValueError: the video has no frames, or too few of them and `clip.short` is "refuse".
     """
     if n < 1:
         raise ValueError("a video without frames")
@@ -54,22 +54,22 @@ def window_indices(n: int, fps: Fraction | float | None, clip: Clip) -> Indices:
     w = np.arange(clip.windows)
     starts = w * room // (clip.windows - 1) if clip.windows > 1 else w + room // 2
     instants = starts[:, None] + clip.stride * np.arange(clip.frames)
-    # Only a video that is too short has instants beyond its end.
+    # Only in a video that is too short do instants lie beyond its end.
     instants = instants % m if clip.short == "loop" else instants.clip(max=m - 1)
     return instants * ratio.numerator // ratio.denominator
 
 
 def gathered(plan: Indices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pixels]:
-    """Put windows together from frames that come in order, and keep no frame longer than it is needed.
+    """Build windows from frames that arrive in order; each frame is dropped after its last use.
 
     Args:
-        plan: as `window_indices` returns it.
-        frames: (number, (height, width, 3) pixels) with increasing numbers, all those that `plan` names; others may be
-            among them.
+        plan: frame numbers of the windows, from `window_indices`.
+        frames: pairs of a number and (height, width, 3) pixels, with increasing numbers: all frames in `plan`, and
+            perhaps others.
 
     Yields:
-        The windows in order, (frames, height, width, 3) each. Ends early where the frames do, and takes none after
-        the last that is needed.
+        The windows in order, (frames, height, width, 3) each. There are fewer if the frames end early; frames after the
+        last one that is needed are not read.
 
     Raises:
         ValueError: the frames of a window differ in size.
@@ -93,26 +93,26 @@ def gathered(plan: Indices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pi
 def _stacked(frames: list[Pixels]) -> Pixels:
     sizes = dict.fromkeys(f"{frame.shape[1]}x{frame.shape[0]}" for frame in frames)
     if len(sizes) > 1:
-        raise ValueError(f"frames of unlike sizes: {', '.join(list(sizes)[:3])}")
+        raise ValueError(f"frames of different sizes: {', '.join(list(sizes)[:3])}")
     return np.stack(frames)
 
 
 def _rate(fps: Fraction | float) -> Fraction:
-    return Fraction(fps).limit_denominator(FINEST_RATE)
+    return Fraction(fps).limit_denominator(MAX_RATE_DENOMINATOR)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Clip:
-    """Which frames of a video are a sample.
+    """Choice of the frames of a clip: a video gives one or more windows, and each is a sample.
 
     Attributes:
-        frames: frames in a window.
-        stride: a window takes every `stride`-th frame.
-        windows: windows in a video, spread evenly from its first frame to its last.
-        fps: frames a second to which the video is brought first, by taking for each instant the frame shown then; None
-            takes the frames as they are stored.
-        short: what becomes of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats
-            its last frame, "refuse" makes it a failure.
+        frames: number of frames in a window.
+        stride: step between the frames of a window.
+        windows: number of windows in a video, spread evenly from its first frame to its last.
+        short: treatment of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats its
+            last frame, "refuse" makes it a failure.
+        fps: frame rate to which the video is resampled first, by the frame shown at each instant; None: take the frames
+            as they are stored.
     """
 
     frames: int

@@ -1,11 +1,11 @@
-"""Sets held by a Python object with a length and numbered items, as the datasets of torch and torchvision are."""
+"""Sets in a Python object with a length and numbered items, such as the datasets of torch and torchvision."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.samples.in_memory import plain, to_pixels
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
@@ -13,9 +13,9 @@ from finc_eval.samples.source import Sample, Source, failure_digest, pixels_dige
 class DatasetSource(Source):
     """The items of a dataset: images, or tuples of an image, its label and more.
 
-    The same item must be the same image at every reading: no random augmentation. Items are read in one thread, for a
-    dataset need not stand more. Labels are known at once where the dataset lists them (`targets`, named by `classes`
-    as torchvision does), otherwise when `manifest` has read all items.
+    An item must be the same image whenever it is read: random augmentation is not supported. Items are read in one
+    thread, because a dataset need not be safe for more. If the dataset lists its labels (`targets`, named by `classes`,
+    as in torchvision), they are known at once, otherwise after `manifest` has read all items.
     """
 
     kind = "dataset"
@@ -24,10 +24,10 @@ class DatasetSource(Source):
         self._dataset = dataset
         n = len(dataset)
         if n == 0:
-            raise FincEvalError(f"the dataset ({type(dataset).__name__}) is empty")
+            raise DataError(f"the dataset ({type(dataset).__name__}) is empty")
         super().__init__(f"dataset {type(dataset).__name__}", [str(number) for number in range(n)], {})
         self.labels = self._listed_labels()
-        self.sample(0)  # items of another kind are refused at once
+        self.sample(0)  # refuses items of another type at once
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return map(self.sample, numbers)
@@ -42,7 +42,7 @@ class DatasetSource(Source):
             sample, found[number] = self._item(number)
             yield failure_digest(sample.error or "") if sample.pixels is None else pixels_digest(sample.pixels)
         if self.labels is None and None not in found.values():
-            # Those of items that were not asked for stay empty: a subset does not need them.
+            # Labels of items that were not read stay empty: a subset does not need them.
             self.labels = [found.get(number) or "" for number in range(len(self.ids))]
 
     def _item(self, number: int) -> tuple[Sample, str | None]:
@@ -53,9 +53,9 @@ class DatasetSource(Source):
             if isinstance(item, tuple | list) and len(item) > 0:
                 item, label = item[0], self._label(item[1]) if len(item) > 1 else None
             pixels, traits = to_pixels(item, f"item {number} of the dataset")
-        except (FincEvalError, MemoryError):
+        except (DataError, MemoryError):
             raise
-        except Exception as error:  # whatever the dataset's own code raises
+        except Exception as error:  # the dataset's own code may raise anything
             return Sample(name, None, reason(error)), label
         return Sample(name, pixels, None, traits), label
 
@@ -67,7 +67,7 @@ class DatasetSource(Source):
         return None if None in labels else [label or "" for label in labels]
 
     def _label(self, value: Any) -> str | None:
-        """Return the name of a class, or None if the value is no class but a mask, a box …."""
+        """Return the name of a class; None if the value is not a class but a mask, a box …."""
         value = plain(value)
         classes = getattr(self._dataset, "classes", None)
         if isinstance(classes, list | tuple) and isinstance(value, int) and 0 <= value < len(classes):

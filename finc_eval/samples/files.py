@@ -1,4 +1,4 @@
-"""Sets in which every sample is an encoded image file: folders and zips."""
+"""Files in a folder or a zip, and the sets in which each file is an image."""
 
 from __future__ import annotations
 
@@ -8,23 +8,78 @@ import os
 import zipfile
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Protocol
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
-from finc_eval.samples.metadata import ANNOTATION_FILES, Annotations, beside, of_folders
-from finc_eval.samples.source import DAMAGED, RandomAccessSource, Sample, failure_digest, reason
+from finc_eval.samples.metadata import Metadata, find_metadata
+from finc_eval.samples.source import RandomAccessSource, Sample, failure_digest, reason
 
-HASH_CHUNK = 1 << 20
-LARGEST_MEMBER = 1 << 30
+HASH_CHUNK_BYTES = 1 << 20
+MAX_MEMBER_BYTES = 1 << 30
+"""Largest member of a zip that is read: larger ones may be made to fill the memory."""
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
 
 
+class Files(Protocol):
+    """Files by their relative paths with forward slashes.
+
+    Attributes:
+        kind: "folder" or "zip".
+        name: absolute path of the folder or zip.
+    """
+
+    kind: str
+    name: str
+
+    def names(self) -> Iterable[str]:
+        """Return the paths of all files that are not hidden."""
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file; FileNotFoundError or KeyError where it is missing."""
+
+
+class FolderFiles:
+    """Files in a folder and in its subfolders."""
+
+    kind = "folder"
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path.resolve())
+
+    def names(self) -> Iterable[str]:
+        return files_in(Path(self.name))
+
+    def open(self, name: str) -> IO[bytes]:
+        return Path(self.name, name).open("rb")
+
+
+class ZipFiles:
+    """Members of a zip file, at any depth."""
+
+    kind = "zip"
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path.resolve())
+        self._zip = open_zip(path)
+
+    def names(self) -> Iterable[str]:
+        infos = self._zip.infolist()
+        return {info.filename for info in infos if not info.is_dir() and not is_hidden(PurePosixPath(info.filename))}
+
+    def open(self, name: str) -> IO[bytes]:
+        size = self._zip.getinfo(name).file_size
+        if size > MAX_MEMBER_BYTES:
+            raise ValueError(f"{size} bytes are too many for one file of a zip")
+        # Whole members are faster than pieces, their checksum is verified, and video demuxers can jump in them.
+        return io.BytesIO(self._zip.read(name))
+
+
 class FileSource(RandomAccessSource):
-    """A set in which every sample is an encoded file."""
+    """A set in which every sample is an encoded image file."""
 
     @abstractmethod
     def open(self, number: int) -> IO[bytes]:
@@ -42,55 +97,49 @@ class FileSource(RandomAccessSource):
         return Sample(name, pixels, None, traits)
 
     def content(self, number: int) -> bytes:
-        digest = hashlib.blake2b(digest_size=32)
         try:
             with self.open(number) as stream:
-                while chunk := stream.read(HASH_CHUNK):
-                    digest.update(chunk)
+                return stream_digest(stream)
         except MemoryError:
             raise
-        except Exception as error:  # as zipfile's readers do
+        except Exception as error:  # zipfile's readers, too
             return failure_digest(reason(error))
-        return digest.digest()
 
 
-class FolderSource(FileSource):
-    """The images in a folder and the folders in it; ids are relative paths with forward slashes."""
+class ImageFiles(FileSource):
+    """The images in a folder or zip, at any depth; ids are relative paths with forward slashes."""
 
-    kind = "folder"
-
-    def __init__(self, path: Path, ids: list[str], ignored: dict[str, int]) -> None:
-        """Take the images that `sort_out` found in a folder."""
-        self._root = path.resolve()
-        annotations = annotations_of(ids, path, lambda name: (self._root / name).read_bytes())
-        super().__init__(str(self._root), ids, ignored, *annotations)
+    def __init__(self, files: Files, ids: list[str], ignored: dict[str, int]) -> None:
+        """Take the images among the files, as `sort_out` found them."""
+        self.kind = files.kind
+        self._files = files
+        super().__init__(files.name, ids, ignored, *metadata_of(files, ids))
 
     def open(self, number: int) -> IO[bytes]:
-        return (self._root / self.ids[number]).open("rb")
+        return self._files.open(self.ids[number])
 
 
-class ZipSource(FileSource):
-    """The images in a zip file, at any depth; ids are member names."""
+def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
+    """Find the labels and prompts of samples, or of videos, that lie in these files.
 
-    kind = "zip"
+    Raises:
+        DataError: a file of metadata cannot be read, or covers only some of the samples.
+    """
 
-    def __init__(self, path: Path) -> None:
-        self._zip = open_zip(path)
-        names = {info.filename for info in self._zip.infolist() if not info.is_dir()}
-        ids, ignored = sort_out(name for name in names if not is_hidden(PurePosixPath(name)))
-        if not ids:
-            raise no_images(path, ignored)
-        annotations = annotations_of(ids, path, lambda name: read_member(self._zip, name))
-        super().__init__(str(path.resolve()), ids, ignored, *annotations)
+    def read(name: str) -> bytes:
+        with files.open(name) as stream:
+            return stream.read()
 
-    def open(self, number: int) -> IO[bytes]:
-        return io.BytesIO(read_member(self._zip, self.ids[number]))
+    return find_metadata(ids, files.name, read)
 
 
 def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = "") -> Iterator[str]:
-    """Yield relative paths of all files not hidden; links to folders are followed, but not in circles.
+    """Yield the relative paths of all files that are not hidden; links to folders are followed, but not in circles.
 
-    Links that lead nowhere are files that cannot be read; pipes, sockets and devices, which may never end, are none.
+    A link to nowhere is a file that cannot be read. Pipes, sockets and devices, which may never end, are left out.
+
+    Raises:
+        DataError: a folder cannot be listed.
     """
     real = os.path.realpath(folder)
     if real in parents:
@@ -98,14 +147,14 @@ def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = 
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
-        raise FincEvalError(f"{folder} cannot be listed: {reason(error)}") from error
+        raise DataError(f"{folder} cannot be listed: {reason(error)}") from error
     for entry in entries:
         if is_hidden(PurePosixPath(entry.name)):
             continue
         try:
             is_folder = entry.is_dir()
             is_special = not is_folder and not entry.is_file() and Path(entry.path).exists()
-        except OSError:  # a link in a circle, or to where nobody may look
+        except OSError:  # a link in a circle, or to a place without permission
             is_folder = is_special = False
         if is_folder:
             yield from files_in(Path(entry.path), parents | {real}, f"{prefix}{entry.name}/")
@@ -114,7 +163,7 @@ def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = 
 
 
 def sort_out(names: Iterable[str]) -> tuple[list[str], dict[str, int]]:
-    """Divide file names into sorted image ids and a count, by suffix, of everything else."""
+    """Divide file names into the sorted ids of images and a count, by suffix, of everything else."""
     ids, ignored = [], Counter[str]()
     for name in names:
         suffix = PurePosixPath(name).suffix.lower()
@@ -126,67 +175,40 @@ def sort_out(names: Iterable[str]) -> tuple[list[str], dict[str, int]]:
 
 
 def is_hidden(path: PurePosixPath) -> bool:
-    """Whether systems put such files beside those of the user."""
+    """Return whether a file is one that operating systems add to those of the user."""
     return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 
-def no_images(path: Path, ignored: dict[str, int]) -> FincEvalError:
-    """Say what a set without images holds."""
+def no_images(name: str, ignored: dict[str, int]) -> DataError:
+    """Return the error for a set without images, which says what it holds instead."""
     if ignored and set(ignored) <= VIDEO_SUFFIXES:
-        return FincEvalError(
-            f"{path} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
+        return DataError(
+            f"{name} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
             "(finc-eval extractors list)"
         )
     seen = ", ".join(f"{count} x {suffix}" for suffix, count in ignored.items())
     holds = f"holds no images, only other files ({seen})" if seen else "holds nothing"
-    return FincEvalError(f"{path} {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
+    return DataError(f"{name} {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
-    """Open a zip file, or say why not."""
+    """Open a zip file.
+
+    Raises:
+        DataError: the file is damaged or not a zip.
+    """
     try:
         return zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise FincEvalError(
+        raise DataError(
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
-            "it may be cut short or of another kind; copy or save it again"
+            "it may be cut short or of another type; copy or save it again"
         ) from error
 
 
-def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member of a zip file, whole: that is faster than piece by piece, and its sum is checked.
-
-    Raises:
-        ValueError: it says that it is larger than `LARGEST_MEMBER`, as members made to fill the memory do.
-    """
-    size = archive.getinfo(name).file_size
-    if size > LARGEST_MEMBER:
-        raise ValueError(f"{size} bytes are too many for one file of a zip")
-    return archive.read(name)
-
-
-def annotations_of(ids: Sequence[str], path: Path, read: Callable[[str], bytes]) -> Annotations:
-    """Find labels and prompts in the root of a set, or take the folders for labels.
-
-    Args:
-        ids: the set's ids, or those of its videos.
-        path: of the set, for messages.
-        read: returns the content of a file by its name in the root; raises FileNotFoundError or KeyError for none.
-
-    Raises:
-        FincEvalError: there is such a file, and it cannot be read or speaks of some samples only.
-    """
-    for name in ANNOTATION_FILES:
-        try:
-            data = read(name)
-        except (FileNotFoundError, KeyError):
-            continue
-        except DAMAGED as error:
-            raise FincEvalError(
-                f"{path}/{name} cannot be read ({reason(error)}): repair it, or take it away"
-            ) from error
-        if found := beside(name, data, ids, f"{path}/{name}"):
-            # StyleGAN's tool spreads unlabeled images over numbered folders, which are no classes.
-            by_folder = None if name == "dataset.json" else of_folders(ids)
-            return Annotations(found.labels or by_folder, found.prompts)
-    return Annotations(of_folders(ids), None)
+def stream_digest(stream: IO[bytes]) -> bytes:
+    """Return the content digest of an encoded file."""
+    digest = hashlib.blake2b(digest_size=32)
+    while chunk := stream.read(HASH_CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.digest()

@@ -1,4 +1,4 @@
-"""Sets of the package `datasets` of Hugging Face: its objects, and the folders that `save_to_disk` writes."""
+"""Sets of Hugging Face's package `datasets`: its objects, and the folders that `save_to_disk` writes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 
@@ -17,8 +17,8 @@ STATE, SPLITS = "state.json", "dataset_dict.json"
 class HuggingFaceSource(FileSource):
     """The image column of a dataset; ids are row numbers.
 
-    Images are read as the files they were, not as `datasets` would decode them. The label is the column of a class
-    type, or else one named "label" or "class"; the prompt is a text named "prompt", "caption" or "text".
+    Images are read from their original files, not as `datasets` would decode them. The label is the column of a class
+    type, else one named "label" or "class"; the prompt is a column named "prompt", "caption" or "text".
     """
 
     kind = "hugging-face"
@@ -32,9 +32,9 @@ class HuggingFaceSource(FileSource):
             found = (
                 f"the image columns {', '.join(images)}" if images else f"no image column, only {', '.join(features)}"
             )
-            raise FincEvalError(f"{name} has {found}: it must have one; keep one with select_columns")
+            raise DataError(f"{name} has {found}: it must have exactly one; keep one with select_columns")
         if len(dataset) == 0:
-            raise FincEvalError(f"{name} is empty")
+            raise DataError(f"{name} is empty")
         self._column = images[0]
         self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))
         labels = _labels(dataset, [c for c, feature in features.items() if isinstance(feature, datasets.ClassLabel)])
@@ -49,35 +49,37 @@ class HuggingFaceSource(FileSource):
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether `save_to_disk` wrote this folder."""
+    """Return whether `save_to_disk` wrote this folder."""
     return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / "dataset_info.json").is_file())
 
 
 def open_saved(folder: Path) -> HuggingFaceSource:
-    """Open what `save_to_disk` wrote: one split."""
+    """Open one split that `save_to_disk` wrote.
+
+    Raises:
+        DataError: the folder holds several splits or is damaged, or the package `datasets` is not installed.
+    """
     if (folder / SPLITS).is_file():
         try:
             splits = json.loads((folder / SPLITS).read_text())["splits"]
         except (OSError, ValueError, KeyError) as error:
-            raise FincEvalError(f"{folder / SPLITS} cannot be read ({error}): save the dataset again") from error
-        raise FincEvalError(
-            f"{folder} holds the splits {', '.join(splits)}: pass the folder of one, {folder / splits[0]}"
-        )
+            raise DataError(f"{folder / SPLITS} cannot be read ({error}): save the dataset again") from error
+        raise DataError(f"{folder} holds the splits {', '.join(splits)}: pass the folder of one, {folder / splits[0]}")
     try:
         from datasets import load_from_disk
     except ImportError as error:
-        raise FincEvalError(
+        raise DataError(
             f"{folder} is a Hugging Face dataset, and the package that reads it is missing: pip install datasets"
         ) from error
     try:
         dataset = load_from_disk(str(folder))
-    except Exception as error:  # Arrow's and JSON's, by what is damaged
-        raise FincEvalError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
+    except Exception as error:  # errors of Arrow or JSON, depending on the damage
+        raise DataError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
     return HuggingFaceSource(dataset, str(folder.resolve()))
 
 
 def is_dataset(value: Any) -> bool:
-    """Whether this is a dataset of that package with numbered rows; the package need not be imported to know."""
+    """Return whether a value is a dataset of that package with numbered rows, without importing the package."""
     return (
         type(value).__module__.partition(".")[0] == "datasets"
         and hasattr(value, "select_columns")

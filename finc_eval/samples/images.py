@@ -1,16 +1,16 @@
-"""Decoding one image to RGB, by one rule for every kind of image.
+"""Decoding of one image to RGB, by one rule for all images.
 
-- The bytes decide what a file is, not its suffix; only the formats of `FORMATS` are tried.
-- Pixels are turned upright, as EXIF or XMP say.
-- Alpha, or a transparent color of a palette, is dropped and nothing is put behind it, as `Image.convert("RGB")` does,
-  and with it clean-fid, torch-fidelity and torchvision: numbers agree with theirs.
+- The bytes of a file decide its format, not its suffix; only those in `FORMATS` are tried.
+- Pixels are turned upright by EXIF or XMP.
+- Alpha, or the transparent color of a palette, is dropped without a background, as `Image.convert("RGB")` does. So do
+  clean-fid, torch-fidelity and torchvision, and the numbers agree with theirs.
 - Gray and black-and-white are repeated in three channels. 16-bit gray keeps its upper byte (Pillow's own conversion
-  clips it at 255, which turns it white); 16-bit color does so inside Pillow.
-- CMYK, YCbCr, HSV and CIELAB are converted as Pillow does, with Adobe's inverted CMYK in JPEG read the right way round;
-  embedded color profiles are not applied.
-- 32-bit integers and floats have no stated range and are refused, and so are animations and files of many pages. Only
-  the second pictures that phones put into a JPEG (MPO) are passed over.
-- What claims more pixels than `Image.MAX_IMAGE_PIXELS` is refused before anything is decoded.
+  clips it at 255, which turns it white), as Pillow itself does with 16-bit color.
+- CMYK, YCbCr, HSV and CIELAB are converted as in Pillow, which inverts Adobe's CMYK in JPEG; embedded color profiles
+  are not applied.
+- 32-bit integers and floats are refused because their range is not stated; so are animations and files of many pages.
+  Only the second pictures that phones put into a JPEG (MPO) are ignored.
+- An image that claims more pixels than `Image.MAX_IMAGE_PIXELS` is refused before anything is decoded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from finc_eval.samples.traits import Traits, is_gray, jpeg_quality
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
 
-# A closed list: other readers of Pillow start programs (EPS), fetch nothing we want, and slow down the search.
+# A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF")
 
 ORIENTATION = 0x0112
@@ -44,8 +44,8 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
     """Decode one image file to upright (height, width, 3) uint8 RGB.
 
     Raises:
-        ValueError: the image is of a kind this module refuses; Pillow's readers raise almost anything else on
-            damaged bytes.
+        ValueError: the image is one that this module refuses. Pillow's readers raise almost any other error on damaged
+            bytes.
     """
     try:
         opened = Image.open(stream, formats=FORMATS)
@@ -72,10 +72,10 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
 
 
 def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
-    """Turn an image of Pillow's into upright (height, width, 3) uint8 RGB.
+    """Turn a Pillow image into upright (height, width, 3) uint8 RGB.
 
     Raises:
-        ValueError: its mode is one this module refuses.
+        ValueError: its mode is one that this module refuses.
     """
     mode = image.mode
     if mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM")):
@@ -89,7 +89,7 @@ def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
     elif mode == "RGB":
         pixels = np.asarray(upright)
     else:
-        # A transparent color changes no pixel of RGB, and Pillow warns about it.
+        # A transparent color does not change the pixels of RGB, but Pillow warns about it.
         upright.info.pop("transparency", None)
         pixels = np.asarray((upright.convert("LA") if mode == "La" else upright).convert("RGB"))
     height, width, _ = pixels.shape
@@ -104,7 +104,7 @@ def as_rgb(row: Pixels) -> Pixels:
 
 
 def _orientation(image: Image.Image) -> object:
-    """Return the orientation of EXIF or XMP; damaged ones spoil no picture."""
+    """Return the orientation in EXIF or XMP; None for damaged ones, which should not spoil the image."""
     try:
         return image.getexif().get(ORIENTATION)
     except Exception:  # Pillow's readers raise almost anything on damaged bytes
@@ -116,7 +116,7 @@ def _too_large() -> str:
 
 
 def _is_lossless(stream: IO[bytes]) -> bool:
-    """Whether a WebP file holds a lossless picture: its chunk is VP8L, not VP8 (RFC 9649)."""
+    """Return whether a WebP file holds a lossless image: its chunk is VP8L, not VP8 (RFC 9649)."""
     stream.seek(12)
     while len(header := stream.read(8)) == 8:
         name, size = header[:4], int.from_bytes(header[4:], "little")

@@ -1,38 +1,42 @@
-"""Sets that exist only while they are read: generators, data loaders, functions that make a batch."""
+"""Sets that exist only while they are read: generators, data loaders, functions that generate a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.samples.in_memory import is_batch, is_image, plain, to_pixels
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
-BATCH = 64
+FUNCTION_BATCH = 64
+"""Images that a function is asked for at once."""
 
 
 class IteratorSource(Source):
-    """What an iterator yields: images, batches of images, or tuples of such and their labels.
+    """Images of an iterator, which yields images, batches of images, or tuples of these and their labels.
 
-    Read once, from the first to the last; `manifest` answers after that. Ids are "0" to "n-1".
+    They are read once, from the first to the last; the manifest is known after that. Ids are "0" to "n-1".
     """
 
     kind = "iterator"
     once = True
 
     def __init__(self, items: Iterable[Any], n: int | None, of_batches: bool = True) -> None:
-        """Take what will be read.
+        """Take the iterator; nothing is read yet.
 
         Args:
-            items: images or batches, as `to_pixels` takes them; more than `n` are not asked for.
-            n: how many images it is.
-            of_batches: whether `n` counts images also where the iterator yields batches.
+            items: images or batches in any form that `to_pixels` takes; reading ends after `n` images.
+            n: number of images.
+            of_batches: whether `n` counts images even if the iterator yields batches.
+
+        Raises:
+            UsageError: `n` is missing or not a positive whole number.
         """
         if n is None:
-            raise FincEvalError("an iterator does not say how many images it has: pass their number as n")
-        if n < 1:
-            raise FincEvalError(f"n must be at least 1, got {n}")
+            raise UsageError("an iterator does not say how many images it has: pass their number as n")
+        check_count("n", n)
         super().__init__("iterator", [str(number) for number in range(n)], {})
         self._items: Iterable[Any] | None = items
         self._of_batches = of_batches
@@ -40,15 +44,15 @@ class IteratorSource(Source):
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         if list(numbers) != list(range(len(self.ids))):
-            raise FincEvalError("an iterator is read from its first image to its last, and no part of it alone")
+            raise UsageError("an iterator can only be read whole, from its first image to its last")
         if self._items is None:
-            raise FincEvalError("an iterator is read only once, and this one has been: pass a new one")
+            raise UsageError("an iterator can be read only once, and this one has been read: pass a new one")
         items, self._items = self._items, None
         return self._read(items)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         if len(self._digests) < len(self.ids):
-            raise FincEvalError(
+            raise UsageError(
                 f"{len(self._digests)} of {len(self.ids)} images of the iterator have been read: "
                 "its manifest is known after the last"
             )
@@ -61,7 +65,7 @@ class IteratorSource(Source):
             number = len(self._digests)
             try:
                 pixels, traits = to_pixels(image, f"image {number} of the iterator")
-            except (ValueError, OSError) as error:  # one of Pillow's, which may be read only now
+            except (ValueError, OSError) as error:  # a Pillow image, whose file is read only now
                 sample = Sample(self.ids[number], None, reason(error))
                 self._digests.append(failure_digest(reason(error)))
             else:
@@ -74,17 +78,17 @@ class IteratorSource(Source):
             yield sample
             if number + 1 == n:
                 return
-        raise FincEvalError(f"the iterator ended after {len(self._digests)} of {n} images: pass n={len(self._digests)}")
+        raise DataError(f"the iterator ended after {len(self._digests)} of {n} images: pass n={len(self._digests)}")
 
 
 def iterate(source: Any, n: int | None) -> IteratorSource:
-    """Open an iterable of images or batches, or a function that returns a batch of as many images as it is told."""
+    """Open an iterable of images or batches, or a function that takes a number and returns a batch of that size."""
     if callable(source) and not isinstance(source, Iterable):
         if n is None:
-            raise FincEvalError("a function does not say how many images there are: pass their number as n")
+            raise UsageError("a function does not say how many images there are: pass their number as n")
         return IteratorSource(_called(source, n), n)
     if n is None and hasattr(source, "dataset") and hasattr(source.dataset, "__len__"):
-        # The length of a data loader is that of its batches.
+        # The length of a data loader is its number of batches.
         return IteratorSource(source, len(source.dataset))
     if n is None and hasattr(source, "__len__"):
         return IteratorSource(source, len(source), of_batches=False)
@@ -94,40 +98,36 @@ def iterate(source: Any, n: int | None) -> IteratorSource:
 def _called(function: Callable[[int], Any], n: int) -> Iterator[Any]:
     done = 0
     while done < n:
-        count = min(BATCH, n - done)
+        count = min(FUNCTION_BATCH, n - done)
         batch = function(count)
         images = batch[0] if isinstance(batch, tuple) and batch and is_batch(batch[0]) else batch
         if not is_batch(images) or not len(images):
-            raise FincEvalError(
-                f"the function, asked for {count} images, gave {_said(batch)}: return a batch of images"
-            )
+            raise DataError(f"the function, asked for {count} images, gave {_said(batch)}: return a batch of images")
         done += len(images)
         yield batch
 
 
 def _images(items: Iterable[Any], of_batches: bool) -> Iterator[tuple[Any, str | None]]:
-    """Yield every image, and its label where there is one."""
+    """Yield every image and its label, or None."""
     for item in items:
         batch, labels = _parted(item)
         if is_image(batch):
             yield batch, None if labels is None else str(plain(labels))
         elif not is_batch(batch):
-            raise FincEvalError(
+            raise DataError(
                 f"the iterator yields {_said(item)}: it must yield images (PIL, uint8 arrays or tensors) or batches"
             )
         elif not of_batches:
-            raise FincEvalError(
-                "the iterator yields batches, and its length counts those: pass the number of images as n"
-            )
+            raise UsageError("the iterator yields batches, and its length counts those: pass the number of images as n")
         else:
             names = [None] * len(batch) if labels is None else [str(label) for label in plain(labels)]
             if len(names) != len(batch):
-                raise FincEvalError(f"the iterator yields {len(batch)} images with {len(names)} labels: give each one")
+                raise DataError(f"the iterator yields {len(batch)} images with {len(names)} labels: give each one")
             yield from zip(batch, names, strict=True)
 
 
 def _parted(item: Any) -> tuple[Any, Any]:
-    """Divide (images, labels, …) into images and labels, where an item is such a pair and no list of images."""
+    """Divide an item into images and labels, if it is a tuple of both and not a list of images."""
     if (
         isinstance(item, tuple | list)
         and len(item) > 0

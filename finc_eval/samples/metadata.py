@@ -1,72 +1,84 @@
-"""Labels and prompts that lie beside image files: in folder names, in metadata.csv, in dataset.json."""
+"""Labels and prompts in folder names, metadata.csv, metadata.jsonl or dataset.json."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from finc_eval.core.errors import FincEvalError
-from finc_eval.samples.source import aligned
+from finc_eval.core.errors import DataError
+from finc_eval.samples.source import DAMAGED, aligned, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text")
 LABEL_KEYS = ("label", "class")
 
-ANNOTATION_FILES = ("metadata.jsonl", "metadata.csv", "dataset.json")
-"""What is looked for in the root of a folder or zip, in this order: the first two are those of Hugging Face's
-"imagefolder", the last that of StyleGAN and EDM."""
+METADATA_FILES = ("metadata.jsonl", "metadata.csv", "dataset.json")
+"""Files of metadata in the root of a folder or zip, in the order of the search: the first two are those of Hugging
+Face's "imagefolder", the last is that of StyleGAN and EDM."""
 
 
-class Annotations(NamedTuple):
-    """Labels and prompts aligned with the ids of a set; None where there are none."""
+class Metadata(NamedTuple):
+    """Labels and prompts, each aligned with the ids of a set; None where there are none."""
 
     labels: list[str] | None
     prompts: list[str] | None
 
 
-def beside(name: str, data: bytes, ids: Sequence[str], where: str) -> Annotations | None:
-    """Read one of `ANNOTATION_FILES`.
+def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) -> Metadata:
+    """Find labels and prompts in the root of a set; without labels there, the folders of the samples are the labels.
 
     Args:
-        name: which of them.
-        data: its content.
-        ids: the set's ids.
-        where: its path, for messages.
-
-    Returns:
-        None where the file is of another purpose: it has no column or key as those formats have.
+        ids: ids of the set, or of its videos.
+        where: path of the set, for messages.
+        read: returns the content of a file in the root; raises FileNotFoundError or KeyError for a missing one.
 
     Raises:
-        FincEvalError: it cannot be read, or speaks of some samples only.
+        DataError: a file of metadata cannot be read, or covers only some of the samples.
     """
-    try:
-        text = data.decode("utf-8-sig")
-        if name == "dataset.json":
-            return _of_stylegan(json.loads(text), ids, where)
-        if name == "metadata.csv":
-            return _of_rows(csv.DictReader(io.StringIO(text, newline="")), ids, where)
-        return _of_rows((json.loads(line) for line in text.splitlines() if line.strip()), ids, where)
-    except (ValueError, csv.Error, RecursionError) as error:
-        raise FincEvalError(f"{where} cannot be read ({error}): repair it, or take it away") from error
+    for name in METADATA_FILES:
+        try:
+            data = read(name)
+        except (FileNotFoundError, KeyError):
+            continue
+        except DAMAGED as error:
+            raise DataError(f"{where}/{name} cannot be read ({reason(error)}): repair it, or take it away") from error
+        if found := _parsed(name, data, ids, f"{where}/{name}"):
+            # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
+            by_folder = None if name == "dataset.json" else folder_labels(ids)
+            return Metadata(found.labels or by_folder, found.prompts)
+    return Metadata(folder_labels(ids), None)
 
 
-def of_folders(ids: Sequence[str]) -> list[str] | None:
-    """Return each sample's folder as its label, if every sample lies in a sub-folder, and there are two at least."""
+def folder_labels(ids: Sequence[str]) -> list[str] | None:
+    """Return each sample's folder as its label, if all samples lie in subfolders and these are at least two."""
     folders = [name.rpartition("/")[0] for name in ids]
     return folders if all(folders) and len(set(folders)) > 1 else None
 
 
 def label_and_prompt(row: dict[str, Any]) -> tuple[str | None, str | None]:
-    """Pick a label and a prompt from named values."""
+    """Pick the label and the prompt from named values."""
     label = next((row[key] for key in LABEL_KEYS if row.get(key) is not None), None)
     prompt = next((row[key] for key in PROMPT_KEYS if row.get(key) is not None), None)
     return (None if label is None else str(label)), (None if prompt is None else str(prompt))
 
 
-def _of_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Annotations | None:
+def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata | None:
+    """Parse one of `METADATA_FILES`; None where the file has another purpose, without the keys of those formats."""
+    try:
+        text = data.decode("utf-8-sig")
+        if name == "dataset.json":
+            return _from_stylegan(json.loads(text), ids, where)
+        if name == "metadata.csv":
+            return _from_rows(csv.DictReader(io.StringIO(text, newline="")), ids, where)
+        return _from_rows((json.loads(line) for line in text.splitlines() if line.strip()), ids, where)
+    except (ValueError, csv.Error, RecursionError) as error:
+        raise DataError(f"{where} cannot be read ({error}): repair it, or take it away") from error
+
+
+def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
     known, labels, prompts = False, {}, {}
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("file_name"), str):
@@ -80,14 +92,14 @@ def _of_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Annotations
             prompts[name] = prompt
     if not known:
         return None
-    return Annotations(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where))
+    return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where))
 
 
-def _of_stylegan(content: Any, ids: Sequence[str], where: str) -> Annotations | None:
+def _from_stylegan(content: Any, ids: Sequence[str], where: str) -> Metadata | None:
     if not isinstance(content, dict) or "labels" not in content:
         return None
     try:
         labels = {str(name): str(label) for name, label in content["labels"] or []}
     except (TypeError, ValueError) as error:
-        raise ValueError('"labels" is no list of [name, label]') from error
-    return Annotations(aligned(labels, ids, "label", where), None)
+        raise ValueError('"labels" is not a list of [name, label]') from error
+    return Metadata(aligned(labels, ids, "label", where), None)

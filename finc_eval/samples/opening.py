@@ -1,4 +1,4 @@
-"""`open_source`: finds out what it was given."""
+"""`open_source`: recognize a set of samples, and open it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.samples.datasets import DatasetSource
-from finc_eval.samples.files import VIDEO_SUFFIXES, FolderSource, ZipSource, files_in, no_images, sort_out
+from finc_eval.samples.files import VIDEO_SUFFIXES, FolderFiles, ImageFiles, ZipFiles, no_images, sort_out
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import is_tensor
@@ -21,56 +22,67 @@ from finc_eval.samples.rows import ArraySource, NpzSource, check_rows
 from finc_eval.samples.source import Source, reason
 from finc_eval.samples.subset import Subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
+from finc_eval.samples.video_files import open_clips
 
 if TYPE_CHECKING:
     from finc_eval.samples.clips import Clip
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
-"""What `open_source` takes: a path, an array or tensor, a dataset, an iterable, or a function that makes a batch."""
+"""Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
 
 
 def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = None, seed: int = 0) -> Source:
-    """Open a set of samples, whatever it comes as.
+    """Open a set of samples in any form.
 
     Args:
-        source: the path of
-            a folder (read recursively) or .zip of image files,
-            a .tar, a folder of .tar files, or a pattern as "shard-{0000..0009}.tar" (WebDataset),
-            an .npz with a uint8 array of images,
-            a folder that Hugging Face's `save_to_disk` wrote;
-            or a uint8 array or tensor, (n, height, width, 3), (n, height, width, 1) or (n, height, width);
-            or an object with a length and numbered items (a dataset of torch, of Hugging Face, a list of images);
-            or an iterable of images or batches, or a function that returns a batch of as many images as it is told.
-            With `clip`, what holds videos as well.
-        clip: which frames of a video are a sample; None where samples are images.
-        n: how many samples to take: a seeded subset where the set has more. An iterable that does not know its
-            length, and a function, need it.
-        seed: of the subset.
+        source: one of
+            the path of a folder (read recursively) or .zip of image files;
+            the path of a .tar, of a folder of .tar files, or a pattern such as "shard-{0000..0009}.tar" (WebDataset);
+            the path of an .npz with a uint8 array of images;
+            the path of a folder that Hugging Face's `save_to_disk` wrote;
+            a uint8 array or tensor, (n, height, width, 3), (n, height, width, 1) or (n, height, width);
+            an object with a length and numbered items (a dataset of torch or Hugging Face, a list of images);
+            an iterable of images or batches;
+            a function that takes a number and returns a batch of that many images.
+            With `clip` also videos: see `open_clips`.
+        clip: choice of the frames of a clip; default: samples are images.
+        n: number of samples to take, as a seeded subset of a larger set; default: all. Functions, and iterables without
+            a length, need it.
+        seed: random seed of the subset.
 
     Raises:
-        FincEvalError: the source is missing, holds no samples or fewer than `n`, or is of a kind that cannot be read.
+        UsageError: `n` is missing, not a positive whole number, or more than the set has; the source is not of a form
+            above.
+        DataError: the source does not exist, cannot be read, or holds no samples.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> digits, _ = example_sets(50)
+        >>> source = fe.open_source((255 * digits).astype("uint8").reshape(50, 28, 28), n=10)
+        >>> [(sample.id, sample.pixels.shape) for sample in source.samples()][:2]
+        [('1', (28, 28, 3)), ('3', (28, 28, 3))]
+        >>> source.manifest().n
+        10
     """
-    if n is not None and n < 1:
-        raise FincEvalError(f"n must be at least 1, got {n}")
+    if n is not None:
+        check_count("n", n)
     if isinstance(source, str | Path):
         _check_path(source)
     opened = _open_images(source, n) if clip is None else _open_clips(source, clip, n)
     if n is None or n == len(opened.ids):
         return opened
     if n > len(opened.ids):
-        raise FincEvalError(f"{opened.name} has {len(opened.ids)} samples, and {n} were asked for: ask for fewer")
+        raise UsageError(f"{opened.name} has {len(opened.ids)} samples, but n is {n}: ask for at most as many")
     return Subset(opened, n, seed)
 
 
 def _open_clips(source: Any, clip: Clip, n: int | None) -> Source:
-    # Images alone should not pay for the reader of videos.
-    from finc_eval.samples.video_files import open_clips
-
     if opened := open_clips(source, clip):
         return opened
     name = _open_images(source, n).name
-    raise FincEvalError(
-        f"{name} holds images, and the extractor takes clips: pass videos, folders of frames, or an array of shape "
+    raise DataError(
+        f"{name} holds images, but the extractor takes clips: pass videos, folders of frames, or an array of shape "
         "(n, frames, height, width, 3), or choose an extractor for images (finc-eval extractors list)"
     )
 
@@ -91,18 +103,18 @@ def _open_images(source: Any, n: int | None) -> Source:
         return HuggingFaceSource(source, "the dataset")
     if _is_numbered(source):
         return DatasetSource(source)
-    raise FincEvalError(
+    raise UsageError(
         f"samples must be a path, an array, a dataset or an iterable, got {type(source).__name__}: "
         "turn it into a uint8 array of shape (n, height, width, 3)"
     )
 
 
 def _check_path(given: str | Path) -> None:
-    """Refuse what no system takes for a path: it is too long, or of a user who does not exist."""
+    """Raise UsageError for a path that the system refuses: too long, or in the home of an unknown user."""
     try:
         Path(given).expanduser().exists()
     except (OSError, RuntimeError) as error:
-        raise FincEvalError(f"{given} is no path that can be looked up: {reason(error)}") from error
+        raise UsageError(f"{given} is not a path that can be looked up: {reason(error)}") from error
 
 
 def _open_path(given: str) -> Source:
@@ -110,40 +122,46 @@ def _open_path(given: str) -> Source:
     if not path.exists():
         if BRACES.search(given):
             return open_tar_pattern(given)
-        raise FincEvalError(f"{path} does not exist{_close_match(path)}")
+        raise DataError(f"{path} does not exist{_close_match(path)}")
     if path.is_dir():
         return _open_folder(path)
     suffix = path.suffix.lower()
     if suffix == ".zip":
-        return ZipSource(path)
+        zipped = ZipFiles(path)
+        ids, ignored = sort_out(zipped.names())
+        if not ids:
+            raise no_images(zipped.name, ignored)
+        return ImageFiles(zipped, ids, ignored)
     if suffix == ".npz":
         return NpzSource(path)
     if suffix == ".tar":
         return open_tar(path)
     refuse_compressed(path)
     if suffix in IMAGE_SUFFIXES:
-        raise FincEvalError(f"{path} is a single image: pass the folder that holds the set")
+        raise DataError(f"{path} is a single image: pass the folder that holds the set")
     if suffix in VIDEO_SUFFIXES:
-        raise FincEvalError(f"{path} is a video: choose an extractor for clips (finc-eval extractors list)")
-    raise FincEvalError(
-        f"{path} is no set of samples: pass a folder, a .zip, a .tar, an .npz or a numpy array of images"
+        raise DataError(f"{path} is a video: choose an extractor for clips (finc-eval extractors list)")
+    raise DataError(
+        f"{path} is not a set of samples: pass a folder, a .zip, a .tar, an .npz or a numpy array of images"
     )
 
 
 def _open_folder(folder: Path) -> Source:
     if is_saved(folder):
         return open_saved(folder)
-    ids, ignored = sort_out(files_in(folder))
+    files = FolderFiles(folder)
+    names = list(files.names())
+    ids, ignored = sort_out(names)
     if ids:
-        return FolderSource(folder, ids, ignored)
-    shards = [name for name in files_in(folder) if name.lower().endswith(".tar")]
+        return ImageFiles(files, ids, ignored)
+    shards = [name for name in names if name.lower().endswith(".tar")]
     if not shards:
-        raise no_images(folder, ignored)
+        raise no_images(files.name, ignored)
     return open_tar_folder(folder, shards)
 
 
 def _is_numbered(source: Any) -> bool:
-    """Whether items can be asked for by number, from 0 to a known length."""
+    """Return whether items can be read by number, from 0 to a known length."""
     is_mapping = isinstance(source, Mapping | str | bytes)
     return not is_mapping and hasattr(source, "__len__") and hasattr(source, "__getitem__")
 

@@ -1,35 +1,36 @@
-"""Warns where two sets are encoded differently: that alone moves every score, whatever the samples show.
+"""Encoding of a set's samples in counts, and warnings where two sets are encoded differently.
 
 Compression, resizing and lost colors leave traces that feature extractors see (Parmar et al. 2022, "On Aliased
-Resizing and Surprising Subtleties in GAN Evaluation").
+Resizing and Surprising Subtleties in GAN Evaluation"): they move every score, whatever the samples show.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from itertools import accumulate
 from math import log
 from typing import Any, Self, TypeVar
 
 from finc_eval.samples.traits import Traits
 
-SIZES_KEPT = 32
+MAX_SIZES = 32
 
-# TIFF may hold JPEG, and an array may have been decoded from one; nothing in them says so.
+# TIFF may hold JPEG, and an array may have been decoded from one, but this cannot be seen.
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
     {"png", "apng", "bmp", "ppm", "tiff", "rawvideo", "ffv1", "huffyuv", "ffvhuff", "utvideo", "qtrle"}
 )
 ALPHA = frozenset({"RGBA", "RGBa", "LA", "La", "PA", "rgba", "bgra", "argb", "abgr"})
 ALPHA_PREFIXES = ("yuva", "gbrap", "ya8", "ya16")
 
-SHARE_APART = 0.2
-QUALITY_APART = 5
-SIZE_RATIO = 1.5
-ASPECT_RATIO = 1.1
-FPS_RATIO = 1.02
-RARE = 0.01
+MAX_SHARE_DIFFERENCE = 0.2
+MAX_QUALITY_DIFFERENCE = 5
+MAX_SIZE_RATIO = 1.5
+MAX_ASPECT_RATIO = 1.1
+MAX_FPS_RATIO = 1.02
+MIN_ALPHA_SHARE = 0.01
+"""Differences between two sets beyond which there is a warning."""
 
 Key = TypeVar("Key", str, int, float)
 Number = TypeVar("Number", int, float)
@@ -37,21 +38,21 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class Profile:
-    """How the samples of a set are encoded, counted; `a + b` is the profile of the union.
+    """Counts of how the samples of a set are encoded; `a + b` is the profile of the union.
 
     Attributes:
         n: number of samples.
-        gray: how many of them are gray.
-        formats: how many are of each format.
-        modes: how many have pixels of each mode.
-        sizes: how many are of each size, as "640x480": of the 32 most frequent ones only, so a sum of profiles may
-            have a few in `other_sizes` that counting all at once would have kept.
-        other_sizes: how many are of another size.
-        widths: how many have each width.
-        heights: how many have each height.
-        aspects: how many have each ratio of width to height, to three digits.
-        qualities: how many JPEGs have each quality.
-        fps: how many videos have each number of frames a second, to two decimals.
+        gray: number of gray samples.
+        formats: number of samples by format.
+        modes: number of samples by pixel mode.
+        sizes: number of samples by size, as "640x480". Only the 32 most frequent sizes are kept, so a sum of profiles
+            may count a few in `other_sizes` that a profile of the union would have kept.
+        other_sizes: number of samples of other sizes.
+        widths: number of samples by width.
+        heights: number of samples by height.
+        aspects: number of samples by ratio of width to height, to three digits.
+        qualities: number of JPEGs by quality.
+        fps: number of videos by frame rate, to two decimals.
     """
 
     n: int = 0
@@ -69,7 +70,7 @@ class Profile:
     @classmethod
     def of(cls, traits: Iterable[Traits]) -> Self:
         """Count the traits of samples."""
-        # Of many samples, few are encoded each in its own way.
+        # Large sets have few distinct traits.
         counts = Counter(traits)
 
         def counted(of: Callable[[Traits], Key | None]) -> dict[Key, int]:
@@ -95,47 +96,36 @@ class Profile:
         )
 
     def __add__(self, other: Profile) -> Profile:
-        sizes, others = _most_frequent(_sum(self.sizes, other.sizes))
-        return Profile(
-            n=self.n + other.n,
-            gray=self.gray + other.gray,
-            formats=_sum(self.formats, other.formats),
-            modes=_sum(self.modes, other.modes),
-            sizes=sizes,
-            other_sizes=self.other_sizes + other.other_sizes + others,
-            widths=_sum(self.widths, other.widths),
-            heights=_sum(self.heights, other.heights),
-            aspects=_sum(self.aspects, other.aspects),
-            qualities=_sum(self.qualities, other.qualities),
-            fps=_sum(self.fps, other.fps),
-        )
+        total = {one.name: _sum(getattr(self, one.name), getattr(other, one.name)) for one in fields(self)}
+        total["sizes"], others = _most_frequent(total["sizes"])
+        return Profile(**total | {"other_sizes": total["other_sizes"] + others})
 
     @property
     def median_size(self) -> tuple[int, int] | None:
-        """The median width and the median height; None of an empty set."""
+        """Median width and median height; None for an empty set."""
         return (_quantile(self.widths, 0.5), _quantile(self.heights, 0.5)) if self.n else None
 
     @property
     def median_quality(self) -> int | None:
-        """The median quality of the JPEGs; None where there are none, or their tables are of no known quality."""
+        """Median quality of the JPEGs; None without JPEGs of a known quality."""
         return _quantile(self.qualities, 0.5) if self.qualities else None
 
     @property
     def quality_range(self) -> tuple[int, int] | None:
-        """The least and the highest quality of the JPEGs; None as of `median_quality`."""
+        """Lowest and highest quality of the JPEGs; None without JPEGs of a known quality."""
         return (min(self.qualities), max(self.qualities)) if self.qualities else None
 
     def share(self, count: int) -> float:
-        """Return a number of samples as a share of all."""
+        """Return a number of samples as a share of all samples."""
         return count / self.n if self.n else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as JSON takes them."""
+        """Return the counts as plain JSON types."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Read what `to_dict` returned, also after it has been JSON, which makes every key a string."""
+        """Build the profile from what `to_dict` returned, also after JSON, which turns every key into a string."""
         keys = {"widths": int, "heights": int, "qualities": int, "aspects": float, "fps": float}
         typed: dict[str, Any] = {
             name: {keys.get(name, str)(key): int(count) for key, count in value.items()}
@@ -147,14 +137,14 @@ class Profile:
 
 
 def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:
-    """Say in sentences where two sets are encoded so differently that scores move.
+    """Return one warning for each way in which two sets are encoded so differently that scores move.
 
     Args:
-        gen: of the generated set.
-        ref: of the reference.
+        gen: profile of the generated set.
+        ref: profile of the reference set.
 
     Returns:
-        Nothing where there is nothing to warn of, or one of the sets is empty.
+        Sentences; none if one of the sets is empty.
     """
     if not gen.n or not ref.n:
         return []
@@ -163,24 +153,22 @@ def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:
 
 
 def _compression(gen: Profile, ref: Profile) -> Iterator[str]:
-    lossy = [
-        side.share(sum(count for name, count in side.formats.items() if name not in LOSSLESS)) for side in (gen, ref)
-    ]
-    if abs(lossy[0] - lossy[1]) > SHARE_APART:
+    lossy = [one.share(sum(count for name, count in one.formats.items() if name not in LOSSLESS)) for one in (gen, ref)]
+    if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
             f"{lossy[0]:.0%} of gen ({_mostly(gen.formats)}) and {lossy[1]:.0%} of ref ({_mostly(ref.formats)}) are "
-            "compressed with loss: its traces alone move the scores; save both sets alike, best without loss"
+            "compressed with loss: its traces alone move the scores; save both sets in the same way, best without loss"
         )
-    elif min(lossy) > SHARE_APART and _mostly(gen.formats) != _mostly(ref.formats):
+    elif min(lossy) > MAX_SHARE_DIFFERENCE and _mostly(gen.formats) != _mostly(ref.formats):
         yield (
             f"gen is mostly {_mostly(gen.formats)} and ref mostly {_mostly(ref.formats)}: the traces of compression "
-            "differ and move the scores; save both sets alike, best without loss"
+            "differ and move the scores; save both sets in the same way, best without loss"
         )
 
 
 def _quality(gen: Profile, ref: Profile) -> Iterator[str]:
     ours, theirs = gen.median_quality, ref.median_quality
-    if ours is not None and theirs is not None and abs(ours - theirs) > QUALITY_APART:
+    if ours is not None and theirs is not None and abs(ours - theirs) > MAX_QUALITY_DIFFERENCE:
         yield (
             f"the JPEGs of gen have the median quality {ours}, those of ref {theirs}: the traces of compression differ "
             "and move the scores; save both sets with one quality, best without loss"
@@ -191,20 +179,20 @@ def _size(gen: Profile, ref: Profile) -> Iterator[str]:
     ours, theirs = gen.median_size, ref.median_size
     if ours is None or theirs is None:
         return
-    if max(max(a / b, b / a) for a, b in zip(ours, theirs, strict=True)) > SIZE_RATIO:
+    if max(max(a / b, b / a) for a, b in zip(ours, theirs, strict=True)) > MAX_SIZE_RATIO:
         yield (
-            f"the median size is {ours[0]}x{ours[1]} in gen and {theirs[0]}x{theirs[1]} in ref: resized to the size of "
-            "the network, the smaller are the blurrier; bring both sets to one size with one good filter"
+            f"the median size is {ours[0]}x{ours[1]} in gen and {theirs[0]}x{theirs[1]} in ref: after resizing for the "
+            "network, the smaller ones are blurrier; bring both sets to one size with one good filter"
         )
 
 
 def _aspect(gen: Profile, ref: Profile) -> Iterator[str]:
     levels = [step / 20 for step in range(21)]
-    ours, theirs = ([_quantile(side.aspects, level) for level in levels] for side in (gen, ref))
-    # The distance between two distributions on a line (Wasserstein's), of the logarithms.
+    ours, theirs = ([_quantile(one.aspects, level) for level in levels] for one in (gen, ref))
+    # Wasserstein distance between the two distributions of logarithms.
     distance = sum(abs(log(a / b)) for a, b in zip(ours, theirs, strict=True)) / len(levels)
-    if distance > log(ASPECT_RATIO):
-        spans = [f"{side[2]:g}" if side[2] == side[-3] else f"{side[2]:g} to {side[-3]:g}" for side in (ours, theirs)]
+    if distance > log(MAX_ASPECT_RATIO):
+        spans = [f"{one[2]:g}" if one[2] == one[-3] else f"{one[2]:g} to {one[-3]:g}" for one in (ours, theirs)]
         yield (
             f"width to height is {spans[0]} in gen and {spans[1]} in ref (from the 10th to the 90th percentile): "
             "extractors squash or crop the two sets differently; crop both to one shape"
@@ -213,19 +201,19 @@ def _aspect(gen: Profile, ref: Profile) -> Iterator[str]:
 
 def _gray(gen: Profile, ref: Profile) -> Iterator[str]:
     ours, theirs = gen.share(gen.gray), ref.share(ref.gray)
-    if abs(ours - theirs) > SHARE_APART:
+    if abs(ours - theirs) > MAX_SHARE_DIFFERENCE:
         yield (
             f"{ours:.0%} of gen and {theirs:.0%} of ref are gray: color alone tells the sets apart; "
-            "make both gray, or take the gray ones out, unless this is what is to be measured"
+            "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
 
 
 def _alpha(gen: Profile, ref: Profile) -> Iterator[str]:
-    ours, theirs = (side.share(sum(n for mode, n in side.modes.items() if _has_alpha(mode))) for side in (gen, ref))
-    if max(ours, theirs) >= RARE and min(ours, theirs) == 0:
+    ours, theirs = (one.share(sum(n for mode, n in one.modes.items() if _has_alpha(mode))) for one in (gen, ref))
+    if max(ours, theirs) >= MIN_ALPHA_SHARE and min(ours, theirs) == 0:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of ref have an alpha channel, which is dropped, so that colors "
-            "hidden by it show: put such samples before a background of your choice"
+            f"{ours:.0%} of gen and {theirs:.0%} of ref have an alpha channel, which is dropped, so that "
+            "the colors it hides become visible: put such samples on a background of your choice"
         )
 
 
@@ -233,7 +221,7 @@ def _fps(gen: Profile, ref: Profile) -> Iterator[str]:
     if not gen.fps or not ref.fps:
         return
     ours, theirs = _quantile(gen.fps, 0.5), _quantile(ref.fps, 0.5)
-    if min(ours, theirs) > 0 and max(ours / theirs, theirs / ours) > FPS_RATIO:
+    if min(ours, theirs) > 0 and max(ours / theirs, theirs / ours) > MAX_FPS_RATIO:
         yield (
             f"gen has {ours:g} frames a second in the median and ref {theirs:g}: the same motion looks slower or "
             "faster to the network; use an extractor whose card sets clip.fps, or bring both to one rate"
@@ -249,7 +237,7 @@ def _mostly(counts: dict[str, int]) -> str:
 
 
 def _quantile(counts: dict[Number, int], level: float) -> Number:
-    """Return the least value that at least this share of the samples do not exceed."""
+    """Return the smallest value that at least this share of the samples does not exceed."""
     values = sorted(counts)
     below = accumulate(counts[value] for value in values)
     wanted = level * sum(counts.values())
@@ -257,13 +245,14 @@ def _quantile(counts: dict[Number, int], level: float) -> Number:
 
 
 def _most_frequent(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
-    """Keep the most frequent sizes, and count the others."""
-    kept = dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:SIZES_KEPT])
+    """Keep the most frequent sizes, and count the samples of all others."""
+    kept = dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:MAX_SIZES])
     return kept, sum(sizes.values()) - sum(kept.values())
 
 
-def _sum(ours: dict[Key, int], theirs: dict[Key, int]) -> dict[Key, int]:
-    return _sorted(Counter(ours) + Counter(theirs))
+def _sum(ours: Any, theirs: Any) -> Any:
+    """Add two numbers, or two tables of counts."""
+    return _sorted(Counter(ours) + Counter(theirs)) if isinstance(ours, dict) else ours + theirs
 
 
 def _sorted(counts: dict[Key, int]) -> dict[Key, int]:

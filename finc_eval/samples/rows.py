@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.samples.files import open_zip
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
@@ -37,9 +37,9 @@ class ArraySource(RandomAccessSource):
 
 
 class NpzSource(Source):
-    """The rows of one array in an npz file, streamed: the array is never held whole.
+    """The rows of one array in an npz file, streamed: the whole array is never in memory.
 
-    Labels are a one-dimensional array of the same length, named "labels" or "label", or as in ADM's files "arr_1".
+    Labels are a one-dimensional array of the same length, named "labels", "label" or, as in ADM's files, "arr_1".
     """
 
     kind = "npz"
@@ -51,47 +51,45 @@ class NpzSource(Source):
         keys = [member.removesuffix(".npy") for member in members]
         chosen = [key for key in ("arr_0", "images") if key in keys] or (keys if len(keys) == 1 else [])
         if not chosen:
-            raise FincEvalError(
-                f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images"
-            )
+            raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
         self._member = f"{chosen[0]}.npy"
         with self._zip.open(self._member) as stream:
             shape, by_columns, dtype = self._header(stream)
         if by_columns and len(shape) > 1 and dtype == np.uint8:
-            raise FincEvalError(
+            raise DataError(
                 f"{path}: {self._member} is stored in Fortran order and cannot be streamed: "
                 "save np.ascontiguousarray(images)"
             )
-        self._check(shape, dtype, f"{path}, array {chosen[0]},")
+        self.check_shape(shape, dtype, f"{path}, array {chosen[0]},")
         stored = self._zip.getinfo(self._member).file_size
         if math.prod(shape) > stored:
-            raise FincEvalError(f"{path} is damaged: {self._member} has {stored} bytes for the shape {shape}")
+            raise DataError(f"{path} is damaged: {self._member} has {stored} bytes for the shape {shape}")
         self._shape = shape
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(f"{key}.npy"))), None)
         super().__init__(str(self._path), _numbers(shape[0]), {}, labels)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        return (_sample(number, row) for number, row in zip(numbers, self._rows(numbers), strict=True))
+        return (_sample(number, row) for number, row in zip(numbers, self.rows(numbers), strict=True))
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        return map(pixels_digest, self._rows(numbers))
+        return map(pixels_digest, self.rows(numbers))
 
-    def _check(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
-        """Refuse what is no set of images."""
+    def check_shape(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
+        """Raise DataError for an array that is not a set of samples."""
         check_rows(shape, dtype, who)
 
     def _header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-        """Read the npy header (shape, whether in Fortran order, type) and leave `stream` at the first row."""
+        """Read the npy header (shape, Fortran order or not, type) and leave `stream` at the first row."""
         try:
             version = np.lib.format.read_magic(stream)
             # Version 3 only differs for named fields, which images do not have.
             read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
             return read[version](stream)
         except Exception as error:  # the header is Python text, and damaged text may be anything
-            raise FincEvalError(f"{self._path}: {stream.name} is no readable npy array: save it again") from error
+            raise DataError(f"{self._path}: {stream.name} is not a readable npy array: save it again") from error
 
     def _labels(self, member: str) -> list[str] | None:
-        """Read the labels, or None if the array is something else."""
+        """Read the labels; None if the array has another shape or type."""
         with self._zip.open(member) as stream:
             shape, _, dtype = self._header(stream)
             if shape != self._shape[:1] or dtype.kind not in "biuUS":
@@ -99,11 +97,11 @@ class NpzSource(Source):
             try:
                 values = np.frombuffer(stream.read(), dtype, count=shape[0]).tolist()
             except DAMAGED as error:
-                raise FincEvalError(f"{self._path} is damaged: save it again") from error
+                raise DataError(f"{self._path} is damaged: save it again") from error
         return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
 
-    def _rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
-        """Yield rows as stored, (height, width[, 1 or 3]) uint8, by their increasing numbers."""
+    def rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
+        """Yield the rows with these increasing numbers as they are stored, uint8."""
         row_shape = self._shape[1:]
         size = math.prod(row_shape)
         following = 0
@@ -118,11 +116,11 @@ class NpzSource(Source):
                         raise EOFError
                     yield np.frombuffer(data, np.uint8).reshape(row_shape)
             except DAMAGED as error:
-                raise FincEvalError(f"{self._path} is damaged: save it again") from error
+                raise DataError(f"{self._path} is damaged: save it again") from error
 
 
 def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
-    """Refuse arrays that are not n images, and say how to turn them into such."""
+    """Raise DataError for an array that is not n images, and say how to turn it into one."""
     found = f"{who} has shape {shape} and dtype {dtype}"
     check_dtype(dtype, found)
     is_gray = len(shape) == 3
@@ -130,9 +128,9 @@ def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
         if len(shape) == 5:
             how = "clips need an extractor for clips (finc-eval extractors list)"
-        raise FincEvalError(f"{found}, but images must be (n, height, width, 3) or (n, height, width): {how}")
+        raise DataError(f"{found}, but images must be (n, height, width, 3) or (n, height, width): {how}")
     if 0 in shape:
-        raise FincEvalError(f"{found}: it holds no pixels")
+        raise DataError(f"{found}: it holds no pixels")
 
 
 def _numbers(n: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a set of samples is, whatever it is read from: ids in a fixed order, decoded a few ahead, and a manifest."""
+"""`Source`, the base of all sets of samples: ids in a fixed order, samples decoded a few ahead, and a manifest."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ import numpy as np
 import numpy.typing as npt
 from PIL import UnidentifiedImageError
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.samples.traits import Traits as Traits
 
-PROGRESS_EVERY = 256
+SAMPLES_PER_REPORT = 256
 THREADS = min(16, os.cpu_count() or 1)
+
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
+"""Errors that readers of archives raise on damaged bytes."""
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -33,14 +35,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Sample:
-    """One image or clip of a set, or the reason why there is none.
+    """One image or clip of a set, or the reason why it cannot be read.
 
     Attributes:
-        id: the sample's name within its set.
-        pixels: uint8 RGB, (height, width, 3) of an image, (frames, height, width, 3) of a clip; None where the sample
-            cannot be read.
-        error: a short phrase saying why it cannot be read; None where it can.
-        traits: how it was encoded; None where it cannot be read.
+        id: name of the sample within its set.
+        pixels: uint8 RGB, (height, width, 3) for an image, (frames, height, width, 3) for a clip; None for a sample
+            that cannot be read.
+        error: short phrase that says why the sample cannot be read; None if it can.
+        traits: encoding of the sample; None for a sample that cannot be read.
     """
 
     id: str
@@ -51,21 +53,21 @@ class Sample:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a set consists of, wherever it lies.
+    """Contents of a set, wherever it is stored.
 
     Attributes:
-        kind: as of the source.
+        kind: kind of the source.
         n: number of samples.
         digest: SHA-256 (hex) over the (id, content digest) pairs in id order.
-        ignored: files that are no samples, counted by suffix.
-        annotations: SHA-256 (hex) over labels and prompts; None where there are neither.
+        ignored: files that are not samples, counted by suffix.
+        metadata: SHA-256 (hex) over labels and prompts; None for a set without them.
     """
 
     kind: str
     n: int
     digest: str
     ignored: dict[str, int]
-    annotations: str | None = None
+    metadata: str | None = None
 
 
 class Source(ABC):
@@ -73,13 +75,13 @@ class Source(ABC):
 
     Attributes:
         kind: "folder", "zip", "tar", "npz", "array", "dataset", "iterator" ….
-        once: whether the samples can be read only once, from the first to the last; `manifest` then answers, and
-            labels and prompts are known, after that.
-        name: absolute path, or what the samples came as ("array").
-        ids: the samples' ids: sorted names, or row numbers.
-        ignored: files that are no samples, counted by suffix.
-        labels: a class for each of `ids`; None where none are known.
-        prompts: a text for each of `ids`; None where none are known.
+        once: True if the samples can be read only once, from the first to the last. The manifest, labels and prompts
+            are known after that.
+        name: absolute path, or the form of the samples ("array").
+        ids: ids of the samples: sorted names, or row numbers.
+        ignored: files that are not samples, counted by suffix.
+        labels: class of each sample; None for a set without labels.
+        prompts: text of each sample; None for a set without prompts.
     """
 
     kind: str
@@ -101,37 +103,37 @@ class Source(ABC):
 
     @abstractmethod
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        """Yield the samples with these numbers, which increase, whether readable or not."""
+        """Yield the samples with these increasing numbers, also those that cannot be read."""
 
     @abstractmethod
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        """Yield a digest of the bytes of each sample with these numbers, which increase."""
+        """Yield a digest of the bytes of each sample with these increasing numbers."""
 
     def samples(self, start: int = 0) -> Iterator[Sample]:
-        """Yield every sample from number `start` on, in the order of `ids`, whether readable or not."""
+        """Yield every sample from number `start` on, in the order of `ids`, also those that cannot be read."""
         return self.take(range(start, len(self.ids)))
 
     def sample(self, number: int) -> Sample:
-        """Return one sample by its number; of a set that is a stream this reads all those before it."""
+        """Return one sample by its number; a set that is a stream is read up to there."""
         return next(iter(self.take([number])))
 
     def read(self, ids: Iterable[str]) -> dict[str, Pixels]:
-        """Return a few samples by id; ids that are missing or unreadable are left out."""
+        """Return the pixels of a few samples by id, without those that are missing or cannot be read."""
         wanted = set(ids)
         numbers = [number for number, name in enumerate(self.ids) if name in wanted]
         return {sample.id: sample.pixels for sample in self.take(numbers) if sample.pixels is not None}
 
     def manifest(self, progress: Progress = silent) -> Manifest:
-        """Read every byte of the set once and say what it consists of."""
+        """Read every byte of the set once, and return its manifest."""
         total, digest = len(self.ids), hashlib.sha256()
         for done, (name, content) in enumerate(zip(self.ids, self.contents(range(total)), strict=True), start=1):
-            # No id holds a NUL and contents have one length, so no two sets spell the same bytes.
+            # Ids are free of NUL and content digests have one length, so two sets never give the same bytes.
             digest.update(utf8(name) + b"\0" + content)
-            if done % PROGRESS_EVERY == 0 or done == total:
+            if done % SAMPLES_PER_REPORT == 0 or done == total:
                 progress("check samples", done, total)
-        return Manifest(self.kind, total, digest.hexdigest(), self.ignored, self._annotations())
+        return Manifest(self.kind, total, digest.hexdigest(), self.ignored, self._metadata_digest())
 
-    def _annotations(self) -> str | None:
+    def _metadata_digest(self) -> str | None:
         if self.labels is None and self.prompts is None:
             return None
         digest = hashlib.sha256()
@@ -141,15 +143,15 @@ class Source(ABC):
 
 
 class RandomAccessSource(Source):
-    """A set whose samples can be read in any order, by many threads at once."""
+    """A set whose samples can be read in any order, by several threads at once."""
 
     @abstractmethod
     def sample(self, number: int) -> Sample:
-        """Read one sample; one that cannot be read carries its reason."""
+        """Read one sample; if it cannot be read, the sample has the reason in `error`."""
 
     @abstractmethod
     def content(self, number: int) -> bytes:
-        """Return a digest of one sample's bytes, of 32 bytes."""
+        """Return a digest of one sample's bytes; the digest has 32 bytes."""
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return ahead(self.sample, numbers)
@@ -159,7 +161,7 @@ class RandomAccessSource(Source):
 
 
 def fingerprint(pixels: Pixels) -> int:
-    """Return a 64-bit BLAKE2b digest of a sample's shape and pixels: equal for exact copies."""
+    """Return a 64-bit BLAKE2b digest of a sample's shape and pixels; it is equal for exact copies."""
     digest = hashlib.blake2b(repr(pixels.shape).encode(), digest_size=8)
     digest.update(np.ascontiguousarray(pixels).data)
     return int.from_bytes(digest.digest(), "little")
@@ -167,21 +169,21 @@ def fingerprint(pixels: Pixels) -> int:
 
 def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
     """Return the content digest of a sample that is not encoded."""
-    # The shape belongs to the content: 28x28 and 14x56 pixels may be the same bytes.
+    # The shape is a part of the content: 28x28 and 14x56 pixels may have the same bytes.
     digest = hashlib.blake2b(repr(pixels.shape).encode(), digest_size=32)
     digest.update(np.ascontiguousarray(pixels).data)
     return digest.digest()
 
 
 def failure_digest(error: str) -> bytes:
-    """Return the content digest of a sample whose bytes cannot be had."""
+    """Return the content digest of a sample whose bytes cannot be read."""
     return hashlib.blake2b(b"unreadable: " + utf8(error), digest_size=32).digest()
 
 
 def ahead(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int = THREADS
 ) -> Generator[Result, None, None]:
-    """Map `function` over `items` in threads, in order, working at most a small window ahead."""
+    """Map `function` over `items` in threads and in order, at most four items a thread ahead."""
     with ThreadPoolExecutor(threads) as pool:
         window: deque[Future[Result]] = deque()
         try:
@@ -197,7 +199,7 @@ def ahead(
 
 
 def reason(error: Exception) -> str:
-    """Say in one short phrase, free of paths, why something cannot be read."""
+    """Return a short phrase, without paths, that says why something cannot be read."""
     if isinstance(error, UnidentifiedImageError):
         return "no image that can be recognized"
     if isinstance(error, OSError) and error.strerror:
@@ -206,22 +208,28 @@ def reason(error: Exception) -> str:
 
 
 def utf8(name: str) -> bytes:
-    """Spell a file name in bytes; names on Linux need not be valid UTF-8, and Python carries those as surrogates."""
+    """Encode a file name; names on Linux may be invalid UTF-8, which Python holds as surrogates."""
     return name.encode("utf-8", "surrogateescape")
 
 
 def aligned(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
-    """Put labels or prompts found by id in the order of `ids`; None where none of them has one.
+    """Bring labels or prompts into the order of `ids`; None if no sample has one.
+
+    Args:
+        found: labels or prompts by id.
+        ids: ids of the set.
+        what: "label" or "prompt", for the message.
+        where: origin of the values, for the message.
 
     Raises:
-        FincEvalError: some have one and some do not.
+        DataError: only some of the samples have one.
     """
     missing = [name for name in ids if name not in found]
     if len(missing) == len(ids):
         return None
     if missing:
-        raise FincEvalError(
-            f"{where} gives a {what} to {len(ids) - len(missing)} of {len(ids)} samples, and none to {missing[0]}: "
-            "add the missing ones, or take them all out"
+        raise DataError(
+            f"{where} gives a {what} to {len(ids) - len(missing)} of {len(ids)} samples, but not to {missing[0]}: "
+            "add the missing ones, or remove them all"
         )
     return [found[name] for name in ids]

@@ -1,4 +1,4 @@
-"""A seeded choice of samples from a larger set."""
+"""A seeded random choice of samples from a larger set."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from finc_eval.samples.source import Sample, Source, utf8
 class Subset(Source):
     """`n` samples of a set, in its order.
 
-    They are those whose ids have the smallest digests under the seed. So the choice depends on no order, and a file
-    more or less in the set changes at most one sample of it.
+    They are the samples whose ids have the smallest digests under the seed. So the choice does not depend on the order
+    of the set, and a file that is added or removed changes at most one chosen sample.
     """
 
     def __init__(self, inner: Source, n: int, seed: int) -> None:
@@ -34,14 +34,14 @@ class Subset(Source):
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         yield from self._inner.contents([self._numbers[number] for number in numbers])
-        # A dataset may know them only now.
+        # A dataset may know its labels and prompts only now.
         self.labels, self.prompts = self._chosen(self._inner.labels), self._chosen(self._inner.prompts)
 
     def sample(self, number: int) -> Sample:
         return self._inner.sample(self._numbers[number])
 
-    def _part(self, of_all: Sequence[str]) -> list[str]:
-        return [of_all[number] for number in self._numbers]
+    def _part(self, values: Sequence[str]) -> list[str]:
+        return [values[number] for number in self._numbers]
 
-    def _chosen(self, of_all: Sequence[str] | None) -> list[str] | None:
-        return None if of_all is None else self._part(of_all)
+    def _chosen(self, values: Sequence[str] | None) -> list[str] | None:
+        return None if values is None else self._part(values)

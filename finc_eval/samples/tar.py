@@ -1,7 +1,7 @@
-"""Sets in tar shards, as WebDataset writes them: files of one sample share their name up to its first dot.
+"""Sets in tar shards, as WebDataset writes them: the files of one sample share their name up to its first dot.
 
 `a/7.jpg`, `a/7.cls` and `a/7.txt` in train-003.tar are the image, label and prompt of the sample "train-003/a/7".
-One pass over the headers tells where every image lies; after that any of them is read by its place.
+One pass over the headers finds the place of every image; after that, images are read in any order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.samples.files import FileSource, is_hidden
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.metadata import label_and_prompt
@@ -23,12 +23,12 @@ from finc_eval.samples.source import aligned, reason
 
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{}]*,[^{}]*))\}")
-MOST_SHARDS = 100_000
+MAX_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 
 
 class _Place(NamedTuple):
-    """Where the bytes of an image lie."""
+    """Place of the bytes of an image."""
 
     shard: int
     offset: int
@@ -44,8 +44,11 @@ class TarSource(FileSource):
         """Index the shards.
 
         Args:
-            name: of the set.
-            shards: what each is called in ids, and its path.
+            name: name of the set.
+            shards: name of each shard in ids, and its path.
+
+        Raises:
+            DataError: a shard cannot be read, holds two images of one sample, or no shard holds images.
         """
         self._paths = [path.resolve() for _, path in shards]
         places: dict[str, _Place] = {}
@@ -57,20 +60,20 @@ class TarSource(FileSource):
                 sample = f"{shard}/{key}"
                 if suffix in IMAGE_SUFFIXES:
                     if sample in places:
-                        raise FincEvalError(
+                        raise DataError(
                             f"{path} holds two images of the sample {key}, by the name up to its first dot: "
                             "give each image a key of its own"
                         )
                     places[sample] = _Place(number, member.offset_data, member.size)
                 elif suffix in (LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX):
-                    label, prompt = _annotation(suffix, _content(archive, member), f"{path}: {member.name}")
+                    label, prompt = _label_and_prompt(suffix, _content(archive, member), f"{path}: {member.name}")
                     labels |= {} if label is None else {sample: label}
                     prompts |= {} if prompt is None else {sample: prompt}
                 else:
                     ignored[suffix or "no suffix"] = ignored.get(suffix or "no suffix", 0) + 1
         if not places:
             seen = ", ".join(f"{count} x {suffix}" for suffix, count in sorted(ignored.items()))
-            raise FincEvalError(
+            raise DataError(
                 f"{name} holds no images, {f'only other files ({seen})' if seen else 'nothing'}: "
                 f"what follows the first dot of a member's name must be one of {', '.join(sorted(IMAGE_SUFFIXES))}"
             )
@@ -95,10 +98,10 @@ class TarSource(FileSource):
 
 
 def expand(pattern: str) -> list[str]:
-    """Expand the braces of a shell: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a and b.
+    """Expand braces as a shell does: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a and b.
 
     Raises:
-        FincEvalError: these are more than `MOST_SHARDS`.
+        UsageError: the pattern names more than `MAX_SHARDS` files.
     """
     pieces: list[list[str]] = []
     count, end = 1, 0
@@ -107,8 +110,8 @@ def expand(pattern: str) -> list[str]:
         pieces.append([pattern[end : found.start()]])
         numbers = range(int(first), int(last) + 1) if first else range(0)
         count *= len(numbers) if first else words.count(",") + 1
-        if count > MOST_SHARDS:
-            raise FincEvalError(f"{pattern} names more than {MOST_SHARDS} shards: correct the pattern")
+        if count > MAX_SHARDS:
+            raise UsageError(f"{pattern} names more than {MAX_SHARDS} shards: correct the pattern")
         pieces.append([str(number).zfill(len(first)) for number in numbers] if first else words.split(","))
         end = found.end()
     pieces.append([pattern[end:]])
@@ -127,12 +130,16 @@ def open_tar_folder(folder: Path, names: list[str]) -> TarSource:
 
 
 def open_tar_pattern(pattern: str) -> TarSource:
-    """Open the shards that a pattern with braces names; all of them must be there."""
+    """Open the shards that a pattern with braces names.
+
+    Raises:
+        DataError: one of them does not exist.
+    """
     paths = [Path(path).expanduser() for path in expand(pattern)]
     missing = [path for path in paths if not path.is_file()]
     if missing or not paths:
         first = f", the first of them {missing[0]}" if missing else ""
-        raise FincEvalError(
+        raise DataError(
             f"{pattern} names {len(paths)} shards, and {len(missing)} do not exist{first}: correct the pattern"
         )
     names = [path.name.removesuffix(path.suffix) for path in paths]
@@ -142,13 +149,13 @@ def open_tar_pattern(pattern: str) -> TarSource:
 
 
 def refuse_compressed(path: Path) -> None:
-    """Refuse compressed shards: their samples cannot be found by their place."""
+    """Raise DataError for a compressed shard, whose samples cannot be read by their place."""
     if path.name.lower().endswith(COMPRESSED):
-        raise FincEvalError(f"{path} is compressed, and its samples cannot be read by their place: unpack it to a .tar")
+        raise DataError(f"{path} is compressed, so its samples cannot be read by their place: unpack it to a .tar")
 
 
 def _members(path: Path) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.TarFile]]:
-    """Yield key, lower-case suffix, header and archive of every file of a shard that is not hidden."""
+    """Yield the key, lower-case suffix, header and archive of every file of a shard that is not hidden."""
     refuse_compressed(path)
     try:
         with tarfile.open(path, "r:") as archive:
@@ -159,9 +166,9 @@ def _members(path: Path) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.Ta
                 stem, dot, suffix = name.name.partition(".")
                 yield str(name.with_name(stem)), (dot + suffix).lower(), member, archive
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise FincEvalError(
+        raise DataError(
             f"{path} cannot be read as a .tar file ({reason(error)}): "
-            "it may be cut short, compressed or of another kind; copy or save it again"
+            "it may be cut short, compressed or of another type; copy or save it again"
         ) from error
 
 
@@ -170,8 +177,8 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     return stream.read() if stream else b""
 
 
-def _annotation(suffix: str, data: bytes, where: str) -> tuple[str | None, str | None]:
-    """Read the label and the prompt in a member that may hold either."""
+def _label_and_prompt(suffix: str, data: bytes, where: str) -> tuple[str | None, str | None]:
+    """Read the label or the prompt, or both, in a member."""
     try:
         text = data.decode("utf-8")
         if suffix == LABEL_SUFFIX:
@@ -180,5 +187,5 @@ def _annotation(suffix: str, data: bytes, where: str) -> tuple[str | None, str |
             return None, text.strip()
         table: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FincEvalError(f"{where} cannot be read ({error}): write it again in UTF-8") from error
+        raise DataError(f"{where} cannot be read ({error}): write it again in UTF-8") from error
     return label_and_prompt(table) if isinstance(table, dict) else (None, None)

@@ -1,4 +1,4 @@
-"""How a sample was encoded: what may differ between two sets without their content differing."""
+"""Traits of a sample's encoding, which may differ between two sets of the same content."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-# The luminance table of the Independent JPEG Group (ITU-T T.81, table K.1), in natural order. Every quality is this
-# table times a factor.
+# Luminance table of the Independent JPEG Group (ITU-T T.81, table K.1), in natural order. The table of each quality is
+# this one times a factor.
 IJG_LUMINANCE = np.array(
     [
         [16, 11, 10, 16, 24, 40, 51, 61],
@@ -22,26 +22,28 @@ IJG_LUMINANCE = np.array(
         [72, 92, 95, 98, 112, 100, 103, 99],
     ]
 ).ravel()
-MOST_UNLIKE = 0.1
+MAX_TABLE_DEVIATION = 0.1
+"""Largest mean deviation of a luminance table from that of a quality, relative to its mean."""
 
-GRAY_SAMPLES = 64
+GRAY_GRID = 64
+"""Pixels a side that are looked at to find out whether an image is gray."""
 
-ENCODED_BYTES = 48
-LONGEST_MODE = 12
+MAX_TRAITS_BYTES = 48
+MAX_MODE_LENGTH = 12
 
 
 @dataclass(frozen=True)
 class Traits:
-    """How a sample was encoded.
+    """Encoding of a sample.
 
     Attributes:
         format: "JPEG", "PNG", "WEBP", "WEBP-lossless", "array", "h264" ….
-        mode: of its pixels as stored, by Pillow's names or those of FFmpeg: "RGB", "L", "CMYK", "yuv420p" ….
-        width: in pixels, upright.
-        height: in pixels, upright.
-        is_gray: whether the three channels are equal wherever they were looked at.
-        quality: of a JPEG, 1 to 100, by its quantization table; None of anything else.
-        fps: frames a second of a video; None of an image.
+        mode: mode of the stored pixels, by Pillow's or FFmpeg's name: "RGB", "L", "CMYK", "yuv420p" ….
+        width: width of the upright image in pixels.
+        height: height of the upright image in pixels.
+        is_gray: whether the three channels are equal on a grid of pixels.
+        quality: quality of a JPEG, 1 to 100, by its quantization table; None for other formats.
+        fps: frames per second of a video; None for an image.
     """
 
     format: str
@@ -55,18 +57,18 @@ class Traits:
     def encode(self) -> bytes:
         """Write the traits in at most 48 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
-        What `decode` reads back differs only where `fps` needs more than five digits, or where the names are too long
-        for the room: the format's is cut first of all.
+        `decode` returns the same traits unless `fps` has more than five digits or the names are too long; the name of
+        the format is cut first.
         """
         quality = "-" if self.quality is None else str(self.quality)
         fps = "-" if self.fps is None else f"{self.fps:.5g}"
         gray = "g" if self.is_gray else "c"
-        rest = f" {_name(self.mode)[:LONGEST_MODE]} {self.width}x{self.height} {gray} {quality} {fps}"
-        return (_name(self.format)[: ENCODED_BYTES - len(rest)] + rest).encode("ascii")
+        rest = f" {_name(self.mode)[:MAX_MODE_LENGTH]} {self.width}x{self.height} {gray} {quality} {fps}"
+        return (_name(self.format)[: MAX_TRAITS_BYTES - len(rest)] + rest).encode("ascii")
 
     @classmethod
     def decode(cls, text: bytes) -> Traits:
-        """Read what `encode` wrote."""
+        """Build the traits from the text that `encode` wrote."""
         name, mode, size, gray, quality, fps = text.decode("ascii").split(" ")
         width, height = map(int, size.split("x"))
         known_quality = None if quality == "-" else int(quality)
@@ -74,26 +76,26 @@ class Traits:
 
 
 def is_gray(pixels: npt.NDArray[np.uint8]) -> bool:
-    """Whether the channels of (height, width, 3) pixels are equal on a grid of at most 64 × 64 of them."""
+    """Return whether the channels of (height, width, 3) pixels are equal on a grid of at most 64 × 64 of them."""
     height, width, _ = pixels.shape
-    seen = pixels[:: -(-height // GRAY_SAMPLES), :: -(-width // GRAY_SAMPLES)]
+    seen = pixels[:: -(-height // GRAY_GRID), :: -(-width // GRAY_GRID)]
     return bool((seen[..., 0] == seen[..., 1]).all() and (seen[..., 1] == seen[..., 2]).all())
 
 
 @lru_cache(maxsize=256)
 def jpeg_quality(table: tuple[int, ...]) -> int | None:
-    """Estimate the quality, 1 to 100, at which libjpeg makes the luminance table `table` (natural order).
+    """Estimate the quality, 1 to 100, at which libjpeg writes the luminance table `table` (natural order).
 
-    None where no quality comes near it: cameras and some encoders have tables of their own.
+    None where no quality is close: cameras and some encoders have their own tables.
     """
     distances = np.abs(_ijg_tables() - np.array(table)).mean(axis=1)
     best = int(distances.argmin())
-    return best + 1 if distances[best] <= MOST_UNLIKE * np.mean(table) else None
+    return best + 1 if distances[best] <= MAX_TABLE_DEVIATION * np.mean(table) else None
 
 
 @lru_cache(maxsize=1)
 def _ijg_tables() -> npt.NDArray[np.int64]:
-    """Return the (100, 64) luminance tables of qualities 1 to 100, as jpeg_set_quality computes them."""
+    """Compute the (100, 64) luminance tables of qualities 1 to 100, as libjpeg's jpeg_set_quality does."""
     quality = np.arange(1, 101)
     factor = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)
     tables: npt.NDArray[np.int64] = np.clip((IJG_LUMINANCE * factor[:, None] + 50) // 100, 1, 255)
@@ -101,5 +103,5 @@ def _ijg_tables() -> npt.NDArray[np.int64]:
 
 
 def _name(name: str) -> str:
-    """Return a name as `encode` may write it."""
+    """Return a name in ASCII and without spaces."""
     return name.replace(" ", "-").encode("ascii", "replace").decode()

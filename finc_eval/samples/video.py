@@ -1,12 +1,12 @@
-"""Decoding one video file, forwards, with FFmpeg as the package `av` carries it.
+"""Decoding of one video file, from its start to its end, with the FFmpeg in the package `av`.
 
-- Frames come in the order in which they are shown and are numbered from 0, as PyAV's `decode` gives them: what the
-  container says about their number or their times is not relied upon. There is no seeking, which is inexact in AVI.
-- RGB is what `frame.to_ndarray(format="rgb24")` gives: swscale, bilinear chroma, with the matrix (BT.601, BT.709 …) and
-  the range that the frame is marked with, BT.601 and limited range where it is not. Alpha is dropped, more than 8 bits
-  become 8, HDR is not tone-mapped, and pixels are taken as square.
-- The display matrix (phones store portrait video lying down) is applied where it turns by quarters or mirrors.
-- A file that is damaged or cut short is no sample: FFmpeg would go on and show what it can guess.
+- Frames are numbered from 0 in the order of display, as PyAV's `decode` returns them. The container's statements about
+  their number and times are not trusted, and there is no seeking, which is inexact in AVI.
+- RGB is that of `frame.to_ndarray(format="rgb24")`: swscale, bilinear chroma, with the matrix (BT.601, BT.709 …) and
+  the range in the frame's marks; default: BT.601 and limited range. Alpha is dropped, more than 8 bits become 8, HDR is
+  not tone-mapped, and pixels count as square.
+- The display matrix (phones store portrait video lying on its side) is applied if it turns by quarters or mirrors.
+- A file that is damaged or cut short is a failure: FFmpeg alone would continue and show a guess.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-# A closed list, of FFmpeg's names: its other demuxers include playlists, which read further files and addresses.
+# A closed list of FFmpeg's demuxers: others include playlists, which read further files and addresses.
 CONTAINERS = "mov,avi,matroska,gif,mpegts,mpeg,asf,flv,ogg"
 
-AT_ONCE = 64 << 20
-"""Bytes of pixels up to which all windows of a video are held together."""
+MAX_BYTES_AT_ONCE = 64 << 20
+"""Bytes of pixels up to which all windows of a video are held in memory together."""
 
-CUT_SHORT = Fraction(1, 4)
-"""Seconds by which a file may end before its stated duration: not every packet says how long it lasts."""
+MAX_MISSING_SECONDS = Fraction(1, 4)
+"""Seconds by which a file may end before its stated duration: not every packet states how long it lasts."""
 
 
 def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
     """Decode windows of a video.
 
-    The number of frames decides where windows lie, and only decoding tells it for certain. Where the windows fit into
-    `AT_ONCE`, they are decoded as if every packet of the file were a frame, and again if that turns out wrong (as in
-    AVI with packed B-frames); where they do not, frames are counted first.
+    The places of the windows depend on the number of frames, which only decoding tells for certain. Windows that fit
+    into `MAX_BYTES_AT_ONCE` are decoded as if every packet of the file were a frame, and again if that was wrong (as in
+    AVI with packed B-frames). For larger windows, frames are counted first.
 
     Args:
-        stream: the file, which can be sought in.
-        clip: the policy.
-        windows: which of the video's windows, by increasing number.
+        stream: the file; it must be seekable.
+        clip: choice of the frames.
+        windows: increasing numbers of the video's windows.
 
     Yields:
-        For each, its pixels, (frames, height, width, 3) uint8 RGB, and how the video is encoded.
+        For each window its pixels, (frames, height, width, 3) uint8 RGB, and the encoding of the video.
 
     Raises:
-        ValueError: the file is no video, is damaged or cut short, or has too few frames for the policy.
+        ValueError: the file is not a video, is damaged or cut short, or has too few frames.
     """
     facts = _examined(stream)
     for pixels in _decoded(stream, clip, windows, facts):
@@ -68,7 +68,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
 
 def _decoded(stream: IO[bytes], clip: Clip, windows: Sequence[int], facts: _Facts) -> Iterator[Pixels]:
     plan = window_indices(facts.packets, facts.rate, clip)[list(windows)]
-    if plan.size * facts.frame_bytes <= AT_ONCE:
+    if plan.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE:
         reading = _Reading(stream, plan)
         with closing(reading.frames()) as frames:
             made = list(gathered(plan, frames))
@@ -88,7 +88,7 @@ def _decoded(stream: IO[bytes], clip: Clip, windows: Sequence[int], facts: _Fact
 
 @dataclass(frozen=True)
 class _Facts:
-    """What can be known of a video without decoding it."""
+    """Facts about a video that are known without decoding it."""
 
     codec: str
     pixel_format: str
@@ -101,7 +101,7 @@ def _examined(stream: IO[bytes]) -> _Facts:
     """Read all packets of a video.
 
     Raises:
-        ValueError: it is no video, or is cut short in a way that decoding would not show.
+        ValueError: the file is not a video, or is cut short in a way that decoding would not show.
     """
     with _opened(stream) as (container, video):
         if Image.MAX_IMAGE_PIXELS is not None and video.width * video.height > Image.MAX_IMAGE_PIXELS:
@@ -114,9 +114,9 @@ def _examined(stream: IO[bytes]) -> _Facts:
                 packets += 1
             if packet.pts is not None:
                 end = max(end, (packet.pts + (packet.duration or 0)) * packet.time_base)
-        # FFmpeg marks a packet that is cut, but where a file ends between packets, or in Matroska, it says nothing.
+        # FFmpeg marks a packet that is cut, but not a file that ends between packets, or a Matroska file.
         stated = Fraction(container.duration or 0, 1_000_000)
-        if container.format.name.startswith(("matroska", "mov")) and stated - end > CUT_SHORT:
+        if container.format.name.startswith(("matroska", "mov")) and stated - end > MAX_MISSING_SECONDS:
             raise ValueError(f"cut short: it ends after {float(end):.2f} of {float(stated):.2f} seconds")
         if container.format.name == "gif" and not _has_trailer(stream):
             raise ValueError("cut short: the end of the GIF is missing")
@@ -134,7 +134,7 @@ class _Reading:
     """One pass over the frames of a video, which counts them.
 
     Attributes:
-        count: frames decoded so far.
+        count: number of frames decoded so far.
     """
 
     def __init__(self, stream: IO[bytes], plan: Indices | None = None) -> None:
@@ -143,13 +143,13 @@ class _Reading:
         self._wanted = frozenset() if plan is None else frozenset(plan.ravel().tolist())
 
     def frames(self) -> Generator[tuple[int, Pixels], None, None]:
-        """Yield number and pixels of the frames that the plan names."""
+        """Yield the number and the pixels of each frame in the plan."""
         from av.video.reformatter import VideoReformatter
 
         # One for all frames: making it takes about as long as using it once.
         reformatter = VideoReformatter()
         with _opened(self._stream) as (container, video):
-            # Many videos are decoded side by side: threads within one would only get into each other's way.
+            # Several videos are decoded in parallel: threads within one would only slow down the others.
             video.codec_context.thread_count = 1
             for frame in container.decode(video):
                 number = self.count
@@ -163,18 +163,18 @@ class _Reading:
 
 @contextmanager
 def _opened(stream: IO[bytes]) -> Iterator[tuple[InputContainer, VideoStream]]:
-    """Open the video in a file; errors of FFmpeg become ValueError, in few words."""
+    """Open the video in a file; errors of FFmpeg become a ValueError with a short text."""
     import av
 
     stream.seek(0)
     try:
-        # Old data sets have metadata that is no UTF-8.
+        # Old data sets have metadata that is not UTF-8.
         container = av.open(stream, "r", metadata_errors="ignore", options={"format_whitelist": CONTAINERS})
     except av.FFmpegError as error:
-        raise ValueError(f"no video that can be read: {_words(error)}") from error
+        raise ValueError(f"not a video that can be read: {_words(error)}") from error
     with container:
         video = container.streams.best("video")
-        # Sound files carry their cover as a video of one picture.
+        # Audio files contain their cover as a video of one picture.
         if not isinstance(video, av.VideoStream) or video.disposition & av.stream.Disposition.attached_pic:
             raise ValueError("it holds no video")
         if video.codec_context is None:
@@ -203,6 +203,6 @@ def _upright(pixels: Pixels, frame: VideoFrame) -> Pixels:
 
 
 def _has_trailer(stream: IO[bytes]) -> bool:
-    """Whether a GIF ends with its trailer, a semicolon; some programs fill up with zeros."""
+    """Return whether a GIF ends with its trailer, a semicolon; some programs append zeros."""
     stream.seek(max(0, stream.seek(0, os.SEEK_END) - 64))
     return stream.read().rstrip(b"\0\r\n").endswith(b";")

@@ -5,7 +5,7 @@ import torch
 import finc_eval as fe
 from finc_eval.baselines import fld as module
 from finc_eval.baselines.fld import fit, fld, sample_likelihoods
-from finc_eval.embeddings import neighbors
+from finc_eval.embeddings import distance_blocks
 from finc_eval.embeddings.base import as_embeddings
 
 
@@ -78,10 +78,10 @@ def test_the_likelihood_of_a_mixture_is_that_of_its_definition():
 def test_blocks_and_what_is_kept_change_nothing(monkeypatch):
     sets = law(90, 2), law(120, 1), law(100, 0)
     whole, scores = fld(*sets), sample_likelihoods(*sets).scores
-    for name, value in (("ROWS", 17), ("HELD", 2)):
-        monkeypatch.setattr(neighbors, name, value)
-    monkeypatch.setattr(module, "TOGETHER", 7)
-    monkeypatch.setattr(module, "KEPT", 0)
+    for name, value in (("BLOCK_ROWS", 17), ("HELD_BLOCKS", 2)):
+        monkeypatch.setattr(distance_blocks, name, value)
+    monkeypatch.setattr(module, "DENSITY_ROWS", 7)
+    monkeypatch.setattr(module, "MAX_KEPT_DISTANCES", 0)
     assert fld(*sets).fld == pytest.approx(whole.fld, abs=1e-3)
     np.testing.assert_allclose(sample_likelihoods(*sets).scores, scores, atol=1e-4)
 
@@ -140,12 +140,12 @@ def constant_feature():
     [
         (
             constant_feature,
-            "2 of the 24 features, the first of them number 3, are constant in the test set, so that FLD",
+            "FLD cannot standardize entries .* constant in the test set, 2 of 24, the first of them number 3",
         ),
-        (lambda: (law(5, 0), law(3, 1), law(5, 2)), "train has 3 samples and its baseline needs at least 4: pass more"),
+        (lambda: (law(5, 0), law(3, 1), law(5, 2)), "train has too few samples, 3: the baseline needs at least 4"),
         (
             lambda: (law(5, 0), law(9, 1), law(1, 2)),
-            "test has 1 samples and their deviation needs at least 2: pass more",
+            "test has too few samples, 1: their standard deviation needs at least 2",
         ),
         (lambda: (law(5, 0), law(9, 1, d=7), law(9, 2)), "train has 7 entries per embedding and test 24"),
         (lambda: (law(5, 0) * np.nan, law(9, 1), law(9, 2)), "gen: the embedding in row 0 is not finite"),

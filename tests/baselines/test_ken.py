@@ -59,7 +59,7 @@ def test_with_a_linear_kernel_it_is_that_of_the_explicit_difference_of_covarianc
 def test_iterations_find_what_the_full_decomposition_finds(monkeypatch):
     x, y = two_sets(n=400, m=300)
     iterated = ken(x, y, KERNEL, count=6)
-    monkeypatch.setattr(module, "DENSE_BELOW", 10_000)
+    monkeypatch.setattr(module, "MIN_LANCZOS_SIZE", 10_000)
     dense = ken(x, y, KERNEL, count=6)
     torch.testing.assert_close(iterated.eigenvalues, dense.eigenvalues, atol=1e-10, rtol=0)
     torch.testing.assert_close(iterated.scores_x.abs(), dense.scores_x.abs(), atol=1e-6, rtol=0)

@@ -86,9 +86,9 @@ def test_the_seed_decides():
             5,
             5,
             {},
-            "5 samples were found novel, too few for 5 clusters: lower the threshold, or ask for fewer clusters",
+            "number of novel samples, 5, is too small for 5 clusters: lower the threshold, or ask for fewer",
         ),
-        (5, 1, {}, "clusters must be at least 2, got 1"),
+        (5, 1, {}, "clusters must be a whole number of at least 2, got 1"),
         (5, 2, {"neighbors": 5}, "the novel samples has 5 samples, too few for 5 neighbors of each"),
     ],
 )

@@ -60,7 +60,7 @@ def test_all_cards_are_listed_with_what_they_take_and_whether_their_weights_are_
 def test_a_card_is_shown_with_its_traps():
     text = run("extractors", "show", "inception-fid").stdout
     assert "method: tensorflow1" in text
-    assert "What people get wrong:" in text
+    assert "Common mistakes:" in text
     assert json.loads(run("extractors", "show", "inception-fid", "--json").stdout)["output"]["dimension"] == 2048
 
 
@@ -76,7 +76,7 @@ def test_a_card_whose_golden_values_differ_is_said_to_be_wrong(tmp_path):
     result = run("extractors", "check", tmp_path / "mine.toml")
     assert result.exit_code == 3
     assert "the golden values differ by" in result.stdout
-    assert "pixels does not give what its card says" in result.stderr
+    assert "pixels: the embedding is not what the card says" in result.stderr
 
 
 def test_missing_weights_are_one_sentence_with_the_command_that_gets_them(card, weights_folder):
@@ -94,7 +94,7 @@ def test_weights_are_fetched_verified_and_used(card, weights_folder):
     assert fetched.exit_code == 0, fetched.stderr
     assert fetched.stdout.strip() == str(weights_folder / "small.safetensors")
     assert run("weights", "verify", card).exit_code == 0
-    assert "small on cpu: 96 numbers" in run("extractors", "check", card, "--device", "cpu").stdout
+    assert "small on cpu: 96 values" in run("extractors", "check", card, "--device", "cpu").stdout
     with (weights_folder / "small.safetensors").open("r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")

@@ -190,3 +190,19 @@ def test_a_release_is_loaded_as_what_it_is_and_scores_folders_by_its_own_extract
     assert score["type"] == "private-score"
     assert score["interval"][0] <= score["value"] <= score["interval"][1]
     assert "any attacker's AUC ≤ 0.575" in score["guarantees"][0]["promise"]
+
+
+def test_a_private_sketch_is_not_a_reference_of_metrics(folders, ward, tmp_path):
+    import finc_eval as fe
+    from finc_eval.privacy import PrivateSketch
+
+    out = tmp_path / "s.h5"
+    assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
+    sketch = fe.load(out)
+    assert isinstance(sketch, PrivateSketch)
+    result = CliRunner().invoke(app, ["metrics", "--gen", str(folders / "good"), "--ref", str(out)])
+    assert result.exit_code == 3
+    assert "score against it with finc-eval private-sketch score" in result.stderr
+    for ref in (out, sketch):
+        with pytest.raises(fe.UsageError, match="ref is a private sketch, which metrics cannot use"):
+            fe.evaluate(np.zeros((10, 4), np.float32), ref, ["fd"])

@@ -1,4 +1,4 @@
-"""What the installation is made of, and whether it gives the numbers of other libraries."""
+"""`finc-eval doctor`: versions, devices and folders, and agreement with other libraries."""
 
 import json
 from math import inf, nan
@@ -10,7 +10,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.doctor import parity
 from finc_eval.doctor.oracles import Check, Library
-from finc_eval.doctor.parity import answers, difference
+from finc_eval.doctor.parity import difference, run_library
 
 NUMPY, NOWHERE = Library("numpy", "numpy"), Library("no-such-library", "no_such_library")
 HERE = "def their(x, y):\n    return [float(x.mean()), float(y.mean())]"
@@ -26,11 +26,11 @@ def run(*arguments):
 
 @pytest.fixture
 def checks(monkeypatch):
-    """Those of the command, replaced by the ones given."""
+    """Return a function that replaces the checks of the command."""
     return lambda *chosen: monkeypatch.setattr(parity, "CHECKS", chosen)
 
 
-def test_it_says_versions_devices_and_folders(monkeypatch, tmp_path):
+def test_the_diagnosis_has_versions_devices_and_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "not" / "yet"))
     monkeypatch.setenv("FINC_EVAL_WEIGHTS", str(tmp_path))
     (tmp_path / "net.pth").write_bytes(b"1" * 1000)
@@ -44,7 +44,7 @@ def test_it_says_versions_devices_and_folders(monkeypatch, tmp_path):
     assert "not made yet" in run().stdout
 
 
-def test_agreement_is_exit_code_zero_and_what_is_missing_is_told_how_to_install(checks):
+def test_agreement_exits_with_zero_and_says_how_to_install_missing_libraries(checks):
     checks(Check("mean", NUMPY, HERE, means, note="of all"), Check("mean", NOWHERE, HERE, means))
     result = run("--parity")
     assert result.exit_code == 0
@@ -54,7 +54,7 @@ def test_agreement_is_exit_code_zero_and_what_is_missing_is_told_how_to_install(
     assert "parity" in result.stderr
 
 
-def test_disagreement_is_exit_code_one(checks):
+def test_disagreement_exits_with_one(checks):
     checks(Check("mean", NUMPY, HERE, lambda x, y: [x.mean(), y.mean() * 1.001]))
     result = run("--parity", "--json")
     assert result.exit_code == 1
@@ -70,7 +70,7 @@ def test_a_nan_is_a_disagreement(checks):
     assert json.loads(result.stdout)["parity"][0]["difference"] is None
 
 
-def test_a_library_that_fails_is_no_disagreement_and_its_last_word_is_told(checks):
+def test_a_library_that_fails_is_not_a_disagreement_and_its_message_is_shown(checks):
     checks(Check("mean", NUMPY, "raise ImportError('no libcudart')", means))
     result = run("--parity", "--json")
     assert result.exit_code == 0
@@ -84,14 +84,14 @@ def test_codes_run_in_one_process_on_the_cases_they_are_given():
         "process": "import os\ndef their(x):\n    return os.getpid()",
         "sum": "def their(x):\n    return float(x.sum())",
     }
-    found = answers(NUMPY, codes, {"a": {"x": [1.0, 2.0]}, "b": {"x": [5.0]}})
+    found = run_library(NUMPY, codes, {"a": {"x": [1.0, 2.0]}, "b": {"x": [5.0]}})
     assert found["sum"] == {"a": 3.0, "b": 5.0}
     assert found["process"]["a"] == found["process"]["b"]
     with pytest.raises(FincEvalError, match="fails"):
-        answers(NUMPY, {"bad": "def their(x):\n    return 1 / 0"}, {"a": {"x": [1.0]}})
+        run_library(NUMPY, {"bad": "def their(x):\n    return 1 / 0"}, {"a": {"x": [1.0]}})
 
 
-def test_differences_are_relative_and_of_tiny_numbers_absolute():
+def test_differences_are_relative_except_for_tiny_numbers():
     assert difference([1.0, 2.0], [1.0, 2.2]) == pytest.approx(0.2 / 2.2)
     assert difference([1e-12], [0.0]) == pytest.approx(1e-6)
     assert difference([1.0], [1.0, 1.0]) == difference([nan], [1.0]) == inf

@@ -7,8 +7,9 @@ import pytest
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.files import only_writer, part_of, whole_cache
 from finc_eval.embeddings.recipe import Identity, changes, recipe_of
-from finc_eval.embeddings.writer import CacheWriter, only_writer, part_of, whole_cache
+from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import Manifest, Traits
 from finc_eval.samples.clips import Clip
@@ -64,7 +65,7 @@ def test_a_cache_gives_back_what_was_written(tmp_path):
         assert (cache.labels, cache.prompts, cache.outputs) == (None, None, ())
         assert cache.profile.n == 8
         assert (cache.source, cache.ignored) == ("/data/gen", {".txt": 2})
-        assert cache.key == cache.digest == IDENTITY.key
+        assert cache.key == IDENTITY.key
         assert repr(cache) == f"EmbeddingCache('{path}', n=8, dim=5, 'pixels', failures=2)"
     assert sorted(file.name for file in tmp_path.iterdir()) == [".gen.h5.lock", "gen.h5"]
 
@@ -173,7 +174,7 @@ def test_other_files_are_no_caches(tmp_path):
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["embeddings"] = ROWS
     for path in (tmp_path / "a.txt", tmp_path / "other.h5", tmp_path):
-        assert message(EmbeddingCache, path).startswith(f"{path} is no finc-eval embedding cache")
+        assert message(EmbeddingCache, path).startswith(f"{path} is not a finc-eval embedding cache")
     assert "does not exist" in message(EmbeddingCache, tmp_path / "no.h5")
 
 
@@ -266,7 +267,9 @@ def test_what_lies_at_the_target_is_whole_other_or_foreign(tmp_path):
     assert whole_cache(tmp_path / "new.h5", "0" * 64) is None
     assert f"{tmp_path} is a folder: name the file" in message(whole_cache, tmp_path, "0" * 64)
     (tmp_path / "notes.txt").write_text("mine")
-    assert "is no finc-eval embedding cache" in message(whole_cache, tmp_path / "notes.txt", "0" * 64)
+    assert "already exists and is not a finc-eval embedding cache" in message(
+        whole_cache, tmp_path / "notes.txt", "0" * 64
+    )
 
 
 def test_too_little_room_is_said_before_anything_is_written(tmp_path, monkeypatch):

@@ -14,9 +14,11 @@ import torch
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.core.progress import silent
+from finc_eval.core.run import Run
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.writer import part_of
+from finc_eval.embeddings.files import only_writer, part_of
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.preprocess import resized
@@ -25,8 +27,8 @@ from finc_eval.samples import Sample, fingerprint, open_source
 extraction = import_module("finc_eval.embeddings.extract")
 
 
-def extract(source, extractor="pixels", out=None, **options):
-    return extraction.extract(source, extractor, out, **options)
+def extract(source, extractor="pixels", out=None, *, progress=silent, device=None, **options):
+    return extraction.extract(source, extractor, out, run=Run(device, progress=progress), **options)
 
 
 N, BATCH = 40, 8
@@ -34,6 +36,7 @@ ROUNDING = 2e-7
 CHILD = """
 import os, pathlib, signal, sys
 import finc_eval.embeddings.writer
+from finc_eval.core.run import Run
 from finc_eval.embeddings.extract import extract
 
 source, out, target, count = *sys.argv[1:4], int(sys.argv[4])
@@ -60,7 +63,7 @@ if target == "fsync":
     os.fsync = killing(os.fsync)
 if target == "unlink":
     pathlib.Path.unlink = killing(pathlib.Path.unlink)
-extract(source, "pixels", out=out, batch_size=8, progress=progress)
+extract(source, "pixels", out=out, batch_size=8, run=Run(progress=progress))
 """
 
 
@@ -224,7 +227,9 @@ def test_the_old_cache_stays_until_the_new_one_is_whole(tmp_path, folder, images
 
 def test_other_peoples_files_are_never_overwritten(tmp_path, images):
     (tmp_path / "thesis.h5").write_text("years of work")
-    assert "thesis.h5 is no finc-eval embedding cache" in message(extract, images, out=tmp_path / "thesis.h5")
+    assert "thesis.h5 already exists and is not a finc-eval embedding cache" in message(
+        extract, images, out=tmp_path / "thesis.h5"
+    )
     assert (tmp_path / "thesis.h5").read_text() == "years of work"
 
 
@@ -304,8 +309,8 @@ def test_a_users_card_is_another_key(tmp_path, images):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"batch_size": 0}, "the batch size must be at least 1, got 0"),
-        ({"workers": 0}, "the number of workers must be at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
         ({"precision": "float8"}, "the precision of a network must be one of float32, bfloat16, float16, got 'float8'"),
         ({"device": "cuda:99"}, 'the device "cuda:99" cannot be used'),
         ({"device": "gpu"}, 'the device "gpu" cannot be used'),
@@ -597,7 +602,7 @@ def test_what_can_be_read_only_once_is_locked_while_it_is_read(tmp_path, images)
 
 def test_an_output_that_is_being_written_is_refused_before_a_stream_is_read(tmp_path, images):
     out, items = tmp_path / "gen.h5", iter(images)
-    with cache_writer.only_writer(out):
+    with only_writer(out):
         assert "gen.h5 is being written by another process" in message(extract, items, n=N, out=out)
     assert extract(items, n=N, out=out).n == N, "nothing was taken from it"
 
@@ -606,7 +611,9 @@ def test_an_output_in_a_place_that_is_no_folder_is_one_sentence(tmp_path, images
     (tmp_path / "notes.txt").write_text("mine")
     for samples in (images, iter(images)):
         assert "cannot be written" in message(extract, samples, n=N, out=tmp_path / "notes.txt" / "gen.h5")
-    assert "is not overwritten: choose another name" in message(extract, images, out=tmp_path / "notes.txt")
+    assert "is not a finc-eval embedding cache: choose another name" in message(
+        extract, images, out=tmp_path / "notes.txt"
+    )
     (tmp_path / "default").write_text("no folder")
     for samples in (images, iter(images)):
         assert "cannot be written" in message(extract, samples, n=N)

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.embeddings import neighbors
-from finc_eval.embeddings.neighbors import containing, kth_distances, nearest, squared_radii
+from finc_eval.embeddings import distance_blocks
+from finc_eval.embeddings.neighbors import kth_distances, nearest, open_pair, squared_radii
 
 
 def squared_by_definition(x, y):
@@ -23,10 +23,17 @@ def nearest_by_definition(x, y, k, exclude_self=False):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks so small that a few hundred rows make many of them, of unlike sizes."""
-    monkeypatch.setattr(neighbors, "ROWS", 37)
-    monkeypatch.setattr(neighbors, "HELD", 2)
-    monkeypatch.setattr(neighbors, "PAIR_ENTRIES", 300)
-    monkeypatch.setattr(neighbors, "HASH_COST", 1)
+    monkeypatch.setattr(distance_blocks, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(distance_blocks, "HELD_BLOCKS", 2)
+    monkeypatch.setattr(distance_blocks, "PAIR_ENTRIES", 300)
+    monkeypatch.setattr(distance_blocks, "HASH_COST", 1)
+
+
+def balls_containing(x, y, squared_radii, closed):
+    """Which balls around `y` contain which of `x`, as pairs of (rows of x, rows of y), a block at a time."""
+    for block in distance_blocks.blocks(*open_pair(x, y)):
+        rows, columns = block.within(column_radii=squared_radii[block.columns], closed=closed)
+        yield rows + block.x.start, columns + block.y.start
 
 
 def random_set(n, d, seed, scale=1.0, offset=0.0):
@@ -89,7 +96,7 @@ def test_the_balls_that_contain_a_point_are_those_of_the_definition(small_blocks
     x, y = SETS[sets]()
     radii = squared_radii(y, 5)
     found = np.zeros((len(x), len(y)), bool)
-    for rows, columns in containing(x, y, radii, closed=closed):
+    for rows, columns in balls_containing(x, y, radii, closed):
         assert not found[rows, columns].any(), "a pair comes once"
         found[rows, columns] = True
     squared = squared_by_definition(x, y)
@@ -106,18 +113,19 @@ def test_a_point_on_the_surface_is_inside_a_closed_ball_only(d):
     found = nearest(y, y, 4, exclude_self=True)
     for closed, expected in ((True, 4), (False, 3)):
         inside = np.zeros((60, 60), bool)
-        for rows, columns in containing(y, y, squared_radii(y, 4), closed=closed):
+        for rows, columns in balls_containing(y, y, squared_radii(y, 4), closed):
             inside[rows, columns] = True
         assert inside.diagonal().all()
         assert (inside.sum(0) - 1 == expected).all()
         assert inside[found.indices[:, 3], np.arange(60)].all() == closed
 
 
-def test_blocks_change_no_bit(digits, small_blocks):
+def test_blocks_change_no_bit(digits, small_blocks, monkeypatch):
     x, y = digits[0][:100], digits[0][100:300]
     many = nearest(x, y, 5)
     radii = squared_radii(y, 5)
-    neighbors.ROWS, neighbors.HELD, neighbors.PAIR_ENTRIES = 2048, 8, 1 << 17
+    for name, value in (("BLOCK_ROWS", 2048), ("HELD_BLOCKS", 8), ("PAIR_ENTRIES", 1 << 17)):
+        monkeypatch.setattr(distance_blocks, name, value)
     one = nearest(x, y, 5)
     np.testing.assert_array_equal(many.distances, one.distances)
     np.testing.assert_array_equal(many.indices, one.indices)
@@ -160,7 +168,7 @@ def test_any_form_of_embeddings_will_do(digits):
             (np.ones((3, 2)), np.ones((4, 2)), 5),
             "base has 4 samples, too few for 5 neighbors of each: pass at least 5, or a smaller k",
         ),
-        ((np.ones((3, 2)), np.ones((4, 2)), 0), "k must be at least 1, got 0"),
+        ((np.ones((3, 2)), np.ones((4, 2)), 0), "k must be a whole number of at least 1, got 0"),
         ((np.array([[1.0, np.nan]]), np.ones((4, 2)), 1), "queries: the embedding in row 0 is not finite"),
         ((np.ones((3, 2)), np.array([[1.0, 1], [np.inf, 1]]), 1), "base: the embedding in row 1 is not finite"),
     ],

@@ -109,12 +109,12 @@ def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
         ("[output]", "[outputs]", 'unknown key "outputs" (did you mean "output"?)'),
         ('kind = "pixels"', "", 'the key "loader.kind" is missing: add a string'),
         ('geometry = "squash"', "", 'the key "preprocessing.geometry" is missing: add "squash" or "crop"'),
-        ("dimension = 2352", 'dimension = "2352"', """"output.dimension" must be an integer, got '2352'"""),
-        ("dimension = 2352", "dimension = true", '"output.dimension" must be an integer, got True'),
+        ("dimension = 2352", 'dimension = "2352"', """"output.dimension" must be a whole number, got '2352'"""),
+        ("dimension = 2352", "dimension = true", '"output.dimension" must be a whole number, got True'),
         ("dimension = 2352", "dimension = 0", '"output.dimension" must be positive, got 0'),
-        ("[28, 28]", "[28]", '"preprocessing.size" must be a list of 2 integers, got [28]'),
+        ("[28, 28]", "[28]", '"preprocessing.size" must be a list of 2 whole numbers, got [28]'),
         ("[28, 28]", "[28, 0]", '"preprocessing.size" must be positive'),
-        ("[28, 28]", "28", '"preprocessing.size" must be a list of 2 integers, got 28'),
+        ("[28, 28]", "28", '"preprocessing.size" must be a list of 2 whole numbers, got 28'),
         ('"bicubic"', '"cubic"', """must be "bicubic" or "bilinear" or "lanczos", got 'cubic\'"""),
         (
             "antialias = true",
@@ -127,7 +127,7 @@ def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
         ('geometry = "squash"', 'geometry = "crop"\ncrop_fraction = 1.5', "must be above 0 and at most 1, got 1.5"),
         ("std = [1.0, 1.0, 1.0]", "std = [1, 0, 1]", '"preprocessing.std" must be positive'),
         ("shape = [37, 41, 3]", "shape = [37, 41]", '"golden.shape" must be [height, width, 3], got [37, 41]'),
-        ("[loader]", "[loader", "is no valid TOML"),
+        ("[loader]", "[loader", "is not valid TOML"),
     ],
 )
 def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, words):
@@ -146,7 +146,7 @@ def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, wo
             '\n[extra.a]\nlayer = "logits"\npooling = "none"\ndimension = 0\n',
             '"extra.a.dimension" must be positive, got 0',
         ),
-        ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "is no valid TOML"),
+        ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "is not valid TOML"),
         (CLIP.replace("16", "0"), '"clip.frames" must be at least 1, got 0'),
         (CLIP.replace("windows = 1", "windows = -2"), '"clip.windows" must be at least 1, got -2'),
         (CLIP + "fps = 0.0\n", '"clip.fps" must be positive, got 0.0'),
@@ -218,4 +218,4 @@ def test_what_is_no_path_is_refused(name):
 
 def test_a_card_nested_without_end_is_refused(tmp_path):
     (tmp_path / "deep.toml").write_text("a = " + "[" * 5000 + "]" * 5000)
-    assert "is no valid TOML" in message(load_card, tmp_path / "deep.toml")
+    assert "is not valid TOML" in message(load_card, tmp_path / "deep.toml")

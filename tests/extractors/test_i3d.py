@@ -143,7 +143,7 @@ def clips(*size, seed=0):
 @pytest.mark.parametrize("size", [(16, 64, 64), (9, 33, 47), (11, 50, 36), (1, 40, 40)])
 @torch.inference_mode()
 def test_the_trunk_equals_a_second_formulation(network, tensors, size):
-    # In float64, where what is left of a difference is no rounding.
+    # In float64, where a remaining difference is not rounding.
     x, exact = clips(2, 3, *size).double(), {name: tensor.double() for name, tensor in tensors.items()}
     expected = second_formulation(exact, x, 1e-5)
     assert expected.std() > 0.1
@@ -208,7 +208,7 @@ def test_epsilon_is_the_cards(tensors, tmp_path):
         (lambda t: t.pop("Mixed_4e.b2b.bn.bias"), "lacks trunk.mixed_4e.branches.2.1.norm.bias"),
         (lambda t: t.update({"Mixed_9z.b0.conv3d.weight": torch.ones(1)}), "not know trunk.mixed_9z.branches.0.conv.w"),
         (lambda t: t.update({"logits.conv3d.bias": torch.ones(101)}), r"logits.bias \(101,\), not \(400,\)"),
-        (lambda t: t.pop("Conv3d_1a_7x7.conv3d.weight"), 'is of no I3D that is known .* "Conv3d_1a_7x7.bn.weight"'),
+        (lambda t: t.pop("Conv3d_1a_7x7.conv3d.weight"), 'is not of a known port of I3D .* "Conv3d_1a_7x7.bn.weight"'),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_by_name(tensors, tmp_path, change, sentence):

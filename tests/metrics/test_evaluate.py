@@ -12,22 +12,20 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.baselines.rarity import rarity
 from finc_eval.cli.app import app
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.neighbors import kth_distances
 from finc_eval.extractors.networks import fid_inception
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.gaussian import gaussian_statistics
-from finc_eval.metrics.inputs import Pair
+from finc_eval.metrics.inputs import MetricInputs, gaussian_statistics
 from finc_eval.metrics.precision_recall import precision_recall
 from finc_eval.metrics.reference_statistics import write_statistics
 from finc_eval.metrics.registry import METRICS
 
 MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld")
-OF_SETS = [name for name, metric in METRICS.items() if "private" not in metric.sets]
-ANY = [name for name in OF_SETS if METRICS[name].extractor is None and name not in MANY]
+ANY = [name for name, metric in METRICS.items() if metric.extractor is None and name not in MANY]
 
 
 def draw(n, shift=0.0, seed=0):
@@ -45,7 +43,7 @@ def caches(tmp_path_factory, digits):
     return {name: fe.extract(part, "pixels", folder / f"{name}.h5") for name, part in parts.items()}
 
 
-def test_every_metric_of_any_space_gives_a_number_and_what_pins_it():
+def test_every_metric_for_any_space_gives_a_number_with_its_signature():
     result = evaluate(GEN, REF, ANY)
     assert not result.failures
     assert [score.key for score in result.scores] == ANY
@@ -54,6 +52,7 @@ def test_every_metric_of_any_space_gives_a_number_and_what_pins_it():
         assert Signature.parse(str(score.signature)) == score.signature
         assert ("n", "600/800") in score.signature.fields
     assert json.loads(result.to_json())["scores"][0]["key"] == ANY[0]
+    assert fe.Scores.from_dict(result.to_dict()).scores == result.scores
 
 
 def test_a_shifted_set_lies_beyond_its_floor_and_like_sets_do_not():
@@ -74,7 +73,7 @@ def test_a_name_that_means_a_space_refuses_another(caches):
         "--extractor inception-fid, or ask for fd"
     )
     assert "inception_score is defined on inception-fid" in result.failures["inception_score"]
-    assert "do not say by what they were made" in evaluate(GEN, REF, ["fid"]).failures["fid"]
+    assert "do not say which extractor made them" in evaluate(GEN, REF, ["fid"]).failures["fid"]
 
 
 def test_precision_and_recall_say_by_which_convention():
@@ -87,7 +86,7 @@ def test_precision_and_recall_say_by_which_convention():
 
 
 def test_moments_are_enough_for_a_frechet_distance(tmp_path):
-    phi, _ = fe.reference_feature_map(REF, features=50)
+    phi = fe.Sketch.reference(REF, features=50).feature_map
     exact = evaluate(GEN, REF, ["fd"])["fd"].value
     sketched = evaluate(fe.Sketch.of(GEN, phi), fe.Sketch.of(REF, phi), ["fd", "vendi"])
     assert sketched["fd"].value == pytest.approx(exact, rel=1e-6)
@@ -103,12 +102,12 @@ def test_vendi_rke_and_mind_come_with_intervals_or_floors_that_hold():
         assert score.interval[0] < score.value < score.interval[1]
     assert result["mind"].value > 5 * result["mind"].floor > 0
     assert evaluate(draw(600, seed=3), REF, ["mind"])["mind"].value < 3 * result["mind"].floor
-    assert "of 600 samples of each set" in result["mind"].notes[0]
+    assert "computed from 600 samples of each set" in result["mind"].notes[0]
 
 
 def test_cmmd_of_like_sets_reads_about_its_floor():
     sets = [ArrayEmbeddings(draw(n, seed=seed)) for n, seed in ((300, 5), (900, 6))]
-    (score,) = METRICS["cmmd"].compute(Pair("cmmd", *sets, None, None))
+    (score,) = METRICS["cmmd"].compute(MetricInputs("cmmd", *sets))
     assert score.value == pytest.approx(score.floor, rel=0.25)
 
 
@@ -124,7 +123,7 @@ def test_realism_is_a_mean_without_copies():
     assert "all 5 samples of gen are copies" in evaluate(centers[:5], REF, ["realism"]).failures["realism"]
 
 
-def test_rarity_is_of_those_inside_and_says_how_many_are_outside():
+def test_rarity_averages_samples_inside_a_ball_and_says_how_many_are_outside():
     result = evaluate(GEN, REF, ["rarity"])
     found = rarity(GEN, REF)
     assert result["rarity"].value == pytest.approx(np.nanmean(found.scores))
@@ -134,36 +133,34 @@ def test_rarity_is_of_those_inside_and_says_how_many_are_outside():
     assert "all 600 samples of gen lie outside every ball" in evaluate(GEN + 90, REF, ["rarity"]).failures["rarity"]
 
 
-def test_metrics_of_memorization_take_the_reference_for_the_training_set_and_a_third_set():
+def test_metrics_of_memorization_use_the_reference_as_training_set_and_take_a_third_set():
     test = draw(500, 0.0, 4)
     fresh, copies = (evaluate(gen, REF, ["fld", "authpct"], test=test) for gen in (draw(400, seed=5), REF[:400]))
     assert fresh["fld"].interval[0] < fresh["fld"].value < fresh["fld"].interval[1] < copies["fld"].value
     assert copies["fld_gap"].value < fresh["fld_gap"].value
     assert fresh["authpct"].value == pytest.approx(fresh["authpct"].floor, abs=10)
     assert copies["authpct"].value == 0
-    assert "400 of 400 have the very embedding of a training sample" in copies["authpct"].notes
-    alone = evaluate(GEN, REF, ["fld", "authpct"])
-    assert alone.failures["fld"].startswith(
-        "fld needs a third set: real samples that the generator has not seen, as test"
-    )
-    assert alone["authpct"].floor is None
+    assert "400 of 400 have the same embedding as a training sample" in copies["authpct"].notes
+    assert evaluate(GEN, REF, ["authpct"])["authpct"].floor is None
+    with pytest.raises(UsageError, match="fld needs a third set: real samples that the generator has not seen"):
+        evaluate(GEN, REF, ["authpct", "fld"])
 
 
 FEW = {
     "fd": (30, "no interval: in 16 dimensions that takes 200 samples of each set"),
-    "prdc": (30, "gen has 30 samples: the balls of so few reach far, compare at equal n only; 10 000 are usual"),
+    "prdc": (30, "gen has 30 samples: the balls of so few are large, so compare at equal n only; 10 000 are usual"),
     "vendi": (30, "no interval: that takes 200 samples; the score cannot exceed 30, their number"),
     "rke": (30, "higher: compare at equal n only"),
 }
 REFUSED = {
     "kid": (30, "gen has 30 samples, fewer than KID's subsets of 1000: give more, or a smaller subset size"),
-    "mmd": (2, "this needs 3 samples a set at least, gen has 2"),
+    "mmd": (2, "this metric needs at least 3 samples in each set, gen has 2"),
     "prdc": (4, "gen has 4 samples, too few for 5 neighbors of each: pass at least 6"),
     "rarity": (3, "ref has 3 samples, too few for 3 neighbors of each: pass at least 4"),
-    "fd": (1, "gen has 1 sample: a covariance needs two at least"),
-    "fd_infinity": (19, "FD-infinity of 15 sizes needs two sizes and 30 samples at least"),
-    "authpct": (1, "ref has 1 samples, too few for 1 neighbors of each"),
-    "mind": (1, "ref has 1 sample: give more"),
+    "fd": (1, "gen has 1 sample: a covariance needs at least two"),
+    "fd_infinity": (19, "FD-infinity of 15 sizes needs at least 30 samples"),
+    "authpct": (1, "ref has 1 sample, too few for 1 neighbor of each"),
+    "mind": (1, "ref has 1 sample: the floor needs at least two"),
 }
 
 
@@ -216,7 +213,7 @@ def test_sfid_is_the_distance_of_spatial_features_from_the_same_pass(inception_c
     assert not of_file.failures
     for name in ("fid", "sfid"):
         assert of_file[name].value == pytest.approx(result[name].value, rel=1e-6)
-        assert f"{tmp_path / 'ref.npz'} does not say by what it was made: it is taken to be of inception-fid" in (
+        assert f"{tmp_path / 'ref.npz'} does not say which extractor made it: inception-fid is assumed" in (
             of_file[name].notes
         )
     assert "each split has 1 samples: the score cannot exceed that" in of_file["inception_score_mean"].notes[0]
@@ -224,15 +221,20 @@ def test_sfid_is_the_distance_of_spatial_features_from_the_same_pass(inception_c
     assert "has no mu_s and sigma_s" in evaluate(gen, tmp_path / "plain.npz", ["sfid"]).failures["sfid"]
 
 
-def test_what_one_metric_refuses_leaves_the_others(caches):
+def test_a_metric_that_refuses_the_sets_does_not_stop_the_others(caches):
     result = evaluate(draw(40), draw(40, seed=5), ["kid", "fd"])
     assert "fewer than KID's subsets of 1000" in result.failures["kid"]
     assert result["fd"].value > 0
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones():
-    with pytest.raises(FincEvalError, match=r'there is no metric "fidd" \(did you mean "fid"\?\): choose of fid,'):
-        evaluate(GEN, REF, ["fidd"])
+    with pytest.raises(UsageError, match=r'unknown metric "fidd" \(did you mean "fid"\?\): choose from fid,'):
+        evaluate("no such file", REF, ["fd", "fidd"])
+
+
+def test_a_mistake_in_the_call_is_an_error_and_not_a_metric_left_out():
+    with pytest.raises(UsageError, match='the device "cudaa" cannot be used'):
+        evaluate(GEN, REF, ["fd"], run=fe.Run(device="cudaa"))
 
 
 def run(*arguments):
@@ -260,7 +262,7 @@ def test_the_command_takes_statistics_and_a_third_set(caches, tmp_path):
     assert json.loads(result.stdout)["scores"][0]["floor"] > 0
 
 
-def test_the_command_prints_what_it_can_and_fails_for_the_rest(caches):
+def test_the_command_prints_the_scores_it_has_and_fails_for_the_others(caches):
     result = run("--gen", caches["gen"].path, "--ref", caches["ref"].path, "--metrics", "vendi,fid")
     assert result.exit_code == 3
     assert "vendi|n:500/700" in result.stdout

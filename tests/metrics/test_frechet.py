@@ -6,8 +6,10 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.metrics.frechet import fd_infinity, frechet_distance, frechet_interval, fvd, same_set_floor
-from finc_eval.metrics.gaussian import GaussianStatistics, blocks_of_embeddings, gaussian_statistics
+from finc_eval.metrics.fd_infinity import fd_infinity
+from finc_eval.metrics.frechet import frechet_distance, frechet_interval, fvd, same_set_floor
+from finc_eval.metrics.gaussian import GaussianStatistics, blocks_of_embeddings
+from finc_eval.metrics.inputs import gaussian_statistics
 from finc_eval.sketches.sketch import Sketch
 
 DIM = 16
@@ -178,13 +180,13 @@ def test_too_few_samples_are_explained():
     (found,) = frechet_distance(drawn(DIM), drawn(100, seed=1)).warnings
     assert "has 16 samples in 16 dimensions" in found
     assert not frechet_distance(drawn(DIM + 1), drawn(100, seed=1)).warnings
-    with pytest.raises(FincEvalError, match="the generated set has 1 sample: a covariance needs two at least"):
+    with pytest.raises(FincEvalError, match="the generated set has 1 sample: a covariance needs at least two"):
         frechet_distance(drawn(1), drawn(100))
     with pytest.raises(FincEvalError, match="19 independent samples, too few for 10 blocks: give at least 20"):
         frechet_interval(drawn(19), drawn(100))
-    with pytest.raises(FincEvalError, match="FD-infinity of 15 sizes needs two sizes and 30 samples at least"):
+    with pytest.raises(FincEvalError, match="FD-infinity of 15 sizes needs at least 30 samples"):
         fd_infinity(drawn(16), drawn(100))
-    with pytest.raises(FincEvalError, match="has 3 samples for a floor at 3: both parts need two at least"):
+    with pytest.raises(FincEvalError, match="has 3 samples for a floor at 3: both parts need at least two"):
         same_set_floor(drawn(3), 3)
 
 
@@ -193,7 +195,9 @@ def test_fvd_refuses_a_handful_of_clips_and_warns_below_the_usual_number():
         fvd(drawn(255), drawn(3000))
     found = fvd(drawn(256), drawn(2048, seed=1))
     assert found.value == frechet_distance(drawn(256), drawn(2048, seed=1)).value
-    assert found.warnings == ("the generated set has 256 clips: published FVDs have 2048, and fewer read higher",)
+    assert found.warnings == (
+        "the generated set has 256 clips: published FVDs have 2048, and fewer give a higher value",
+    )
 
 
 def test_sets_that_do_not_compare_are_refused():
@@ -203,8 +207,8 @@ def test_sets_that_do_not_compare_are_refused():
     bad[7, 3] = float("nan")
     with pytest.raises(FincEvalError, match="the generated set: the embedding in row 7 is not finite"):
         frechet_distance(bad, drawn(40))
-    with pytest.raises(FincEvalError, match=r"the level of an interval must be in \(0, 1\), got 95"):
-        frechet_interval(drawn(40), drawn(40), level=95)
+    with pytest.raises(FincEvalError, match=r"confidence must lie between 0 and 1, got 95"):
+        frechet_interval(drawn(40), drawn(40), confidence=95)
     with pytest.raises(FincEvalError, match="came as statistics of all its samples: an interval needs embeddings"):
         frechet_interval(law(), drawn(40))
 

@@ -20,7 +20,7 @@ def by_definition(x, y):
 
 @pytest.mark.parametrize("block", [7, 50, 2048])
 def test_all_pairs_give_the_u_statistic_whatever_the_blocks(block, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "KERNEL_BLOCK", block)
     x, y = drawn(50, 0.2), drawn(33, seed=1)
     assert kid_interval(x, y).value == pytest.approx(by_definition(x, y), rel=1e-10)
 
@@ -61,7 +61,7 @@ def test_it_is_unbiased_and_its_error_is_the_spread_over_draws():
 
 def test_a_wider_level_is_a_wider_interval():
     x, y = drawn(50, 0.2), drawn(33, seed=1)
-    found, wide = kid_interval(x, y), kid_interval(x, y, level=0.99)
+    found, wide = kid_interval(x, y), kid_interval(x, y, confidence=0.99)
     assert found.high - found.value == pytest.approx(1.959964 * found.standard_error, rel=1e-6)
     assert wide.high > found.high
 
@@ -74,11 +74,11 @@ def test_the_kernel_is_the_cube_with_gamma_one_over_d():
 def test_bad_input_is_named():
     with pytest.raises(FincEvalError, match="the reference has 33 samples, fewer than KID's subsets of 40"):
         kid(drawn(50), drawn(33), subset_size=40)
-    with pytest.raises(FincEvalError, match="this needs 3 samples a set at least, the reference has 2"):
+    with pytest.raises(FincEvalError, match="this metric needs at least 3 samples in each set, the reference has 2"):
         kid_interval(drawn(50), drawn(2))
     with pytest.raises(FincEvalError, match="has embeddings of 12 entries, the reference of 5"):
         kid(drawn(50), drawn(33, dim=5))
-    with pytest.raises(FincEvalError, match="one subset of two samples at least, got 0 of 1000"):
+    with pytest.raises(FincEvalError, match="subsets must be a whole number of at least 1, got 0"):
         kid(drawn(50), drawn(33), subsets=0)
     bad = drawn(50)
     bad[2] = float("inf")

@@ -38,12 +38,12 @@ def test_of_the_larger_set_a_seeded_part_enters():
 def test_what_is_held_together_changes_nothing(monkeypatch):
     x, y = draw(60, 0), draw(60, 1)
     whole = mind(x, y, projections=50).value
-    monkeypatch.setattr(module, "KEPT", 400)
+    monkeypatch.setattr(module, "MAX_PROJECTED", 400)
     assert mind(x, y, projections=50).value == pytest.approx(whole, rel=1e-6)
 
 
 def test_bad_input_is_named():
-    with pytest.raises(FincEvalError, match="MIND needs one projection at least, got 0"):
+    with pytest.raises(FincEvalError, match="projections must be a whole number of at least 1, got 0"):
         mind(draw(5, 0), draw(5, 1), projections=0)
     with pytest.raises(FincEvalError, match="the generated set has embeddings of 12 entries, the reference of 3"):
         mind(draw(5, 0), draw(5, 1, dim=3))

@@ -29,7 +29,7 @@ def unbiased(kxx, kyy, kxy):
 
 @pytest.mark.parametrize("block", [7, 2048])
 def test_it_is_the_u_statistic_of_the_gaussian_kernel(block, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "KERNEL_BLOCK", block)
     x, y = drawn(50, 0.2), drawn(33, seed=1)
     kernels = [gaussian_kernel(a.double(), b.double(), SIGMA) for a, b in ((x, x), (y, y), (x, y))]
     assert mmd(x, y, SIGMA).value == pytest.approx(unbiased(*kernels), rel=1e-9)
@@ -94,18 +94,18 @@ def test_the_biased_estimate_counts_the_pairs_of_a_sample_with_itself():
 
 def test_bad_input_is_named():
     x, y = drawn(50), drawn(33)
-    with pytest.raises(FincEvalError, match="this needs 3 samples a set at least, the generated set has 2"):
+    with pytest.raises(FincEvalError, match="this metric needs at least 3 samples in each set, the generated"):
         mmd(x[:2], y, SIGMA)
     with pytest.raises(FincEvalError, match="has embeddings of 12 entries, the reference of 5"):
         cmmd(x, y[:, :5])
     with pytest.raises(FincEvalError, match="sigma must be a positive number, got 0"):
         mmd(x, y, 0.0)
-    with pytest.raises(FincEvalError, match=r"the level of an interval must be in \(0, 1\), got 1"):
-        mmd(x, y, SIGMA, level=1.0)
+    with pytest.raises(FincEvalError, match=r"confidence must lie between 0 and 1, got 1"):
+        mmd(x, y, SIGMA, confidence=1.0)
     with pytest.raises(FincEvalError, match="an embedding is zero, which has no direction"):
         cmmd(torch.zeros(3, 12), y)
     phi = RandomFourierFeatures(12, 5, sigma=SIGMA)
-    with pytest.raises(FincEvalError, match="an MMD needs two samples a set at least, the reference has 1"):
+    with pytest.raises(FincEvalError, match="an MMD needs at least two samples in each set, the reference has 1"):
         sketch_mmd(Sketch.of(x, phi), Sketch.of(y[:1], phi))
     with pytest.raises(FincEvalError, match="the sketches use different feature maps"):
         sketch_mmd(Sketch.of(x, phi), Sketch.of(y, RandomFourierFeatures(12, 5, sigma=3.0)))

@@ -138,7 +138,7 @@ def test_intervals_know_whose_samples_they_resample():
         ((np.eye(9), np.eye(8)), {}, "gen has 9 entries per embedding and ref 8: extract both with the same"),
         ((np.eye(9), np.full((9, 9), np.inf)), {}, "ref: the embedding in row 0 is not finite"),
         ((np.eye(9), np.eye(9)), {"convention": "prcd"}, r"'prcd' \(did you mean \"prdc\"\?\)"),
-        ((np.eye(9), np.eye(9)), {"k": 0}, "k must be at least 1, got 0"),
+        ((np.eye(9), np.eye(9)), {"k": 0}, "k must be a whole number of at least 1, got 0"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(arguments, named, message):

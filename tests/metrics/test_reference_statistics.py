@@ -7,7 +7,7 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.gaussian import gaussian_statistics
+from finc_eval.metrics.inputs import gaussian_statistics
 from finc_eval.metrics.reference_statistics import read_kid_features, read_statistics, write_statistics
 
 
@@ -40,7 +40,7 @@ def test_statistics_of_other_tools_are_those_of_their_samples_of_unknown_number(
     result = frechet_distance(drawn(40, 0.5), tmp_path / "fid.npz")
     assert result.value == pytest.approx(frechet_distance(drawn(40, 0.5), rows).value, rel=1e-6)
     assert result.warnings == (
-        f"{tmp_path / 'fid.npz'} does not say of how many samples it is, so its share of the bias is unknown",
+        f"{tmp_path / 'fid.npz'} does not state its number of samples, so its share of the bias is unknown",
     )
 
 
@@ -49,7 +49,7 @@ def test_compressed_files_read_as_well(theirs, tmp_path):
     assert read_statistics(tmp_path / "fid.npz").dim == 6
 
 
-def test_the_adm_file_holds_those_of_fid_and_of_sfid_beside_its_samples(theirs, tmp_path):
+def test_a_file_of_the_adm_evaluator_holds_statistics_for_fid_and_sfid(theirs, tmp_path):
     samples = np.zeros((3, 8, 8, 3), np.uint8)
     path = saved(tmp_path / "adm.npz", **theirs, mu_s=np.ones(4), sigma_s=2 * np.eye(4), arr_0=samples)
     assert read_statistics(path).dim == 6
@@ -95,7 +95,7 @@ def test_a_file_of_ours_that_was_changed_is_refused(key, value, tmp_path):
     with np.load(tmp_path / "ref.npz") as file:
         arrays = dict(file)
     saved(tmp_path / "ref.npz", **arrays | {key: value})
-    with pytest.raises(FincEvalError, match="was changed since it was written: its digest does not fit"):
+    with pytest.raises(FincEvalError, match="was changed since it was written: its digest does not match"):
         read_statistics(tmp_path / "ref.npz")
 
 
@@ -118,12 +118,12 @@ def test_no_pickle_is_ever_loaded(tmp_path):
     with pytest.raises(FincEvalError, match="is a pickle, which runs its author's code when it is read"):
         frechet_distance(drawn(9), tmp_path / "ref.pkl")
     (tmp_path / "ref.npz").write_bytes(pickle.dumps(Planted()))
-    with pytest.raises(FincEvalError, match="is no npz of plain arrays"):
+    with pytest.raises(FincEvalError, match="is not an npz of plain arrays"):
         read_statistics(tmp_path / "ref.npz")
     hidden = np.empty(1, object)
     hidden[0] = Planted()
     np.savez(tmp_path / "hidden.npz", mu=hidden, sigma=np.eye(1))
-    with pytest.raises(FincEvalError, match="is no npz of plain arrays"):
+    with pytest.raises(FincEvalError, match="is not an npz of plain arrays"):
         read_statistics(tmp_path / "hidden.npz")
 
 

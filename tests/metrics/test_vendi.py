@@ -53,11 +53,11 @@ def test_the_gaussian_kernel_has_the_convention_with_the_two(order):
 
 def test_of_order_two_it_needs_no_matrix(monkeypatch):
     monkeypatch.setattr(module, "BATCH_SIZE", 7)
-    monkeypatch.setattr(module, "LARGEST_KERNEL", 10)
+    monkeypatch.setattr(module, "MAX_KERNEL_SAMPLES", 10)
     x = drawn(60)
     expected = 1 / float(gaussian_kernel(x.double(), x.double(), 1.5).square().mean())
     assert gaussian_vendi(x, 1.5, order=2).value == pytest.approx(expected, rel=1e-10)
-    with pytest.raises(FincEvalError, match="has 60 samples, the Gaussian Vendi score takes 10 at most"):
+    with pytest.raises(FincEvalError, match="has 60 samples, the Gaussian Vendi score takes at most 10"):
         gaussian_vendi(x, 1.5)
 
 
@@ -141,5 +141,5 @@ def test_intervals_refuse_what_they_would_be_wrong_for():
         vendi_interval(drawn(60), order=0.5)
     with pytest.raises(FincEvalError, match="has 12 independent samples, too few for 10 blocks"):
         vendi_interval(drawn(12))
-    with pytest.raises(FincEvalError, match="the level of an interval must be in"):
-        rke_interval(drawn(60), 1.0, level=95)
+    with pytest.raises(FincEvalError, match="confidence must lie between"):
+        rke_interval(drawn(60), 1.0, confidence=95)

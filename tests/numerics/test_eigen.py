@@ -6,7 +6,7 @@ import finc_eval as fe
 from finc_eval.numerics import eigen as spectrum
 from finc_eval.numerics.eigen import LowRank, all_eigenpairs, top_eigenpairs
 
-SIZE = 800  # more than 2·BLOCK·STEPS, below which there is nothing to iterate for
+SIZE = 800  # more than 2·LANCZOS_BLOCK·LANCZOS_STEPS, below which there is nothing to iterate for
 COUNT = 10
 
 
@@ -79,7 +79,7 @@ def full_decompositions(monkeypatch):
 @pytest.mark.parametrize("case", CASES)
 def test_the_leading_eigenpairs_are_those_of_a_full_decomposition(case, full_decompositions, monkeypatch):
     if case in DEGENERATE:
-        monkeypatch.setattr(spectrum, "RESTARTS", 2)  # they may fall back, and need not be waited for
+        monkeypatch.setattr(spectrum, "MAX_RESTARTS", 2)  # they may fall back, and need not be waited for
     matrix = CASES[case]().float()
     values, vectors = top_eigenpairs(matrix, COUNT)
     check_eigenpairs(matrix, values, vectors, COUNT)
@@ -110,7 +110,7 @@ def test_the_same_matrix_always_gives_the_same_bits(case):
 
 
 def test_where_the_iteration_does_not_converge_a_full_decomposition_takes_over(full_decompositions, monkeypatch):
-    monkeypatch.setattr(spectrum, "RESTARTS", 0)
+    monkeypatch.setattr(spectrum, "MAX_RESTARTS", 0)
     matrix = CASES["a few leading eigenvalues in noise"]().float()
     values, vectors = top_eigenpairs(matrix, COUNT, spectrum=25)
     check_eigenpairs(matrix, values, vectors, COUNT)

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from finc_eval import CosineFeatures, RandomFourierFeatures
-from finc_eval.numerics.moments import BLOCK, Moments, weighted_sum
+from finc_eval.numerics.moments import MOMENT_BLOCK, Moments, weighted_sum
 
 CPU = torch.device("cpu")
 
-SIZES = [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 50]
+SIZES = [1, MOMENT_BLOCK - 1, MOMENT_BLOCK, MOMENT_BLOCK + 1, 2 * MOMENT_BLOCK + 50]
 
 
 def vectors(size, n=700, seed=0):
@@ -38,8 +38,8 @@ def test_moments_in_blocks_are_those_of_all_rows_at_once(size):
 @pytest.mark.parametrize("size", SIZES)
 def test_only_the_block_rows_from_the_diagonal_on_are_kept(size):
     blocks = list(moments_of(vectors(size, n=3)).blocks())
-    assert [rows.start for rows, _ in blocks] == list(range(0, size, BLOCK))
-    assert [rows.stop for rows, _ in blocks] == [*range(BLOCK, size, BLOCK), size]
+    assert [rows.start for rows, _ in blocks] == list(range(0, size, MOMENT_BLOCK))
+    assert [rows.stop for rows, _ in blocks] == [*range(MOMENT_BLOCK, size, MOMENT_BLOCK), size]
     assert all(block.shape == (rows.stop - rows.start, size - rows.start) for rows, block in blocks)
 
 
@@ -68,7 +68,7 @@ def test_the_sum_of_two_parts_is_that_of_their_union_and_leaves_the_parts_alone(
 
 
 def test_a_weighted_sum_of_moments_is_the_whole_symmetric_matrix():
-    rows = vectors(BLOCK + 1)
+    rows = vectors(MOMENT_BLOCK + 1)
     first, second = moments_of(rows[:300], "float64"), moments_of(rows[300:], "float64")
     total = weighted_sum([(0.25, first), (-2.0, second)])
     expected = 0.25 * 300 * first.mean_square() - 2 * 400 * second.mean_square()

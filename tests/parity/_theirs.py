@@ -1,4 +1,4 @@
-"""The arrays that finc-eval and other libraries are both given, and what the others say of them."""
+"""The arrays that finc-eval and other libraries are both given, and the numbers of the others."""
 
 import os
 from functools import cache
@@ -8,33 +8,33 @@ import numpy as np
 import pytest
 
 from finc_eval.doctor.oracles import CHECKS
-from finc_eval.doctor.parity import answers, random_pair
+from finc_eval.doctor.parity import random_sets, run_library
 
 KINDS = ["random", "duplicated", "tiny", "real"]
 
 
 def theirs(check, kind):
-    """What the other library of a check says of a pair; the test is skipped without the library."""
+    """Return the numbers of the other library of a check for a pair; skip the test without the library."""
     if check.library.version is None:
         pytest.skip(f"needs {check.library.name}: pip install {check.library.name}")
-    return _answers(check.library)[check.metric][kind]
+    return _results(check.library)[check.metric][kind]
 
 
 def pair(kind):
-    """A generated and a reference set: "random", "duplicated", "tiny" (n = 2), or "real", features of clips."""
+    """Return a generated and a reference set: "random", "duplicated", "tiny" (n = 2), or "real", features of clips."""
     if kind not in _pairs():
         pytest.skip("needs the test assets: set FINC_EVAL_ASSETS to their folder")
     return _pairs()[kind]
 
 
 @cache
-def _answers(library):
-    """Of all checks of a library and all pairs they take, from one process each."""
+def _results(library):
+    """Run all checks of a library on all pairs that they take, each check in one process."""
     found = {}
     for check in CHECKS:
         if check.library == library:
-            cases = {kind: {"x": x, "y": y} for kind, (x, y) in _pairs().items() if len(x) >= check.fewest}
-            found |= answers(library, {check.metric: check.code}, cases)
+            cases = {kind: {"x": x, "y": y} for kind, (x, y) in _pairs().items() if len(x) >= check.min_samples}
+            found |= run_library(library, {check.metric: check.code}, cases)
     return found
 
 
@@ -43,7 +43,7 @@ def _pairs():
     rng = np.random.default_rng(0)
     x, y = rng.normal(0.3, 1.2, (60, 24)), rng.normal(0, 1, (60, 24))
     found = {
-        "random": random_pair(),
+        "random": random_sets(),
         "duplicated": (x[rng.integers(0, 60, 300)], np.concatenate([y, y, x[:30]])),
         "tiny": (rng.normal(0.3, 1.2, (2, 6)), rng.normal(0, 1, (2, 6))),
     }

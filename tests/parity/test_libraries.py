@@ -1,4 +1,4 @@
-"""Every check of `finc-eval doctor --parity`, on more kinds of arrays than it takes."""
+"""Every check of `finc-eval doctor --parity`, on more kinds of arrays than the command uses."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from finc_eval.metrics.frechet import frechet_distance
 @pytest.mark.parametrize("kind", KINDS)
 def test_ours_are_the_numbers_of_the_library(check, kind):
     x, y = pair(kind)
-    if len(x) < check.fewest:
-        pytest.skip(f"it takes {check.fewest} samples")
+    if len(x) < check.min_samples:
+        pytest.skip(f"it takes {check.min_samples} samples")
     assert difference(check.ours(x, y), theirs(check, kind)) <= check.tolerance
 
 

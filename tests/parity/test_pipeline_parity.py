@@ -8,7 +8,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.doctor.oracles import TORCH_FIDELITY
-from finc_eval.doctor.parity import answers
+from finc_eval.doctor.parity import run_library
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.inception_score import inception_score
@@ -61,7 +61,7 @@ def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, rand
         fe.extract(tmp_path / name, card, tmp_path / f"{name}.h5", batch_size=8)
     paths = {name: str(tmp_path / name) for name in ("gen", "ref")}
     cases = {"folders": {"weights": str(weights), **paths}}
-    expected = answers(TORCH_FIDELITY, {"all": THEIRS}, cases)["all"]["folders"]
+    expected = run_library(TORCH_FIDELITY, {"all": THEIRS}, cases)["all"]["folders"]
     gen, ref = (EmbeddingCache(tmp_path / f"{name}.h5") for name in paths)
     score = inception_score(EmbeddingCache(tmp_path / "gen.h5", "logits_unbiased"), splits=2)
     distance = kid(gen, ref, subsets=5, subset_size=10)

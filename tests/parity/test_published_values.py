@@ -17,7 +17,8 @@ from finc_eval.core.device import default_device
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
-from finc_eval.extractors.weights import FOLDER, checked, locate
+from finc_eval.extractors.weights import checked_weights, locate
+from finc_eval.extractors.weights_folder import FOLDER_VARIABLE
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.inception_score import inception_score
@@ -27,8 +28,8 @@ from finc_eval.metrics.precision_recall import precision_recall
 
 def card_with_weights(name):
     card = load_card(name)
-    if not os.environ.get(FOLDER) or locate(card.weights) is None:
-        pytest.skip(f"needs {card.weights.file} in ${FOLDER}: finc-eval weights fetch {name}")
+    if not os.environ.get(FOLDER_VARIABLE) or locate(card.weights) is None:
+        pytest.skip(f"needs {card.weights.file} in ${FOLDER_VARIABLE}: finc-eval weights fetch {name}")
     return card
 
 
@@ -54,7 +55,7 @@ def some(images, count, seed):
 
 @torch.inference_mode()
 def i3d_logits_of_noise(seed, network, clips=128):
-    """Of uniform noise in [0, 1], clips of 16 frames of 224 x 224, as they are."""
+    """Return the logits of uniform noise in [0, 1]: clips of 16 frames of 224 x 224, without preprocessing."""
     draw, rows = np.random.RandomState(seed), []
     for _ in range(clips):
         clip = torch.from_numpy(draw.rand(16, 224, 224, 3).astype(np.float32)).permute(3, 0, 1, 2)
@@ -64,7 +65,7 @@ def i3d_logits_of_noise(seed, network, clips=128):
 
 def test_fvd_of_noise_is_that_of_fvd_comparison():
     card = card_with_weights("i3d-rgb-k400")
-    network = load_backbone(card, default_device(), checked(card)[0])
+    network = load_backbone(card, default_device(), checked_weights(card)[0])
     gen, ref = (i3d_logits_of_noise(seed, network) for seed in (1, 2))
     # Too few clips for fvd(), which refuses them.
     assert frechet_distance(gen, ref).value == pytest.approx(10.138085, rel=1e-4)

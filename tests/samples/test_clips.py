@@ -126,5 +126,5 @@ def test_frames_that_end_early_leave_later_windows_out():
 
 def test_frames_of_unlike_sizes_are_refused():
     frames = [(0, np.zeros((4, 6, 3), np.uint8)), (1, np.zeros((4, 5, 3), np.uint8))]
-    with pytest.raises(ValueError, match=r"^frames of unlike sizes: 6x4, 5x4$"):
+    with pytest.raises(ValueError, match=r"^frames of different sizes: 6x4, 5x4$"):
         list(gathered(np.array([[0, 1]]), frames))

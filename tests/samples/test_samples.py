@@ -145,7 +145,7 @@ def test_a_damaged_member_of_a_zip_is_noticed_though_it_decodes(tmp_path):
 def test_a_member_of_a_zip_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "set.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.png", bytes(100_000))
-    monkeypatch.setattr("finc_eval.samples.files.LARGEST_MEMBER", 99_999)
+    monkeypatch.setattr("finc_eval.samples.files.MAX_MEMBER_BYTES", 99_999)
     (sample,) = open_source(tmp_path / "set.zip").samples()
     assert sample.error == "100000 bytes are too many for one file of a zip"
 
@@ -248,7 +248,7 @@ def test_other_files_are_refused(tmp_path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     (tmp_path / "a.pdf").write_text("x")
     assert "is a single image: pass the folder" in message(open_source, tmp_path / "a.png")
-    assert "is no set of samples" in message(open_source, tmp_path / "a.pdf")
+    assert "is not a set of samples" in message(open_source, tmp_path / "a.pdf")
     assert "item 0 of the dataset is of type int" in message(open_source, [1])
     assert "got dict" in message(open_source, {"a": 1})
     assert "got int" in message(open_source, 3)
@@ -310,7 +310,7 @@ def test_links_in_a_circle_are_failures_and_pipes_are_no_samples(tmp_path):
 
 @pytest.mark.parametrize("path", ["x" * 5000, "~nobody-of-that-name/x"])
 def test_what_is_no_path_is_refused(path):
-    with pytest.raises(FincEvalError, match="is no path that can be looked up"):
+    with pytest.raises(FincEvalError, match="is not a path that can be looked up"):
         open_source(path)
 
 

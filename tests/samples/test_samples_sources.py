@@ -99,7 +99,7 @@ def test_a_text_beside_an_image_is_its_prompt(tmp_path):
     members = {"a.png": png(IMAGES[0]), "a.txt": b"a cat\n", "b.PNG": png(IMAGES[1]), "b.txt": "zwölf".encode()}
     assert open_source(save_tar(tmp_path / "x.tar", members)).prompts == ["a cat", "zwölf"]
     del members["b.txt"]
-    assert "gives a prompt to 1 of 2 samples, and none to x/b" in message(
+    assert "gives a prompt to 1 of 2 samples, but not to x/b" in message(
         open_source, save_tar(tmp_path / "x.tar", members)
     )
 
@@ -167,7 +167,7 @@ def test_metadata_names_labels_and_prompts(tmp_path, name, zipped):
 def test_metadata_of_some_images_only_is_refused_and_that_of_another_purpose_passed_over(tmp_path):
     folder = save_folder(tmp_path / "set", ["a.png", "b.png"])
     (folder / "metadata.csv").write_text("file_name,label\na.png,1\n")
-    assert "gives a label to 1 of 2 samples, and none to b.png" in message(open_source, folder)
+    assert "gives a label to 1 of 2 samples, but not to b.png" in message(open_source, folder)
     (folder / "metadata.csv").write_text("camera,lens\nx,y\n")
     assert open_source(folder).labels is None
     (folder / "metadata.jsonl").write_text("{")
@@ -191,7 +191,7 @@ def test_an_npz_may_hold_labels(tmp_path, name):
     assert open_source(tmp_path / "a.npz").labels is None
 
 
-def test_labels_change_the_annotations_of_a_manifest_and_not_its_digest(tmp_path):
+def test_labels_change_the_metadata_of_a_manifest_and_not_its_digest(tmp_path):
     folder = save_folder(tmp_path / "set", ["a.png", "b.png"])
     plain = open_source(folder).manifest()
     (folder / "metadata.csv").write_text("file_name,label\na.png,1\nb.png,2\n")
@@ -199,8 +199,8 @@ def test_labels_change_the_annotations_of_a_manifest_and_not_its_digest(tmp_path
     (folder / "metadata.csv").write_text("file_name,label\na.png,1\nb.png,3\n")
     second = open_source(folder).manifest()
     assert plain.digest == first.digest == second.digest
-    assert plain.annotations is None
-    assert first.annotations != second.annotations
+    assert plain.metadata is None
+    assert first.metadata != second.metadata
 
 
 # Datasets
@@ -351,7 +351,7 @@ def test_iterators_of_images_and_batches_are_sets_that_are_read_once(make):
     assert "0 of 6 images of the iterator have been read" in message(source.manifest)
     np.testing.assert_array_equal(pixels_of(source), IMAGES)
     assert source.manifest().digest == open_source(IMAGES).manifest().digest
-    assert "is read only once" in message(source.samples)
+    assert "can be read only once" in message(source.samples)
 
 
 def test_labels_of_batches_and_of_data_loaders_are_kept():
@@ -393,7 +393,7 @@ def test_iterators_of_something_else_are_refused():
     assert "4 images with 3 labels" in message(list, open_source(iter([(IMAGES[:4], [1, 2, 3])]), n=4).samples())
 
 
-# Subsets and what is no set
+# Subsets, and inputs that are not sets
 
 
 def test_a_subset_is_seeded_and_keeps_order_labels_and_pixels(tmp_path):
@@ -429,7 +429,7 @@ def test_labels_that_a_dataset_learns_late_reach_its_subset():
 
 
 def test_more_samples_than_there_are_cannot_be_asked_for():
-    assert "has 6 samples, and 7 were asked for" in message(open_source, IMAGES, n=7)
+    assert "has 6 samples, but n is 7" in message(open_source, IMAGES, n=7)
     assert "at least 1, got 0" in message(open_source, IMAGES, n=0)
 
 

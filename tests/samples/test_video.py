@@ -145,7 +145,7 @@ def test_what_the_header_says_of_the_number_of_frames_does_not_count():
         np.testing.assert_array_equal(pixels(lying, ALL), [every_frame(data)])
 
 
-# --- packets that are no frames ---------------------------------------------------------------------------------------
+# --- packets that are not frames --------------------------------------------------------------------------------------
 
 
 def test_windows_are_right_where_packets_are_no_frames(assets):
@@ -162,7 +162,7 @@ def test_windows_are_right_where_packets_are_no_frames(assets):
 def test_windows_too_large_to_hold_at_once_are_the_same(assets, monkeypatch, name):
     data, clip = (assets / "clips" / name).read_bytes(), Clip(16, 2, 4, "loop")
     together = pixels(data, clip)
-    monkeypatch.setattr(video, "AT_ONCE", 0)
+    monkeypatch.setattr(video, "MAX_BYTES_AT_ONCE", 0)
     np.testing.assert_array_equal(pixels(data, clip), together)
 
 
@@ -214,11 +214,11 @@ def test_a_damaged_frame_is_not_guessed(files, suffix):
 
 
 def test_what_is_no_video_is_said_to_be_none(files):
-    assert error(b"").startswith("no video that can be read")
-    assert error(b"no video\n" * 100).startswith("no video that can be read")
+    assert error(b"").startswith("not a video that can be read")
+    assert error(b"no video\n" * 100).startswith("not a video that can be read")
     picture = io.BytesIO()
     Image.fromarray(FRAMES[0]).save(picture, "PNG")
-    assert error(picture.getvalue()).startswith("no video that can be read")
+    assert error(picture.getvalue()).startswith("not a video that can be read")
 
 
 def test_sound_alone_is_no_video():
@@ -250,8 +250,9 @@ def test_a_song_with_its_cover_is_no_video():
 def test_a_playlist_is_not_followed(tmp_path, files):
     (tmp_path / "secret.mp4").write_bytes(files["mp4"])
     playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{tmp_path}/secret.mp4\n#EXT-X-ENDLIST\n"
-    assert error(playlist.encode()).startswith("no video that can be read")
-    assert error(f"ffconcat version 1.0\nfile {tmp_path}/secret.mp4\n".encode()).startswith("no video that can be read")
+    assert error(playlist.encode()).startswith("not a video that can be read")
+    concatenation = f"ffconcat version 1.0\nfile {tmp_path}/secret.mp4\n"
+    assert error(concatenation.encode()).startswith("not a video that can be read")
 
 
 def test_frames_of_too_many_pixels_are_refused(files, monkeypatch):

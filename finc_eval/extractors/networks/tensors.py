@@ -1,4 +1,4 @@
-"""Tensors from a file, and into a network: never a pickle's code, never a tensor more or less than the network has."""
+"""Tensors from a file into a network: no pickled code is run, and no tensor is missing or left over."""
 
 from __future__ import annotations
 
@@ -8,40 +8,42 @@ from pathlib import Path
 
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.layouts import LAYOUTS, Tensors
 
-NESTS = ("state_dict", "model", "teacher", "model_state_dict")
-NESTED_AT_MOST = 3
-NAMED_AT_MOST = 3
+STATE_KEYS = ("state_dict", "model", "teacher", "model_state_dict")
+"""Keys under which training programs put the tensors."""
+
+MAX_NESTING = 3
+MAX_NAMES_SHOWN = 3
 
 
 def load_tensors(path: Path) -> Tensors:
-    """Read a .safetensors file, or a file of torch.save that holds tensors and plain containers only.
+    """Read the named tensors of a .safetensors file, or of a torch.save file that holds only tensors and containers.
 
-    Tensors that lie under "state_dict", "model" or "teacher", as training programs put them, are taken out.
+    Tensors under one of `STATE_KEYS` are taken out of it.
 
     Raises:
-        FincEvalError: the file is damaged, would run code, or holds no tensors by name.
+        DataError: the file is damaged, would run code, or holds no named tensors.
     """
     content = _read(path)
-    for _ in range(NESTED_AT_MOST):
+    for _ in range(MAX_NESTING):
         if isinstance(content, Mapping):
-            content = next((content[name] for name in NESTS if isinstance(content.get(name), Mapping)), content)
+            content = next((content[name] for name in STATE_KEYS if isinstance(content.get(name), Mapping)), content)
     if not isinstance(content, Mapping) or not content or not all(map(_is_named_tensor, content.items())):
-        raise FincEvalError(f"{path} holds no tensors by name: save the network's state_dict, best as .safetensors")
+        raise DataError(f"{path} holds no tensors by name: save the network's state_dict, best as .safetensors")
     return dict(content)
 
 
-def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.Module:
-    """Put the tensors of the file into the network.
+def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.Module:
+    """Put the tensors of the file into the network, and return it.
 
     Raises:
-        FincEvalError: the card has no weights, or those in the file are not the network's, one for one.
+        DataError: the card has no weights, or the file's tensors are not exactly those of the network.
     """
     if card.weights is None or path is None:
-        raise FincEvalError(
+        raise DataError(
             f"card {card.name}: the loader {card.loader.kind} makes a network that must be trained: "
             "add a table [weights] with file and license"
         )
@@ -49,13 +51,13 @@ def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.
     layout = card.weights.layout
     if layout is not None:
         if layout not in LAYOUTS:
-            raise FincEvalError(
+            raise DataError(
                 f'card {card.name}: there is no weights.layout "{layout}"{did_you_mean(layout, LAYOUTS)}: '
                 f"choose one of {', '.join(LAYOUTS)}"
             )
         tensors = LAYOUTS[layout](tensors, network)
     if differences := _differences(tensors, network):
-        raise FincEvalError(
+        raise DataError(
             f"card {card.name}: {path.name} does not fit the network: {'; '.join(differences)}: "
             "check loader.model, loader.options and weights.layout"
         )
@@ -64,7 +66,7 @@ def filled(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.
 
 
 def _is_named_tensor(item: tuple[object, object]) -> bool:
-    """Whether this is a name and an ordinary tensor: not sparse, quantized, complex or without content."""
+    """Return whether an item is a name and an ordinary tensor: not sparse, quantized, complex or without content."""
     name, tensor = item
     return (
         isinstance(name, str)
@@ -82,17 +84,17 @@ def _read(path: Path) -> object:
             return load_file(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        raise FincEvalError(
+        raise DataError(
             f"{path} holds more than tensors, and reading it could run code: save its state_dict, best as .safetensors"
         ) from error
     except Exception as error:  # each format has exceptions of its own
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FincEvalError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
+        raise DataError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
 
 
 def _differences(tensors: Tensors, network: torch.nn.Module) -> list[str]:
     own = network.state_dict()
-    # Counters of training steps, which old files lack and evaluation ignores.
+    # Old files lack the counters of training steps; evaluation ignores them.
     missing = [name for name in own if name not in tensors and not name.endswith("num_batches_tracked")]
     unknown = [name for name in tensors if name not in own]
     reshaped = [
@@ -105,5 +107,5 @@ def _differences(tensors: Tensors, network: torch.nn.Module) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - NAMED_AT_MOST
-    return ", ".join(names[:NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMES_SHOWN
+    return ", ".join(names[:MAX_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""A card for any network that timm has trained weights of, from timm's own configuration of it."""
+"""Cards for the pretrained networks of timm, made from timm's own configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 import timm
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.extractors.card import Card, Loader, Output, Preprocessing, Weights
 from finc_eval.extractors.networks.timm_models import Outputs
 
@@ -17,13 +17,13 @@ INTERPOLATIONS = ("bicubic", "bilinear", "lanczos")
 
 
 def timm_card(name: str) -> Card:
-    """Return the card of timm's network `name`, such as "resnet18.a1_in1k"; without a tag, its default weights.
+    """Make the card of timm's network `name`, such as "resnet18.a1_in1k"; without a tag, of its default weights.
 
-    Size, crop, filter, mean and deviation are those that timm evaluates it with; the embedding is what its last layer
-    sees. timm publishes no digests: the first file that is seen is the one that is trusted.
+    Size, crop, filter, mean and deviation are those of timm's evaluation; the embedding is the input of the last layer.
+    timm does not publish digests, so the first file is trusted and pinned.
 
     Raises:
-        FincEvalError: timm has no such network, no weights of it, or uses it in a way that a card cannot say.
+        UsageError: timm does not have the network or weights for it, or its preprocessing does not fit into a card.
     """
     known = timm.list_models(pretrained=True)
     try:
@@ -31,7 +31,7 @@ def timm_card(name: str) -> Card:
     except RuntimeError:  # the network is known, the tag is not
         config = None
     if config is None or not (config.hf_hub_id or config.url):
-        raise FincEvalError(
+        raise UsageError(
             f'timm {timm.__version__} has no trained weights of "{name}"{did_you_mean(name, known)}: '
             f"choose one of its {len(known)} (timm.list_models(pretrained=True))"
         )
@@ -52,13 +52,13 @@ def timm_card(name: str) -> Card:
 
 
 def _dimensions(name: str, config: Any) -> dict[str, int]:
-    """Return how many numbers each output of the network has; neither weights nor memory are needed for that."""
+    """Return the dimension of each output of the network; this needs neither weights nor memory."""
     try:
         with torch.device("meta"), torch.inference_mode():
             network = Outputs(timm.create_model(name, pretrained=False)).eval()
             outputs = network(torch.empty(1, *config.input_size))
     except (RuntimeError, TypeError, ValueError, AttributeError) as error:
-        raise FincEvalError(
+        raise UsageError(
             f"timm's {name} does not give one row of features for each image ({error}): choose another network"
         ) from error
     return {layer: rows[0].numel() for layer, rows in outputs.items()}
@@ -72,8 +72,8 @@ def _preprocessing(name: str, config: Any) -> Preprocessing:
         ("interpolation", config.interpolation, INTERPOLATIONS),
     ):
         if value not in possible:
-            raise FincEvalError(
-                f"timm uses {name} with {what} {value!r}, which a card cannot say: write a card of your own for it"
+            raise UsageError(
+                f"timm uses {name} with {what} {value!r}, which this card cannot state: write a card of your own"
             )
     return Preprocessing(
         size=(height, width),

@@ -1,4 +1,4 @@
-"""Any network of timm (https://github.com/huggingface/pytorch-image-models)."""
+"""Networks of timm (https://github.com/huggingface/pytorch-image-models)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 
 
 class Outputs(torch.nn.Module):
-    """(n, 3, height, width) -> by name, (n, d) each.
+    """Map (n, 3, height, width) to outputs by name, (n, d) each.
 
-    "features": what goes into its last layer, after its own pooling and norm; "cls": the class token after the trunk's
-    norm, where the network is a transformer that has one; "logits": what comes out of its last layer, where it has one.
-    timm does not say what that layer is for, so it is also called "projection": that of CLIP's image towers leads into
-    the space shared with text.
+    "features": the input of the last layer, after the network's own pooling and norm. "cls": the class token after the
+    norm of the trunk, for transformers that have one. "logits": the output of the last layer, if there is one. timm
+    does not say what that layer is for, so it is also called "projection": in CLIP's image towers it leads into the
+    space shared with text.
     """
 
     def __init__(self, network: Any) -> None:
@@ -24,7 +24,7 @@ class Outputs(torch.nn.Module):
         self.network = network
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The outputs of a batch."""
+        """Compute the outputs of a batch."""
         trunk = self.network.forward_features(images)
         outputs = {"features": self.network.forward_head(trunk, pre_logits=True)}
         if getattr(self.network, "cls_token", None) is not None and trunk.ndim == 3:
@@ -35,10 +35,10 @@ class Outputs(torch.nn.Module):
 
 
 def create(card: Card) -> torch.nn.Module:
-    """The card's network with random weights.
+    """Make the card's network with random weights.
 
     Raises:
-        FincEvalError: there is no such network, or it refuses the card's options.
+        DataError: timm does not have the network, or it refuses the card's options.
     """
     import timm
 
@@ -46,7 +46,7 @@ def create(card: Card) -> torch.nn.Module:
     if not timm.is_model(model):
         known = timm.list_models()
         near = did_you_mean(model, known) or did_you_mean(model.partition(".")[0], known)
-        raise FincEvalError(
+        raise DataError(
             f'card {card.name}: timm {timm.__version__} has no network "{model}"{near}: '
             "correct loader.model, or install another version of timm"
         )
@@ -54,7 +54,7 @@ def create(card: Card) -> torch.nn.Module:
         options: dict[str, Any] = dict(card.loader.options)
         network: torch.nn.Module = timm.create_model(model, pretrained=False, **options)
     except (TypeError, ValueError, RuntimeError, AssertionError) as error:
-        raise FincEvalError(
+        raise DataError(
             f"card {card.name}: timm cannot make {model} with {card.loader.options} ({error}): correct loader.options"
         ) from error
     return network

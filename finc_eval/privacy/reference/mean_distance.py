@@ -18,6 +18,7 @@ import torch
 from scipy.optimize import brentq
 from scipy.stats import ncx2, norm
 
+from finc_eval.numerics.inference import normal_quantile
 from finc_eval.numerics.moments import Moments
 
 
@@ -104,7 +105,7 @@ def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float,
     and the interval ends below the truth (docs/private_reference.md). When δ is hardly known, κ is shrunk to its
     average over the fluctuation of d, tr Σ²/tr Σ.
     """
-    z, value = float(norm.ppf((1 + confidence) / 2)), squared_distance(ref, gen)
+    z, value = normal_quantile(confidence), squared_distance(ref, gen)
     along, squared, trace = _fluctuation(ref, gen)
     unsure = sqrt(2 * squared)
     kappa = (max(along, 0.0) + unsure * squared / trace) / (max(value, 0.0) + unsure)
@@ -165,12 +166,6 @@ def difference_variance(ref: NoisyMean, one: SampleMean, other: SampleMean) -> f
     return total
 
 
-def normal_interval(value: float, standard_error: float, confidence: float) -> tuple[float, float]:
-    """Return the value minus and plus its normal quantile times the standard error."""
-    half = float(norm.ppf((1 + confidence) / 2)) * standard_error
-    return value - half, value + half
-
-
 def two_sided(value: float, standard_error: float) -> float:
     """Return the two-sided p-value of a normal estimate under the hypothesis that its true value is 0."""
     return 2 * float(norm.sf(abs(value) / standard_error)) if standard_error > 0 else float(value == 0)
@@ -178,7 +173,7 @@ def two_sided(value: float, standard_error: float) -> float:
 
 def smallest_detected(ref: NoisyMean, confidence: float) -> float:
     """Return the Δ² below which the noise alone hides any difference: z √(2A) s²."""
-    return float(norm.ppf((1 + confidence) / 2)) * sqrt(2 * len(ref.mean)) * ref.noise**2
+    return normal_quantile(confidence) * sqrt(2 * len(ref.mean)) * ref.noise**2
 
 
 def part(ref: NoisyMean, gen: SampleMean, entries: torch.Tensor) -> tuple[NoisyMean, SampleMean]:

@@ -8,7 +8,7 @@ from math import sqrt
 
 import torch
 
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.inference import holm, normal_interval
 from finc_eval.privacy.reference import mean_distance
 from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
 from finc_eval.privacy.reference.result import PairedDifference, Part
@@ -48,6 +48,6 @@ def paired_differences(
         estimates.append((first, second, value, error))
     adjusted = holm(torch.tensor([mean_distance.two_sided(value, error) for *_, value, error in estimates]))
     return tuple(
-        PairedDifference(*estimate, mean_distance.normal_interval(*estimate[2:], confidence), float(p))
+        PairedDifference(*estimate, normal_interval(*estimate[2:], confidence), float(p))
         for estimate, p in zip(estimates, adjusted, strict=True)
     )

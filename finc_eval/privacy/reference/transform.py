@@ -13,7 +13,7 @@ import torch
 from finc_eval.core.checks import check_count, check_positive
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.embeddings.base import ARRAY_SPACE, check_same_space
-from finc_eval.metrics.gaussian import gaussian_statistics
+from finc_eval.metrics.inputs import gaussian_statistics
 from finc_eval.numerics.bandwidth import median_distance
 from finc_eval.privacy.dp.records import Records, open_records
 

@@ -1,0 +1,84 @@
+"""Files of an embedding cache: the finished one, the unfinished one beside it, and the lock of its writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import filelock
+import h5py
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.storage import PROGRAM, disk_errors
+from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
+from finc_eval.embeddings.recipe import CACHE_SCHEMA
+
+
+def part_of(path: Path) -> Path:
+    """Return the path of the unfinished cache of `path`."""
+    return path.with_name(f"{path.name}.part")
+
+
+def lock_of(path: Path) -> Path:
+    """Return the path of the lock that the only writer of `path` holds."""
+    return path.with_name(f".{path.name}.lock")
+
+
+def whole_cache(path: Path, key: str) -> EmbeddingCache | None:
+    """Open the cache at `path` if it has this key; return None if there is none, or if it may be replaced.
+
+    Raises:
+        UsageError: `path` is something else than an embedding cache, which must not be overwritten.
+        DataError: the cache is damaged.
+    """
+    if not path.exists():
+        return None
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the file to write, such as {path / 'gen.h5'}")
+    if not h5py.is_hdf5(path):
+        raise UsageError(f"{path} already exists and is not a finc-eval embedding cache: choose another name")
+    if _is_of_an_older_version(path):
+        return None
+    cache = EmbeddingCache(path)
+    if cache.key == key:
+        return cache
+    cache.close()
+    return None
+
+
+def _is_of_an_older_version(path: Path) -> bool:
+    """Return whether an older finc-eval wrote a cache here; it may be replaced, as one of other samples may."""
+    with suppress(OSError, RuntimeError), h5py.File(path, "r") as file:
+        ours = (file.attrs.get("program"), file.attrs.get("kind")) == (PROGRAM, WHOLE)
+        return ours and int(file.attrs["schema"]) < CACHE_SCHEMA
+    return False
+
+
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Hold the lock that makes this process the only one to write `path`.
+
+    Raises:
+        DataError: another process or thread holds it.
+    """
+    with resumable(path, part_of(path).exists()):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(lock_of(path), timeout=0)
+        try:
+            lock.acquire()
+        except filelock.Timeout as error:
+            raise DataError(
+                f"{path} is being written by another process: wait for it, or choose another output file"
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def resumable(path: Path, kept: bool) -> Iterator[None]:
+    """Turn disk errors into one sentence, which says where the finished part is if it is kept."""
+    with disk_errors(path, f"the finished part is kept in {part_of(path).name}") if kept else disk_errors(path):
+        yield

@@ -1,0 +1,104 @@
+"""FD-infinity (Chong and Forsyth, CVPR 2020, arXiv 1911.07023): the Fréchet distance of infinitely many samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from finc_eval.core.checks import check_count
+from finc_eval.core.device import usable_device
+from finc_eval.core.errors import DataError
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.metrics.frechet import distance_of_gaussians, size_warnings
+from finc_eval.metrics.gaussian import from_embeddings
+from finc_eval.metrics.inputs import Metric, MetricInputs, check_comparable, gaussian_statistics
+from finc_eval.metrics.score import Score
+
+SUBSET_SIZES = 15
+MAX_SMALLEST_SUBSET = 5000
+"""Number of subset sizes, and the smallest of them, that Chong and Forsyth take for 50 000 samples."""
+
+
+@dataclass(frozen=True)
+class FrechetInfinity:
+    """The Fréchet distance of infinitely many generated samples, extrapolated.
+
+    Attributes:
+        value: intercept of the line; it may be slightly negative.
+        slope: growth of the distance with 1/N.
+        sizes: sizes of the subsets that the line was fitted to.
+        distances: distances of these subsets.
+        seed: random seed of the subsets.
+        warnings: what to know before trusting the number.
+    """
+
+    value: float
+    slope: float
+    sizes: tuple[int, ...]
+    distances: tuple[float, ...]
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+
+def fd_infinity(
+    gen: object,
+    ref: object,
+    *,
+    sizes: int = SUBSET_SIZES,
+    seed: int = 0,
+    device: str | torch.device | None = None,
+) -> FrechetInfinity:
+    """Compute FD-infinity: the intercept of a line through the distances of random subsets against 1/N.
+
+    There are `sizes` subset sizes, evenly spaced from min(5000, n/10) to all samples, each with a fresh subset of the
+    generated set. The reference is used whole, so the bias from its own finite size remains.
+
+    Args:
+        gen: embeddings or a cache of the generated set.
+        ref: reference set, in a form that `frechet_distance` takes.
+        sizes: number of subsets.
+        seed: random seed of the subsets.
+        device: device to sum embeddings on; default: CUDA if available.
+
+    Raises:
+        UsageError: there are fewer than two sizes.
+        DataError: there are too few samples, or one is not finite.
+        IncompatibleError: the sets were embedded by different extractors.
+    """
+    check_count("sizes", sizes, least=2)
+    x = as_embeddings(gen, "the generated set")
+    y = gaussian_statistics(ref, "the reference", device=device).to(usable_device(device))
+    check_comparable(x, y)
+    smallest = min(MAX_SMALLEST_SUBSET, x.n // 10)
+    if smallest < 2 or x.n - smallest < sizes:
+        raise DataError(
+            f"FD-infinity of {sizes} sizes needs at least {max(20, 2 * sizes)} samples, {x.name} has {x.n}: embed "
+            "more, or take the corrected distance of frechet_interval"
+        )
+    numbers = np.linspace(smallest, x.n, sizes).astype(np.int64)
+    rng = np.random.default_rng(seed)
+    distances = []
+    for number in numbers:
+        subset = rng.choice(x.n, number, replace=False)
+        distances.append(distance_of_gaussians(from_embeddings(x, subset, device=device), y).value)
+    slope, intercept = np.polyfit(1 / numbers, distances, 1)
+    warnings = size_warnings(y)
+    if smallest <= x.dim:
+        warnings.append(
+            f"the smallest subset has {smallest} samples in {x.dim} dimensions: below that number the distance is not "
+            "linear in 1/N, and the extrapolation overshoots or falls short"
+        )
+    return FrechetInfinity(
+        float(intercept), float(slope), tuple(map(int, numbers)), tuple(distances), seed, tuple(warnings)
+    )
+
+
+def _fd_infinity(inputs: MetricInputs) -> list[Score]:
+    found = fd_infinity(inputs.gen, inputs.ref, device=inputs.device)
+    signature = inputs.signature(sizes=len(found.sizes), seed=found.seed)
+    return [Score(inputs.name, found.value, signature, higher_is_better=False, notes=found.warnings)]
+
+
+METRICS = (Metric("fd_infinity", "Fréchet distance, extrapolated to infinitely many samples", _fd_infinity),)

@@ -1,0 +1,44 @@
+"""The page, the notebook view and the terminal table of scores."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from _pages import BREAKOUT, HOSTILE, Page
+
+import finc_eval as fe
+from finc_eval import report
+
+
+def draw(n, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 16)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return fe.evaluate(draw(300), draw(300, seed=1), ["vendi", "mmd", "kid"])
+
+
+def test_the_page_has_the_numbers_the_signatures_and_what_was_refused(scores, tmp_path):
+    page = Page(scores.to_html(tmp_path / "scores.html").read_text())
+    rows = [page.texts("td", inside=row) for row in page.find("tr", "mode")]
+    assert [row[0] for row in rows] == [f"{score.value:.6g}" for score in scores.scores]
+    assert page.texts("code") == [str(score.signature) for score in scores.scores]
+    assert "gen has 300 samples, fewer than KID's subsets of 1000" in page.visible
+    assert "2 numbers on how gen compares with ref; 1 metric could not be computed." in page.visible
+
+
+def test_notebook_and_terminal_show_the_rows_of_the_page(scores, capsys):
+    report.show(scores)
+    shown, cell = capsys.readouterr().out, Page(scores._repr_html_()).text(0)
+    for score in scores.scores:
+        assert f"{score.value:.6g}" in shown
+        assert f"{score.value:.6g}" in cell
+    assert "lower" in shown
+    assert "note: the floor is the score of the reference" in shown
+
+
+def test_hostile_names_of_sets_stay_text(scores):
+    hostile = replace(scores, gen=HOSTILE, ref=BREAKOUT)
+    for text in (report.page(hostile, {}), report.fragment(hostile)):
+        assert not {"script", "img"} & {tag for tag, _, _ in Page(text).elements}
