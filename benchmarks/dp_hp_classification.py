@@ -3,7 +3,7 @@
 As in the paper's code, records of the majority class are thinned out where classifiers are trained and tested: 40 % of
 Adult's and 50 % of cervical's are kept. Here the private set is not thinned: all of it is released, and the classes
 of *synthetic* records are drawn in other shares, which costs no privacy. Settings were tuned on splits below 200;
-like the paper's tuning, that was not private. The splits of the table are none of those.
+like the paper's tuning, that was not private. The table uses other splits.
 """
 
 import csv
@@ -23,7 +23,7 @@ from finc_eval.privacy.synthesis.statistics import fourier_table_statistics, tab
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 FRESH = 1000
-"""The first split: nothing was tuned on it, or on the next ones."""
+"""The first split of the table; neither it nor the next ones were used for tuning."""
 
 ADULT = (
     "age",
@@ -42,7 +42,7 @@ ADULT = (
     "native-country",
     "income",
 )
-CERVICAL_NUMBERS = {  # public: lowest, highest and, where there is one, usual value
+CERVICAL_NUMBERS = {  # public: lowest, highest and, if there is one, usual value
     "Age": (13, 84, None),
     "Number of sexual partners": (1, 28, 2),
     "First sexual intercourse": (10, 32, 17),
@@ -60,7 +60,7 @@ PUBLISHED = {"adult": "DP-HP .688 / .632, DP-MERF .650 / .564", "cervical": "DP-
 
 
 def adult():
-    """The 32 561 records of adult.data, and what adult.names says of them."""
+    """Return the 32 561 records of adult.data, and their description in adult.names."""
     data, names = asset("tabular", "adult.data.gz"), asset("tabular", "adult.names")
     with gzip.open(data, "rt") as file:
         rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
@@ -92,7 +92,7 @@ def adult():
 
 
 def cervical():
-    """The 753 records with fewer than ten missing values, as in the paper."""
+    """Return the 753 records with fewer than ten missing values, as in the paper."""
     with asset("tabular", "kag_risk_factors_cervical_cancer.csv").open() as file:
         head, *rows = csv.reader(file)
     rows = np.array([[cell.removesuffix(".0") for cell in row] for row in rows if row.count("?") < 10])
@@ -109,7 +109,7 @@ def cervical():
 
 TABLES = {
     # Name: reader, private records, share kept of the majority, share of the minority in synthetic records (None: what
-    # thinning would leave), degree, components, splits. A test set of cervical has some 15 cases: it takes more splits.
+    # thinning would leave), degree, components, splits. A test set of cervical has some 15 cases: it needs more splits.
     "adult": (adult, 22_561, 0.4, None, 2, 200, 5),
     "cervical": (cervical, 602, 0.5, 0.5, 1, 1, 40),
 }

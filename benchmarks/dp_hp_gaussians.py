@@ -1,8 +1,8 @@
 """The mixture of 25 Gaussians of the DP-HP paper's Fig. 2: do generated points lie where the density is high?
 
-A 5 × 5 grid, σ = 0.2, five classes so that a class has five centers, no two in one row or column; 90 000 records.
-NLL: −log p(x, y) of the true joint density, mean over generated points. Points nearer the centers than real ones are
-would make it lower than that of real data, so real data, and the centers found, are beside it.
+A 5 × 5 grid, σ = 0.2, five classes so that a class has five centers, no two in one row or column; 90 000 records. NLL
+is −log p(x, y) of the true joint density, averaged over generated points. Points nearer to the centers than real ones
+would make it lower than the NLL of real data, so the table also has the NLL of real data and the centers found.
 """
 
 import time
@@ -41,7 +41,7 @@ def negative_log_likelihood(points, labels):
 
 
 def centers_found(points, labels):
-    """Centers with at least a quarter of their share of points within three deviations, of the right class."""
+    """Count the centers with at least a quarter of their share of points of the right class within three deviations."""
     near = np.square(points[:, None] - CENTERS).sum(2) < (3 * SIGMA) ** 2
     return int(((near & (labels[:, None] == CLASSES)).sum(0) > 0.25 * len(points) / 25).sum())
 

@@ -1,7 +1,7 @@
 """Marginals of three and four columns of discretized Adult: DP-HP, DP-MERF and independent columns (Table 1).
 
-Settings were tuned on one run of "simple"; like the paper's tuning, that was not private. Seeds decide the generator's
-start and sampling; noise is from the system and differs from run to run.
+Settings were tuned on one run of "simple"; like the paper's tuning, that was not private. Seeds decide the start and
+the sampling of the generator. Noise comes from the operating system and differs from run to run.
 """
 
 import time
@@ -24,7 +24,7 @@ PAPER = {"DP-HP": {0.3: ".332 / .418", 0.1: ".377 / .467"}, "DP-MERF": {0.3: ".4
 
 
 def described(levels):
-    """The table's public description: the number of levels of each column."""
+    """Describe the table publicly: the number of levels of each column."""
     return Table(
         tuple(
             Category(f"column {place}", tuple(map(str, range(count))))

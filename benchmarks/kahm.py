@@ -2,13 +2,13 @@
 
 Table 5 (Kumar, Moser, Fischer, JAIR 79, 2024) has 60 000 training images; here the 10 000 of the test set are split
 8 000 / 2 000 (they are found through FINC_EVAL_ASSETS), so the accuracy is lower and members are told more easily.
-Noise is seeded, for this experiment only: d = 1, δ = 1e-5, n = 20 unless said otherwise. "r" marks what a former
-prototype read in the same setting with other random numbers.
+Noise is seeded, for this experiment only: d = 1, δ = 1e-5, n = 20 unless said otherwise. "r" marks the values of a
+former prototype in the same setting with other random numbers.
 
-Scenarios of federated classification are ours: five parties with two classes each, four with even random parts, and
-four with parts as uneven as Dirichlet(0.5) shares of each class make them.
+The scenarios of federated classification are not from the paper: five parties with two classes each, four with even
+random parts, and four with uneven parts, by Dirichlet(0.5) shares of each class.
 
-    python benchmarks/kahm.py [table5 federated null speed]        all when left out
+    python benchmarks/kahm.py [table5 federated null speed]        default: all
 """
 
 import gzip
@@ -51,7 +51,7 @@ PAPER = {
 
 
 def mnist():
-    """(train, labels, test, labels), pixels in [0, 1], or None."""
+    """Return (train, labels, test, labels), pixels in [0, 1], or None."""
     files = [asset("mnist", f"t10k-{name}-ubyte.gz") for name in ("images-idx3", "labels-idx1")]
     if None in files:
         return None
@@ -67,7 +67,7 @@ def idx(path, offset):
 
 
 def judged(models, data):
-    """Accuracy and the membership score of models of MNIST."""
+    """Return the accuracy and the membership score of models of MNIST."""
     x, _, held, truth = data
     out = models.distances(held).values
     score = membership_score(models.distances(x).values.min(1), out.min(1), permutations=PERMUTATIONS)
@@ -157,7 +157,7 @@ def federated():
 
 
 def null():
-    """What the density difference reads for two samples of one distribution, N(0, 1)."""
+    """Record the density difference of two samples of one distribution, N(0, 1)."""
     rows, rng = [], np.random.default_rng(0)
     for m, n, trials in ((300, 300, 150), (1200, 600, 100), (8000, 2000, 50), (60_000, 10_000, 12)):
         permutations = PERMUTATIONS if m < 8000 else 0

@@ -1,6 +1,6 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
-A verb `some-name` is the function `some_name` of `finc_eval/cli/some_name.py`, or the group of verbs `app` there.
+A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name.py`, or the group of verbs `app` there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERBS: dict[str, dict[str, str]] = {
         "report": "Write the report of a saved comparison again.",
     },
     "More comparisons": {
-        "models": "Compare many models at once: on which modes they differ, and how much of each mode each model has.",
+        "models": "Find the modes on which many models differ, and how much of each mode each model has.",
         "changes": "Follow the modes from one release of a model to the next.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
@@ -36,7 +36,7 @@ VERBS: dict[str, dict[str, str]] = {
         "signatures.",
     },
     "Privacy": {
-        "audit": "Audit a generator: are samples copies of training images, what do attacks tell, does a stated "
+        "audit": "Audit a generator: are its samples copies, do attacks tell its training set, does a stated "
         "guarantee hold?",
         "private-sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, "
         "and anybody scores any number of generators against it.",
@@ -104,7 +104,7 @@ class LazyGroup(TyperGroup):
 def load_verb(name: str) -> Any:
     """Import the module of a verb, and return its command."""
     attribute = name.replace("-", "_")
-    module = import_module(f"finc_eval.cli.{attribute}")
+    module = import_module(f"finc_eval.cli.verbs.{attribute}")
     holder = typer.Typer(add_completion=False)
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     if isinstance(getattr(module, "app", None), typer.Typer):
@@ -122,7 +122,7 @@ app = typer.Typer(
 
 @app.callback()
 def finc_eval() -> None:
-    """Which kinds of images does one generative model make more often than another?
+    """Compare image and video generators: which kinds of samples does one make more often than another?
 
     [bold]finc-eval demo[/bold]                        see it work, on digits that come with it
 

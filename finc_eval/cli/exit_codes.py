@@ -1,7 +1,5 @@
 """Exit codes of the command line; 1 and 2 are left to verdicts, which a pipeline must tell from a broken run."""
 
-DONE = 0
-
 USAGE_OR_DATA = 3
 """A wrong option, or input that cannot be used."""
 

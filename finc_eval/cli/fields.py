@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
@@ -14,16 +14,8 @@ from pydantic.fields import FieldInfo
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
 
-
-class FieldOptions(Protocol):
-    """The options of one field."""
-
-    field: str
-    parameters: tuple[inspect.Parameter, ...]
-
-    def value(self, given: Mapping[str, Any], start: Any) -> Any:
-        """Return the value of the field, from the options that were given and the settings that they change."""
-        ...
+NUMBER_NAMES: dict[Any, str] = {int: "whole number", float: "number"}
+"""Names of types in messages."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +33,12 @@ class PlainOption:
     switches_off: bool = False
 
     def value(self, given: Mapping[str, Any], start: Any) -> Any:
-        """Return the given value."""
+        """Return the given value.
+
+        Args:
+            given: options that were given, by the names of their parameters.
+            start: settings that they change; None for the defaults.
+        """
         return None if self.switches_off else given[self.parameters[0].name]
 
 
@@ -67,6 +64,10 @@ class ChoiceOptions:
 
     def value(self, given: Mapping[str, Any], start: Any) -> Any:
         """Return the chosen dataclasses with the given parameters.
+
+        Args:
+            given: options that were given, by the names of their parameters.
+            start: settings that they change; None for the defaults.
 
         Raises:
             UsageError: a name is unknown, or a parameter belongs to none of the chosen.
@@ -99,6 +100,9 @@ class ChoiceOptions:
         )
 
 
+FieldOptions = PlainOption | ChoiceOptions
+
+
 def options_of(cls: type, narrower: Mapping[str, Any]) -> list[FieldOptions]:
     """Return the options of a settings class, in the order of its fields.
 
@@ -106,7 +110,7 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[FieldOptions]:
         cls: the class.
         narrower: types to use in place of those of some fields; None leaves the field out.
     """
-    hints = get_type_hints(cls, include_extras=True) | narrower
+    hints = {**get_type_hints(cls, include_extras=True), **narrower}
     return [
         _options(field, hints[field.name], heading_of(cls))
         for field in fields(cls)
@@ -135,12 +139,10 @@ def sentence(text: str) -> str:
     return f"{begun}.".replace("[", "\\[")
 
 
-def name_of(choice: type) -> str | None:
+def name_of(choice: type) -> str:
     """Return the name that tells a dataclass from the others of a union: the one value of a field's `Literal`."""
-    for field in fields(choice):
-        if is_tag(get_type_hints(choice)[field.name]):
-            return str(field.default)
-    return None
+    hints = get_type_hints(choice)
+    return next((str(field.default) for field in fields(choice) if is_tag(hints[field.name])), choice.__name__)
 
 
 def is_tag(annotation: Any) -> bool:
@@ -163,18 +165,18 @@ def _options(field: Field[Any], annotation: Any, panel: str) -> FieldOptions:
 
 
 def _choice_options(field: Field[Any], choices: list[Any], text: str, panel: str, several: bool) -> ChoiceOptions:
-    by_name = {name_of(choice) or "": choice for choice in choices}
+    by_name = {name_of(choice): choice for choice in choices}
     options: dict[str, PlainOption] = {}
     for choice in choices:
         for own in fields(choice):
             annotation = get_type_hints(choice, include_extras=True)[own.name]
             if own.name not in options and not is_tag(annotation):
-                owners = owners_of(own.name, by_name) if len(choices) > 1 else []
+                owners = owners_of(own.name, by_name) if len(choices) > 1 else ()
                 options[own.name] = _plain_option(own, annotation, panel, owners)
     default = _default(field)
     parameters = [option.parameters[0] for option in options.values()]
     if len(choices) > 1:
-        names = ",".join(str(name_of(type(one))) for one in (default if several else (default,)))
+        names = ",".join(name_of(type(one)) for one in (default if several else (default,)))
         listed: Any = str if several else Literal[tuple(by_name)]
         option = typer.Option(
             flag(field.name), help=sentence(text), rich_help_panel=panel, metavar="NAME,NAME,…" if several else None
@@ -183,7 +185,7 @@ def _choice_options(field: Field[Any], choices: list[Any], text: str, panel: str
     return ChoiceOptions(field.name, tuple(parameters), by_name, options, default, several)
 
 
-def _plain_option(field: Field[Any], annotation: Any, panel: str, owners: list[str] | None = None) -> PlainOption:
+def _plain_option(field: Field[Any], annotation: Any, panel: str, owners: Sequence[str] = ()) -> PlainOption:
     """Return the option of a field.
 
     Args:
@@ -194,35 +196,34 @@ def _plain_option(field: Field[Any], annotation: Any, panel: str, owners: list[s
     """
     base, text = _described(annotation)
     default, name = _default(field), field.name
-    alternatives = _alternatives(base)
-    kinds = [kind for kind in alternatives if kind is not NoneType]
-    more: dict[str, Any] = {"rich_help_panel": panel}
-    of_some = f" For {' and '.join(owners)}" if owners else ""
-    if len(alternatives) > 1 and len(kinds) == 1 and is_tag(kinds[0]) and default is not None:
-        option = typer.Option(flag(f"no_{name}"), help=f"Switch off: {text}.{of_some and of_some + '.'}", **more)
+    kinds = [kind for kind in _alternatives(base) if kind is not NoneType]
+    note = f" For {' and '.join(owners)}" if owners else ""
+    if kinds != [base] and is_tag(kinds[0]) and default is not None:
+        help_text = f"Switch off: {text}.{note}{'.' if note else ''}"
+        option = typer.Option(flag(f"no_{name}"), help=help_text, rich_help_panel=panel)
         return PlainOption(name, (parameter(f"no_{name}", Annotated[bool, option], False),), switches_off=True)
-    if base is bool:
-        names = [flag(name) if default in (False, MISSING) else f"{flag(name)}/{flag(f'no_{name}')}"]
-        kind: Any = bool
-    else:
-        names = [flag(name)]
-        kind = kinds[0]
+    kind, default, more = _as_typer_knows(kinds, default)
+    written = f"{flag(name)}/{flag(f'no_{name}')}" if kind is bool and default is True else flag(name)
+    if owners:
+        note, default = f"{note}; default: {default}.", None
+    option = typer.Option(written, help=sentence(text) + note, rich_help_panel=panel, **more)
+    optional = kind | None if default is None else kind
+    known = inspect.Parameter.empty if default is MISSING else default
+    return PlainOption(name, (parameter(name, Annotated[optional, option], known),))
+
+
+def _as_typer_knows(kinds: list[Any], default: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """Return a type and a default that Typer knows, and the arguments of `typer.Option` that make up the difference."""
+    kind = kinds[0]
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        kind, more = str, more | {"parser": list_parser(item), "metavar": f"{_placeholder(item)},…"}
-        if isinstance(default, tuple):
-            default = ",".join(map(str, default))
-    elif len(kinds) > 1:
-        number, *words = kinds
-        allowed = [word for kind in words for word in get_args(kind)]
-        kind, more = str, more | {"parser": _number_parser(number, allowed), "metavar": "|".join(["N", *allowed])}
-    if owners:
-        of_some += f"; default: {default}."
-        default = None
-    option = typer.Option(*names, help=sentence(text) + of_some, **more)
-    optional = kind | None if default is None else kind
-    given_default = inspect.Parameter.empty if default is MISSING else default
-    return PlainOption(name, (parameter(name, Annotated[optional, option], given_default),))
+        listed = ",".join(map(str, default)) if isinstance(default, tuple) else default
+        placeholder = "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"
+        return str, listed, {"parser": list_parser(item), "metavar": placeholder}
+    if len(kinds) > 1:
+        words = [word for literal in kinds[1:] for word in get_args(literal)]
+        return str, default, {"parser": _number_parser(kind, words), "metavar": "|".join(["N", *words])}
+    return kind, default, {}
 
 
 def _described(annotation: Any) -> tuple[Any, str]:
@@ -251,26 +252,19 @@ def _number_parser(number: Callable[[str], Any], words: list[str]) -> Callable[[
         try:
             return number(text)
         except ValueError:
-            raise typer.BadParameter(f"{text!r} is not a {_NUMBERS[number]} or {', '.join(words)}") from None
+            raise typer.BadParameter(f"{text!r} is not a {NUMBER_NAMES[number]} or {', '.join(words)}") from None
 
     return read
 
 
-def list_parser(item: Any) -> Callable[[Any], Any]:
+def list_parser(item: Callable[[str], Any]) -> Callable[[Any], Any]:
     """Return a function that reads values separated by commas."""
 
     def read(text: Any) -> Any:
         parts = [part.strip() for part in str(text).split(",") if part.strip()]
         try:
-            return tuple(part if get_origin(item) is Literal else item(part) for part in parts)
+            return tuple(map(item, parts))
         except ValueError:
-            raise typer.BadParameter(f"{text!r} is not a list of {_NUMBERS[item]}s, such as 1,2,5") from None
+            raise typer.BadParameter(f"{text!r} is not a list of {NUMBER_NAMES[item]}s, such as 1,2,5") from None
 
     return read
-
-
-def _placeholder(item: Any) -> str:
-    return "|".join(get_args(item)) if get_origin(item) is Literal else "V,V" if item in _NUMBERS else "NAME,NAME"
-
-
-_NUMBERS: dict[Any, str] = {int: "whole number", float: "number"}

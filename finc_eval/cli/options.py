@@ -44,7 +44,7 @@ Device = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output instead of a table.")]
 
-Page = Annotated[Path, typer.Option(help="HTML page to write, and beside it the same as JSON.")]
+Page = Annotated[Path, typer.Option(help="HTML page to write. A JSON file of the same name is written, too.")]
 
 GIVEN = ("COMMANDLINE", "ENVIRONMENT")
 """Sources of a value that a person chose."""
@@ -91,7 +91,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., 
 
         @dataclass(frozen=True)
         class Size:
-            # its docstring: "Size of the picture."
+            "Size of the picture."
 
             width: Annotated[int, about("width in pixels")] = 28
 

@@ -1,4 +1,4 @@
-"""What a verb leaves behind: the page of its result, the JSON twin of the page, and the table on the terminal."""
+"""The output of a verb: the page of its result, the JSON twin of the page, and the table on the terminal."""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ from finc_eval.memorization.tails import tail_p_value
 from finc_eval.metrics.authenticity import Authenticity
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings
-from finc_eval.metrics.score import wilson
 from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, wilson
 
 if TYPE_CHECKING:

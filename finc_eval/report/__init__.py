@@ -1,4 +1,4 @@
-"""What people read of a result: its page, its notebook view and its terminal table.
+"""Pages, notebook views and terminal tables of results.
 
 One module per type of result, each with `page`, `fragment` and `show`, all from the same rows.
 """

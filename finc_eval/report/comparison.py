@@ -44,7 +44,7 @@ OPPOSITE_SHARE = 0.1
 
 SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
 
-IN_SENTENCES = {label: f"the {name}" for label, name in SET_NAMES.items()}
+IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
 
 WORDS: dict[SetLabel, str] = {"gen": "generated", "ref": "reference"}
 

@@ -1,4 +1,4 @@
-"""How numbers and untrusted text are written in a report."""
+"""Numbers and untrusted text as they are written in a report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def interval(ends: tuple[float, float]) -> str:
 
 
 def frequency(value: float | None) -> str:
-    """Write an excess frequency in percent; "?" where there is no estimate."""
+    """Write an excess frequency in percent; "?" without an estimate."""
     return "?" if value is None else percent(value, 1)
 
 

@@ -1,4 +1,4 @@
-"""What all pages share: the templates, the number of samples shown, the drawings of intervals."""
+"""The parts that all pages share: templates, the number of samples shown, drawings of intervals."""
 
 from __future__ import annotations
 

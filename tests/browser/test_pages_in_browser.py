@@ -2,21 +2,21 @@
 
 import pytest
 
-from finc_eval import compare_models, sweep_sigma
+import finc_eval as fe
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def sweep(squares, tmp_path_factory):
-    sweep = sweep_sigma(squares["gen"], squares["ref"], features=60, modes=3)
+    sweep = fe.sweep(squares["gen"], squares["ref"], "sigma", features=60, modes=3)
     return sweep, sweep.to_html(tmp_path_factory.mktemp("sweep") / "sweep.html")
 
 
 @pytest.fixture(scope="module")
 def models(squares, tmp_path_factory):
     sets = {"<b>one</b>": squares["gen"], "a model with a rather long name": squares["ref"]}
-    table = compare_models(sets, squares["ref"], features=60, modes=3)
+    table = fe.compare_models(sets, squares["ref"], features=60, modes=3)
     return table, table.to_html(tmp_path_factory.mktemp("models") / "models.html")
 
 
@@ -54,6 +54,8 @@ def test_every_mode_of_models_leads_to_its_section_with_pictures_and_bars(visit,
     bars = page.evaluate(
         "[...document.querySelectorAll('.bar')].map(b => b.firstElementChild.clientWidth / b.clientWidth)"
     )
-    shown = [mode for mode in table.modes if mode.owner != "ref"] + [m for m in table.modes if m.owner == "ref"]
-    shares = [holding.share for mode in shown for holding in mode.holdings.values() if holding.share is not None]
+    shown = [mode for mode in table.modes if mode.set_with_most != "ref"] + [
+        m for m in table.modes if m.set_with_most == "ref"
+    ]
+    shares = [part.share for mode in shown for part in mode.shares.values() if part.share is not None]
     assert bars == pytest.approx(shares, abs=0.02)

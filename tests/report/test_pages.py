@@ -14,7 +14,7 @@ from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
-from finc_eval.report import changes, models
+from finc_eval.report import changes, comparison, models
 from finc_eval.report import sweep as sweeps
 from finc_eval.report.plots import Mark, sweep_svg
 
@@ -72,7 +72,15 @@ def rows(page):
 # --- both -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda: sweep_page(a_sweep()), lambda: models_page(a_table())])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sweep_page(a_sweep()),
+        lambda: models_page(a_table()),
+        lambda: changes.page(some_changes("new", "gone"), {}),
+        lambda: comparison.page(a_comparison([a_mode("over-1")]), {}),
+    ],
+)
 def test_a_page_refers_to_nothing_outside_itself_and_is_the_same_each_time(make):
     text = make()
     assert make() == text
@@ -86,6 +94,10 @@ def test_a_page_refers_to_nothing_outside_itself_and_is_the_same_each_time(make)
     assert not re.search(r"https?://|@import|url\((?!#)", text)
     ids = [page.attributes(n)["id"] for n, _ in enumerate(page.elements) if "id" in page.attributes(n)]
     assert len(ids) == len(set(ids))
+    named = [
+        page.attributes(n)["aria-labelledby"] for n in page.find("section") if "aria-label" not in page.attributes(n)
+    ]
+    assert named and set(named) <= set(ids)
     for n in page.find("a") + page.find("use"):
         target = page.attributes(n).get("href") or page.attributes(n)["xlink:href"]
         assert target[0] == "#" and target[1:] in ids

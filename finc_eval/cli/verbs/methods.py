@@ -50,5 +50,5 @@ def methods(
     twin_of(out)
     with running(device) as run:
         sets = embed_all({"gen": gen, "ref": ref}, extractor, strict, run)
-        result = fe.compare_methods(**sets, methods=columns.methods, settings=settings, run=run)
+        result = fe.compare_methods(sets["gen"], sets["ref"], columns.methods, settings, run=run)
     emit(result, out, as_json)

@@ -10,7 +10,7 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Device, Json, running, takes
-from finc_eval.cli.private_sketch import Budget, LedgerFile, names_in, opened_ledger
+from finc_eval.cli.verbs.private_sketch import Budget, LedgerFile, names_in, opened_ledger
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
 from finc_eval.privacy.synthesis.files import (

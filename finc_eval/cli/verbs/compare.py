@@ -19,7 +19,7 @@ def compare(
     gen: Gen,
     ref: Ref,
     settings: Settings,
-    out: Annotated[Path, typer.Option(help="HDF5 file to write, and beside it the same as JSON.")] = Path(
+    out: Annotated[Path, typer.Option(help="HDF5 file to write. A JSON file of the same name is written, too.")] = Path(
         "reports/comparison.h5"
     ),
     report: Annotated[
@@ -37,6 +37,7 @@ def compare(
     """
     twin = fe.Comparison.twin(out)
     with running(device) as run:
-        result = fe.compare(**embed_all({"gen": gen, "ref": ref}, extractor, strict, run), settings=settings, run=run)
+        sets = embed_all({"gen": gen, "ref": ref}, extractor, strict, run)
+        result = fe.compare(sets["gen"], sets["ref"], settings, run=run)
     result.save(out)
     emit(result, report or out.with_suffix(".html"), as_json, saved_as=(out, twin))

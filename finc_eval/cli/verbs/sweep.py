@@ -64,5 +64,5 @@ def sweep(
     twin_of(out)
     with running(device) as run:
         sets = embed_all({"gen": gen, "ref": ref}, extractor, strict, run)
-        result = fe.sweep(**sets, parameter=parameter, values=values, settings=settings, run=run)
+        result = fe.sweep(sets["gen"], sets["ref"], parameter, values, settings, run=run)
     emit(result, out, as_json)

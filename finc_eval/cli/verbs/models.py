@@ -15,7 +15,7 @@ from finc_eval.comparison.settings import Finc, Settings
 from finc_eval.core.errors import UsageError
 
 REF = "ref"
-"""Label of the reference, beside the names of the models."""
+"""Label of the reference among the models."""
 
 
 @takes(Settings, "settings", method=Finc)
@@ -38,7 +38,7 @@ def models(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Compare many models at once: on which modes they differ, and how much of each mode each model has.
+    """Find the modes on which many models differ, and how much of each mode each model has.
 
     Every set is compared with the mean of all other sets.
     """
