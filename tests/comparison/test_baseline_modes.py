@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from finc_eval.comparison.method import Method, methods_of
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
