@@ -18,6 +18,7 @@ lint: .venv/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 notebooks: .venv/.test
 	$(BIN)/python -m pytest -m notebook

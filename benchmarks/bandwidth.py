@@ -3,9 +3,9 @@
 Colored digits (in the package): half of 2 000 digits colored by class, ten planted kinds, pixels. UCF101 and
 Tiny-ImageNet (test assets): 15 action classes, 5 held out of the reference, VGG-16 features of clips; 24 classes of
 photographs, 6 held out, EfficientNet-Lite0 features. A kind is found when more than 80 % of some mode's best samples,
-50 or as many as there are, are of it; purity is averaged over as many modes as there are planted kinds. Stability is
-that of those modes: R² over refits to halves of the samples and with halves of the frequencies. "Warned" counts the
-seeds in which `compare` calls σ too small or too large; the papers' rule is `finc_eval.sweep_sigma`'s.
+50 or as many as there are, are of it. Purity and stability are averaged over as many modes as there are planted kinds;
+stability is R² over refits to halves of the samples and with halves of the frequencies. "Warned" counts the seeds in
+which `compare` calls σ too small or too large. The papers' rule is the one that `finc_eval.sweep` reports.
 """
 
 from collections import Counter
@@ -16,7 +16,8 @@ from _real import tiny_imagenet, ucf101
 from _record import record
 
 import finc_eval as fe
-from finc_eval.comparison.modes import TOP
+from finc_eval.comparison.modes import SAMPLES_PER_TAIL
+from finc_eval.comparison.settings import Finc
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits
 from finc_eval.numerics.bandwidth import median_distance
@@ -26,7 +27,7 @@ SEEDS = 4
 
 
 def digits(seed):
-    """Embeddings and kinds of gen, embeddings of ref, and the planted kinds."""
+    """Return embeddings and kinds of gen, embeddings of ref, and the planted kinds."""
     images, labels = shipped_digits()
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
@@ -36,7 +37,7 @@ def digits(seed):
 
 
 def held_out(embeddings, labels, count, seed):
-    """The same, with some classes held out of the reference."""
+    """Return the same for real embeddings, with some classes held out of the reference."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
     planted = set(rng.choice(np.unique(labels), count, replace=False).tolist())
@@ -46,12 +47,12 @@ def held_out(embeddings, labels, count, seed):
 
 
 def recovery(comparison, kinds, planted):
-    """Purity and stability of the first len(planted) modes, and how many planted kinds are found."""
-    modes = comparison.modes[: len(planted)]
+    """Return purity and stability of the first len(planted) modes, and the number of planted kinds found."""
+    modes = comparison.over[: len(planted)]
     purities, found, sizes = [], set(), Counter(kinds)
     for mode in modes:
         kind, _ = Counter(kinds[i] for i in mode.top_gen).most_common(1)[0]
-        best = mode.top_gen[: min(TOP, sizes[kind])]
+        best = mode.top_gen[: min(SAMPLES_PER_TAIL, sizes[kind])]
         purities.append(sum(kinds[i] == kind for i in best) / len(best))
         if purities[-1] > FOUND_PURITY and kind in planted:
             found.add(kind)
@@ -59,10 +60,10 @@ def recovery(comparison, kinds, planted):
 
 
 def papers_choice(gen, ref):
-    """The factor that the papers' rule picks, or None."""
+    """Return the factor that the papers' rule picks, or None."""
     median = median_distance(torch.from_numpy(ref))
     factors = {factor * median: factor for factor in FACTORS}
-    return factors.get(fe.sweep_sigma(gen, ref, list(factors), features=100).papers_rule)
+    return factors.get(fe.sweep(gen, ref, "sigma", list(factors), features=100).papers_rule)
 
 
 def main():
@@ -80,11 +81,11 @@ def main():
                 gen, kinds, ref, planted = make(seed)
                 sigma = factor * median_distance(torch.from_numpy(ref))
                 for rotation, into in figures.items():
-                    found = fe.compare(gen=gen, ref=ref, sigma=sigma, features=1000, seed=seed, rotation=rotation)
+                    found = fe.compare(gen, ref, method=Finc(rotation), sigma=sigma, features=1000, seed=seed)
                     into.append(recovery(found, kinds, planted))
                 warned += any("sigma" in warning for warning in found.warnings)
             purity, stability, found = np.mean(figures["varimax"], axis=0)
-            raw_purity, raw_stability, raw_found = np.mean(figures[None], axis=0)
+            unrotated_purity, unrotated_stability, unrotated_found = np.mean(figures[None], axis=0)
             rows.append(
                 {
                     "set": name,
@@ -92,15 +93,15 @@ def main():
                     "kinds found": f"{found:.1f} of {len(planted)}",
                     "purity": round(float(purity), 3),
                     "stability": round(float(stability), 2),
-                    "found, raw": round(float(raw_found), 1),
-                    "purity, raw": round(float(raw_purity), 3),
-                    "stability, raw": round(float(raw_stability), 2),
+                    "found, unrotated": round(float(unrotated_found), 1),
+                    "purity, unrotated": round(float(unrotated_purity), 3),
+                    "stability, unrotated": round(float(unrotated_stability), 2),
                     "warned": f"{warned} of {SEEDS}",
                     "papers' rule": f"{chosen.count(factor)} of {SEEDS}",
                 }
             )
             print(rows[-1], flush=True)
-    record("bandwidth", rows, notes=f"mean of {SEEDS} seeds, r = 1000, 10 modes; raw: unrotated eigenvectors")
+    record("bandwidth", rows, notes=f"mean of {SEEDS} seeds, r = 1000, 10 modes; unrotated: eigenvectors")
 
 
 if __name__ == "__main__":

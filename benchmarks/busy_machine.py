@@ -81,7 +81,9 @@ def main():
     rows = []
     for label in trees:
         idle, busy = (statistics.median(times[label, state]) for state in (False, True))
-        rows.append({"code": label, "idle, s": round(idle, 1), "busy, s": round(busy, 1), "ratio": round(busy / idle, 1)})
+        rows.append(
+            {"code": label, "idle, s": round(idle, 1), "busy, s": round(busy, 1), "ratio": round(busy / idle, 1)}
+        )
     note = f"median of {options.repetitions}, taken in turn; 20 000 × 256 rows a set; {SPINNING} spinning processes"
     record("busy_machine", rows, note)
 

@@ -3,7 +3,7 @@
 As in the paper's code, records of the majority class are thinned out where classifiers are trained and tested: 40 % of
 Adult's and 50 % of cervical's are kept. Here the private set is not thinned: all of it is released, and the classes
 of *synthetic* records are drawn in other shares, which costs no privacy. Settings were tuned on splits below 200;
-like the paper's tuning, that was not private. The splits of the table are none of those.
+like the paper's tuning, that was not private. The table uses other splits.
 """
 
 import csv
@@ -12,18 +12,18 @@ import time
 
 import numpy as np
 import torch
+from _downstream import downstream, mean_downstream
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.classifiers import downstream, mean_downstream
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
-from finc_eval.privacy.synthesis.dp_hp import drawn_labels, fit, release
+from finc_eval.privacy import Guarantee
+from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.recipes import fourier_table_recipe, table_recipe
+from finc_eval.privacy.synthesis.statistics import fourier_table_statistics, table_statistics
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 FRESH = 1000
-"""The first split: nothing was tuned on it, or on the next ones."""
+"""The first split of the table; neither it nor the next ones were used for tuning."""
 
 ADULT = (
     "age",
@@ -42,7 +42,7 @@ ADULT = (
     "native-country",
     "income",
 )
-CERVICAL_NUMBERS = {  # public: lowest, highest and, where there is one, usual value
+CERVICAL_NUMBERS = {  # public: lowest, highest and, if there is one, usual value
     "Age": (13, 84, None),
     "Number of sexual partners": (1, 28, 2),
     "First sexual intercourse": (10, 32, 17),
@@ -60,7 +60,7 @@ PUBLISHED = {"adult": "DP-HP .688 / .632, DP-MERF .650 / .564", "cervical": "DP-
 
 
 def adult():
-    """The 32 561 records of adult.data, and what adult.names says of them."""
+    """Return the 32 561 records of adult.data, and their description in adult.names."""
     data, names = asset("tabular", "adult.data.gz"), asset("tabular", "adult.names")
     with gzip.open(data, "rt") as file:
         rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
@@ -92,7 +92,7 @@ def adult():
 
 
 def cervical():
-    """The 753 records with fewer than ten missing values, as in the paper."""
+    """Return the 753 records with fewer than ten missing values, as in the paper."""
     with asset("tabular", "kag_risk_factors_cervical_cancer.csv").open() as file:
         head, *rows = csv.reader(file)
     rows = np.array([[cell.removesuffix(".0") for cell in row] for row in rows if row.count("?") < 10])
@@ -109,7 +109,7 @@ def cervical():
 
 TABLES = {
     # Name: reader, private records, share kept of the majority, share of the minority in synthetic records (None: what
-    # thinning would leave), degree, components, splits. A test set of cervical has some 15 cases: it takes more splits.
+    # thinning would leave), degree, components, splits. A test set of cervical has some 15 cases: it needs more splits.
     "adult": (adult, 22_561, 0.4, None, 2, 200, 5),
     "cervical": (cervical, 602, 0.5, 0.5, 1, 1, 40),
 }
@@ -129,12 +129,12 @@ def main():
         records, known = table.encoded(columns)
         labels = known.numpy()
         features = (records @ table.codes).numpy()
-        recipes = {
+        statistics = {
             "real data": None,
-            "DP-HP": lambda seed, table=table, degree=degree: table_recipe(table, degree),
-            "DP-MERF": lambda seed, table=table: fourier_table_recipe(table, seed),
+            "DP-HP": lambda seed, table=table, degree=degree: table_statistics(table, degree),
+            "DP-MERF": lambda seed, table=table: fourier_table_statistics(table, seed),
         }
-        for method, recipe in recipes.items():
+        for method, statistics_of in statistics.items():
             found, seconds = [], []
             for seed in range(FRESH, FRESH + splits):
                 rng = np.random.default_rng(seed)
@@ -143,19 +143,24 @@ def main():
                 test = rest[thinned(labels[rest], kept, rng)]
                 left = private[thinned(labels[private], kept, rng)]
                 begun = time.perf_counter()
-                if recipe is None:
+                if statistics_of is None:
                     train = features[left], labels[left]
                 else:
                     chosen = torch.from_numpy(private)
-                    target = release(
-                        records[chosen], known[chosen], recipe(seed), Guarantee.of(1, 1e-5), ledger=None, classes=2
+                    target = release_embedding(
+                        records[chosen],
+                        known[chosen],
+                        statistics_of(seed),
+                        Guarantee.of(1, 1e-5),
+                        ledger=None,
+                        classes=2,
                     )
                     generator = ProductMixture(table, components, seed)
                     fit(generator, target, steps=300, rate=0.1)
                     shares = target.shares * torch.tensor([kept, 1.0])
                     if minority is not None:
                         shares = torch.tensor([1 - minority, minority])
-                    classes = drawn_labels(shares, int(size * (kept if minority is None else 1)), seed)
+                    classes = draw_labels(shares, int(size * (kept if minority is None else 1)), seed)
                     train = (generator.sample(classes, seed) @ table.codes).numpy(), classes.numpy()
                 seconds.append(time.perf_counter() - begun)
                 mean = mean_downstream(downstream(train, (features[test], labels[test]), seed=seed))

@@ -1,8 +1,8 @@
 """The mixture of 25 Gaussians of the DP-HP paper's Fig. 2: do generated points lie where the density is high?
 
-A 5 × 5 grid, σ = 0.2, five classes so that a class has five centers, no two in one row or column; 90 000 records.
-NLL: −log p(x, y) of the true joint density, mean over generated points. Points nearer the centers than real ones are
-would make it lower than that of real data, so real data, and the centers found, are beside it.
+A 5 × 5 grid, σ = 0.2, five classes so that a class has five centers, no two in one row or column; 90 000 records. NLL
+is −log p(x, y) of the true joint density, averaged over generated points. Points nearer to the centers than real ones
+would make it lower than the NLL of real data, so the table also has the NLL of real data and the centers found.
 """
 
 import time
@@ -14,10 +14,11 @@ from _record import record
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import CoordinateProduct
 from finc_eval.feature_maps.hermite_series import best_rho
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
-from finc_eval.privacy.synthesis.dp_hp import Statistic, drawn_labels, fit, release
+from finc_eval.privacy import Guarantee
+from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
 from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.statistics import Statistic
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 SIGMA, RECORDS, DRAWN, SEEDS = 0.2, 90_000, 20_000, range(5)
@@ -40,7 +41,7 @@ def negative_log_likelihood(points, labels):
 
 
 def centers_found(points, labels):
-    """Centers with at least a quarter of their share of points within three deviations, of the right class."""
+    """Count the centers with at least a quarter of their share of points of the right class within three deviations."""
     near = np.square(points[:, None] - CENTERS).sum(2) < (3 * SIGMA) ** 2
     return int(((near & (labels[:, None] == CLASSES)).sum(0) > 0.25 * len(points) / 25).sum())
 
@@ -79,9 +80,9 @@ def main():
                     head = Bounded(2, -half, half)
                     generator = Network(FullyConnected(5, (200, 500, 500, 200), 2), head, 5, 200, seed)
                     steps, rate = 500, 0.01
-                target = release(records, known, [statistic], Guarantee.of(1, 1e-5), ledger=None, classes=5)
+                target = release_embedding(records, known, [statistic], Guarantee.of(1, 1e-5), ledger=None, classes=5)
                 course = fit(generator, target, steps=steps, rate=rate)
-                classes = drawn_labels(target.shares, DRAWN, seed)
+                classes = draw_labels(target.shares, DRAWN, seed)
                 sample = generator.sample(classes, seed)
                 if generator_kind == "mixture":
                     values = table.decoded(sample, classes, seed)

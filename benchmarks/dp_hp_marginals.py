@@ -1,21 +1,21 @@
 """Marginals of three and four columns of discretized Adult: DP-HP, DP-MERF and independent columns (Table 1).
 
-Settings were tuned on one run of "simple"; like the paper's tuning, that was not private. Seeds decide the generator's
-start and sampling; noise is from the system and differs from run to run.
+Settings were tuned on one run of "simple"; like the paper's tuning, that was not private. Seeds decide the start and
+the sampling of the generator. Noise comes from the operating system and differs from run to run.
 """
 
 import time
 
 import numpy as np
 import torch
+from _marginals import marginal_distance, merge_highest
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
-from finc_eval.privacy.marginals import marginal_distance, merge_highest
-from finc_eval.privacy.synthesis.dp_hp import fit, release
+from finc_eval.privacy import Guarantee
+from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.recipes import fourier_table_recipe, paper_table_recipe, table_recipe
+from finc_eval.privacy.synthesis.statistics import fourier_table_statistics, paper_table_statistics, table_statistics
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
@@ -24,7 +24,7 @@ PAPER = {"DP-HP": {0.3: ".332 / .418", 0.1: ".377 / .467"}, "DP-MERF": {0.3: ".4
 
 
 def described(levels):
-    """The table's public description: the number of levels of each column."""
+    """Describe the table publicly: the number of levels of each column."""
     return Table(
         tuple(
             Category(f"column {place}", tuple(map(str, range(count))))
@@ -61,20 +61,20 @@ def main():
         lowest = real.min(0)
         table = described(real.max(0) - lowest + 1)
         records = table.one_hot(torch.from_numpy(real - lowest))
-        recipes = {
-            "DP-HP, sum + total degree 2": lambda seed, table=table: table_recipe(table),
-            "DP-HP, sum alone": lambda seed, table=table: table_recipe(table)[:1],
-            "DP-HP, sum + products (paper)": lambda seed, table=table: paper_table_recipe(table, seed),
-            "DP-MERF, Fourier": lambda seed, table=table: fourier_table_recipe(table, seed),
+        statistics = {
+            "DP-HP, sum + total degree 2": lambda seed, table=table: table_statistics(table),
+            "DP-HP, sum alone": lambda seed, table=table: table_statistics(table)[:1],
+            "DP-HP, sum + products (paper)": lambda seed, table=table: paper_table_statistics(table, seed),
+            "DP-MERF, Fourier": lambda seed, table=table: fourier_table_statistics(table, seed),
         }
         for epsilon in (0.3, 0.1):
             guarantee = Guarantee.of(epsilon, DELTA)
-            for method, recipe in recipes.items():
+            for method, statistics_of in statistics.items():
                 bound = "paper" if "paper" in method else "tight"
                 found, seconds, course = [], [], []
                 for seed in SEEDS if name == "simple" or "total" in method else ():
                     begun = time.perf_counter()
-                    target = release(records, None, recipe(seed), guarantee, ledger=None, bound=bound)
+                    target = release_embedding(records, None, statistics_of(seed), guarantee, ledger=None, bound=bound)
                     generator = ProductMixture(table, 200, seed)
                     course.append(fit(generator, target, steps=300, rate=0.1))
                     drawn = generator.sample(torch.zeros(len(real), dtype=torch.long), seed)

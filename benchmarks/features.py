@@ -1,7 +1,8 @@
 """Independent or orthogonal frequencies, and how many? The error of the kernel on real embeddings.
 
-Root mean square and largest error over all pairs of 1 000 samples, with σ = 0.5 and 1 × the median distance; what
-`features="auto"` chooses, whose bound is 0.01; and how far the ten leading eigenvalues of a difference are from exact.
+The table has the root mean square and the largest error over all pairs of 1 000 samples, with σ = 0.5 and 1 × the
+median distance, and the error of the ten leading eigenvalues of a difference. The script also prints what
+`features="auto"` chooses, whose bound is 0.01.
 """
 
 from functools import partial
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from _real import tiny_imagenet, ucf101
 from _record import record
-from precision import digits, sides
+from precision import digits, halves
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
@@ -25,7 +26,7 @@ PAIRS_OF = 1000
 
 
 def eigenvalue_error(gen, ref, phi, exact):
-    """Mean relative error of the ten leading eigenvalues of C_gen − C_ref."""
+    """Return the mean relative error of the ten leading eigenvalues of C_gen − C_ref."""
     first, second = (phi(rows) for rows in (gen, ref))
     found, _ = top_eigenpairs(first.T @ first / len(gen) - second.T @ second / len(ref), len(exact))
     return float((found / exact - 1).abs().mean())
@@ -37,7 +38,7 @@ def main():
         data = load()
         if data is None:
             continue
-        gen, ref = (torch.from_numpy(part[:PAIRS_OF]) for part in sides(*data))
+        gen, ref = (torch.from_numpy(part[:PAIRS_OF]) for part in halves(*data))
         median, center = median_distance(ref), ref.mean(0)
         for factor in (0.5, 1.0):
             sigma = factor * median
@@ -58,7 +59,7 @@ def main():
                     row[f"eigenvalues, {label}"] = f"{100 * relative:.1f} %"
                 rows.append(row)
                 print(rows[-1], flush=True)
-            chosen, _ = fe.reference_feature_map(ref, features="auto", sigma=sigma)
+            chosen = fe.Sketch.reference(ref, features="auto", sigma=sigma).feature_map
             print(f"auto (rms ≤ {AUTO_BOUND}, of {AUTO_FEATURES}): r = {chosen.features}")
     record("features", rows, notes=f"mean of {SEEDS} seeds; {PAIRS_OF} + {PAIRS_OF} samples at most")
 

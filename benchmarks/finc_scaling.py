@@ -1,10 +1,11 @@
-"""Time and memory of a whole comparison against n, stage by stage, beside what a user could run instead.
+"""Time and memory of a whole comparison against n, stage by stage, and of what a user could run instead.
 
 Generated embeddings: a mixture of 20 Gaussian clusters, 5 of them only in the generated set, streamed from HDF5 caches;
-r = 2 000. Each comparison runs in a process of its own, so that its peak memory is its own. `compare` does all it does
-for a user: bandwidth, two sketches with two folds and the Fréchet moments, ten decompositions, a scoring pass. Beside
-it, at the sizes they can bear: the published algorithm (FINC paper, Algorithm 1: one outer product a sample, summed by
-batch, then the full decomposition of C_X − C_Y), which gives eigenvectors only; and exact KEN, its ten leading modes.
+r = 2 000. Each comparison runs in a process of its own, so that its peak memory can be measured. `compare` does all
+that it does for a user: bandwidth, two sketches with two folds and the Fréchet moments, ten decompositions, a scoring
+pass. The alternatives run at the sizes that they can handle: the published algorithm (FINC paper, Algorithm 1: one
+outer product per sample, summed by batch, then the full decomposition of C_X − C_Y), which gives eigenvectors only; and
+the ten leading modes of exact KEN.
 """
 
 import json
@@ -21,9 +22,9 @@ from _record import record
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
-from finc_eval.comparison import directions as differential
-from finc_eval.comparison import inputs as sides
-from finc_eval.comparison import search
+from finc_eval.comparison import compare as pipeline
+from finc_eval.comparison import directions
+from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.embeddings import base as embeddings
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
@@ -44,7 +45,7 @@ TABLE_1 = dict(zip(SIZES, (13.1, 31.6, 62.8, 125.5, 311.2, 617.6, 1248, 3090), s
 
 
 def mixture(n, dim, clusters, seed):
-    """Chunks of embeddings: clusters of spread 0.5 around centers of norm about √dim."""
+    """Yield chunks of embeddings: clusters of spread 0.5 around centers of norm about √dim."""
     centers = np.random.default_rng(0).standard_normal((20, dim), np.float32)
     rng = np.random.default_rng(seed)
     for start in range(0, n, CHUNK):
@@ -55,7 +56,7 @@ def mixture(n, dim, clusters, seed):
 def write_cache(path, n, dim, clusters, seed):
     manifest = Manifest("array", n, f"{n}-{dim}-{clusters}-{seed}", {})
     identity = Identity("array", manifest, "generated", recipe_of(load_card("pixels"), "float32"))
-    # Digests of pixels that differ everywhere: there are no copies.
+    # Digests of pixels that differ everywhere, so that nothing counts as a copy.
     digests = np.arange(n, dtype=np.uint64) + np.uint64(seed << 32)
     ids = [f"{seed}/{i:06d}.png" for i in range(n)]
     with CacheWriter(path, identity.key, ids, {"embeddings": dim}, CHUNK) as writer:
@@ -65,7 +66,7 @@ def write_cache(path, n, dim, clusters, seed):
 
 
 class Stopwatch:
-    """Sums the seconds spent in functions by stage; what one stage calls of another counts for the other alone."""
+    """Sums the seconds spent in functions by stage; a call into another stage counts for that stage alone."""
 
     def __init__(self):
         self.seconds = dict.fromkeys(STAGES, 0.0)
@@ -83,7 +84,7 @@ class Stopwatch:
                 self.running[-1] += seconds
 
     def watch(self, owner, name, stage):
-        """Time this function from now on; `stage` is a name, or a function of the first argument that gives one."""
+        """Time this function from now on; `stage` is a name, or a function that makes one from the first argument."""
         function = getattr(owner, name)
 
         def watched(*arguments, **named):
@@ -93,7 +94,7 @@ class Stopwatch:
         setattr(owner, name, watched)
 
     def watch_waiting(self, owner, name, stage):
-        """Time how long the caller of this generator waits for its items."""
+        """Time the waits of this generator's caller for its items."""
         generator = getattr(owner, name)
 
         def watched(items):
@@ -110,11 +111,11 @@ def one(gen, ref):
     watch.watch_waiting(embeddings, "prefetched", "read")
     watch.watch(fe.RandomFourierFeatures, "_features", "features")
     watch.watch(Moments, "update", lambda m: "Fréchet moments" if m.precision == "float64" else "covariance")
-    watch.watch(differential, "top_eigenpairs", "eigen")
-    watch.watch(search.Search, "fit", "cross-fit")
-    watch.watch(sides.Side, "score", "cross-fit")
+    watch.watch(directions, "top_eigenpairs", "eigen")
+    watch.watch(FincFit, "__call__", "cross-fit")
+    watch.watch(pipeline, "score_set", "cross-fit")
     start = time.perf_counter()
-    found = fe.compare(gen=gen, ref=ref, features=FEATURES)
+    found = fe.compare(gen, ref, features=FEATURES)
     seconds = time.perf_counter() - start
     peak = peak_memory()
     blocks = Moments(2 * FEATURES, "float32", found.feature_map.device).blocks()
@@ -125,13 +126,13 @@ def one(gen, ref):
 
 
 def peak_memory():
-    """Bytes resident at most since this program began: rusage would count what its parent held when it was forked."""
+    """Return the peak resident bytes of this program; rusage would count what its parent held at the fork."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
 
 def gemm_rate(device):
-    """The best rate of a float32 product of these sizes on this machine, in operations a second."""
+    """Return the best rate of a float32 product of these sizes on this machine, in operations per second."""
     rows, best = torch.randn(2048, 2 * FEATURES, device=device), float("inf")
     with arithmetic("float32"):
         for _ in range(5):
@@ -142,7 +143,7 @@ def gemm_rate(device):
 
 
 def published(x, y, phi):
-    """Algorithm 1 of the paper on batches, and the decomposition of the difference."""
+    """Run Algorithm 1 of the paper on batches, and decompose the difference."""
 
     def covariance(rows):
         features = phi(rows)
@@ -161,7 +162,7 @@ def seconds_of(function, *arguments, **named):
 
 
 def measured(folder, n, dim):
-    """One row of the table."""
+    """Return one row of the table."""
     paths = [str(Path(folder) / f"{name}.h5") for name in ("gen", "ref")]
     for path, clusters, seed in zip(paths, (20, 15), (1, 2), strict=True):
         write_cache(Path(path), n, dim, clusters, seed)

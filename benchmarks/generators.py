@@ -1,9 +1,9 @@
-"""Real generators of digits, each against real digits and against each other, by pixels and by EfficientNet-Lite0.
+"""Compare real generators of digits with real digits and with each other, by pixels and by EfficientNet-Lite0.
 
 Needs the test assets (FINC_EVAL_ASSETS): seven sets of digits that trained models made, and the MNIST test set.
-Writes the tables, and pages with pictures to reports/generators/, of which the one by EfficientNet-Lite0 is kept. About
-half an hour on two cores, nearly all of it EfficientNet-Lite0 on 90 000 images; what is embedded is kept and not
-embedded again.
+Writes the tables, and pages with pictures to reports/generators/; the page by EfficientNet-Lite0 is committed. It takes
+about half an hour on two cores, nearly all of it EfficientNet-Lite0 on 90 000 images. Embeddings are kept and used
+again.
 """
 
 import gzip
@@ -31,14 +31,13 @@ def main():
     for extractor in EXTRACTORS:
         ref = fe.extract(mnist_test(), extractor)
         sets = {name: fe.extract(source, extractor) for name, source in sources.items()}
-        phi, _ = fe.reference_feature_map(ref)
+        phi = fe.Sketch.reference(ref).feature_map
         sketches = {name: fe.Sketch.of(cache, phi) for name, cache in {**sets, "real (test)": ref}.items()}
         for name, cache in sets.items():
             rows.append(against_real(extractor, name, cache, ref, sketches))
             print(rows[-1], flush=True)
         pairs += [between(extractor, *pair, sketches) for pair in combinations(sketches, 2)]
-        table = fe.compare_models(sets, ref)
-        table.to_html(REPORTS / f"{extractor}.html", samples={"ref": mnist_test()})
+        fe.compare_models(sets, ref).to_html(REPORTS / f"{extractor}.html", samples={"ref": mnist_test()})
     notes = "10 000 digits a set against the 10 000 of the MNIST test set"
     record("generators", rows, notes)
     record("generators_pairs", matrix(pairs), f"{notes}; the difference, by efficientnet-lite0")
@@ -50,9 +49,9 @@ def mnist_test():
 
 
 def against_real(extractor, name, cache, ref, sketches):
-    """What a comparison says of a model."""
-    result = fe.compare(gen=cache, ref=ref)
-    over, under = result.modes, result.under_represented
+    """Return what a comparison with real digits says about a model."""
+    result = fe.compare(cache, ref)
+    over, under = result.over, result.under
     return {
         "extractor": extractor,
         "model": name,
@@ -66,7 +65,7 @@ def against_real(extractor, name, cache, ref, sketches):
 
 
 def difference(one, other):
-    """Half the sum of the absolute eigenvalues of C_X − C_Y: 0 for equal sets, 1 for sets with nothing in common."""
+    """Return half the sum of the absolute eigenvalues of C_X − C_Y: 0 for equal sets, 1 if nothing is in common."""
     import torch
 
     return torch.linalg.eigvalsh((one.covariance - other.covariance).double()).abs().sum().item() / 2
@@ -81,7 +80,7 @@ def between(extractor, first, second, sketches):
 
 
 def matrix(pairs):
-    """The differences of all pairs by the last extractor, as a square table."""
+    """Return the differences of all pairs by the last extractor, as a square table."""
     found = {frozenset(row["pair"]): row["difference"] for row in pairs if row["extractor"] == EXTRACTORS[-1]}
     names = list(dict.fromkeys(name for row in pairs for name in row["pair"]))
     return [

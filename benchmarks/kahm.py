@@ -2,13 +2,13 @@
 
 Table 5 (Kumar, Moser, Fischer, JAIR 79, 2024) has 60 000 training images; here the 10 000 of the test set are split
 8 000 / 2 000 (they are found through FINC_EVAL_ASSETS), so the accuracy is lower and members are told more easily.
-Noise is seeded, for this experiment only: d = 1, δ = 1e-5, n = 20 unless said otherwise. "r" marks what a former
-prototype read in the same setting with other random numbers.
+Noise is seeded, for this experiment only: d = 1, δ = 1e-5, n = 20 unless said otherwise. "r" marks the values of a
+former prototype in the same setting with other random numbers.
 
-Scenarios of federated classification are ours: five parties with two classes each, four with even random parts, and
-four with parts as uneven as Dirichlet(0.5) shares of each class make them.
+The scenarios of federated classification are not from the paper: five parties with two classes each, four with even
+random parts, and four with uneven parts, by Dirichlet(0.5) shares of each class.
 
-    python benchmarks/kahm.py [table5 federated null speed]        all when left out
+    python benchmarks/kahm.py [table5 federated null speed]        default: all
 """
 
 import gzip
@@ -23,9 +23,9 @@ from _record import record
 
 from finc_eval.kahm.density_difference import density_difference
 from finc_eval.kahm.element_noise import ElementNoise
-from finc_eval.kahm.fabrication import private_models
-from finc_eval.kahm.federated import combined, local_distances
-from finc_eval.kahm.machine import Settings
+from finc_eval.kahm.fabrication import fit_private_classes
+from finc_eval.kahm.federated import combine, local_distances
+from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.membership import membership_score
 from finc_eval.kahm.models import fit_classes, fit_wide
 
@@ -51,7 +51,7 @@ PAPER = {
 
 
 def mnist():
-    """(train, labels, test, labels), pixels in [0, 1], or None."""
+    """Return (train, labels, test, labels), pixels in [0, 1], or None."""
     files = [asset("mnist", f"t10k-{name}-ubyte.gz") for name in ("images-idx3", "labels-idx1")]
     if None in files:
         return None
@@ -67,7 +67,7 @@ def idx(path, offset):
 
 
 def judged(models, data):
-    """Accuracy and the membership score of models of MNIST."""
+    """Return the accuracy and the membership score of models of MNIST."""
     x, _, held, truth = data
     out = models.distances(held).values
     score = membership_score(models.distances(x).values.min(1), out.min(1), permutations=PERMUTATIONS)
@@ -101,7 +101,7 @@ def table5():
     x, y = data[:2]
     rows = []
     for place, components in enumerate((5, 10, 20)):
-        accuracy, score = judged(fit_classes(x, y, Settings(components)), data)
+        accuracy, score = judged(fit_classes(x, y, KahmSettings(components)), data)
         rows.append(row("no noise", f"n = {components}", accuracy, score, REFERENCE["no noise"][place]))
     forms = {"Def. 12": (False, True), "Def. 15, published": (True, False), "Def. 15": (True, True)}
     steps = []
@@ -109,12 +109,12 @@ def table5():
         for place, epsilon in enumerate(EPSILONS):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                made = private_models(
+                made = fit_private_classes(
                     x,
                     y,
                     ElementNoise(epsilon),
-                    Settings(20),
-                    fabricate=fabricate,
+                    KahmSettings(20),
+                    fabricated=fabricate,
                     strict=strict,
                     generator=torch.Generator().manual_seed(epsilon),
                 )
@@ -137,7 +137,7 @@ def federated():
         return
     x, y, held, truth = data
     rng = np.random.default_rng(0)
-    whole = fit_classes(x, y, Settings(20))
+    whole = fit_classes(x, y, KahmSettings(20))
     central = whole.distances(held).values
     rows = [{"scenario": "one party", "parties": 1, "accuracy": round(float((central.argmin(1) == truth).mean()), 4)}]
     uneven = np.empty(len(y), int)
@@ -146,8 +146,8 @@ def federated():
         uneven[mine] = rng.choice(4, len(mine), p=rng.dirichlet([0.5] * 4))
     scenarios = {"classes apart": y % 5, "even random parts": rng.permutation(len(y)) % 4, "uneven parts": uneven}
     for name, owner in scenarios.items():
-        parties = [fit_classes(x[owner == one], y[owner == one], Settings(20)) for one in np.unique(owner)]
-        found = combined([local_distances(models, held) for models in parties])
+        parties = [fit_classes(x[owner == one], y[owner == one], KahmSettings(20)) for one in np.unique(owner)]
+        found = combine([local_distances(models, held) for models in parties])
         if name == "classes apart":
             np.testing.assert_array_equal(found.values, central)
         accuracy = float((np.array(found.labels) == truth).mean())
@@ -157,7 +157,7 @@ def federated():
 
 
 def null():
-    """What the density difference reads for two samples of one distribution, N(0, 1)."""
+    """Record the density difference of two samples of one distribution, N(0, 1)."""
     rows, rng = [], np.random.default_rng(0)
     for m, n, trials in ((300, 300, 150), (1200, 600, 100), (8000, 2000, 50), (60_000, 10_000, 12)):
         permutations = PERMUTATIONS if m < 8000 else 0
@@ -192,7 +192,7 @@ def speed():
         fits, asks = [], []
         for _ in range(3):
             start = time.perf_counter()
-            model = fit_wide(x, Settings(20))
+            model = fit_wide(x, KahmSettings(20))
             fits.append(time.perf_counter() - start)
             start = time.perf_counter()
             model.distances(q)

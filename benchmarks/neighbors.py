@@ -1,14 +1,14 @@
-"""Precision, recall, density, coverage and Rarity: time and memory against n, beside the published ways.
+"""Precision, recall, density, coverage and Rarity: time and memory against n, and those of the published ways.
 
 Generated embeddings of 2 048 entries: 20 Gaussian clusters, 5 of them in the generated set only. Each run is a process
-of its own, so that its peak memory is its own; all read HDF5 caches. `prdc` is the package, which holds its distance
-matrices whole. `Rarity, n × n` is the published way of the Rarity score, written plainly: the reference's distances
-sorted in full, both matrices in float64, a loop over the samples. faiss (IndexFlatL2, one search of the reference in
-itself) is the alternative to the blocked product: it finds neighbors, but no balls that contain a point, so PRDC would
-need two such searches and the product between the sets besides. All take turns, several times, and the best time of
-each counts; at sizes that only ours bear, once.
+of its own, so that its peak memory can be measured; all read HDF5 caches. `prdc` is the package, which holds whole
+distance matrices. `Rarity, n × n` is the published way of the Rarity score, written plainly: the distances within the
+reference sorted in full, both matrices in float64, a loop over the samples. faiss (IndexFlatL2, one search of the
+reference in itself) is the alternative to the blocked product. It finds neighbors, but not the balls that contain a
+point, so PRDC would need two such searches and the product between the sets as well. All take several turns, and the
+best time of each counts. Sizes that only finc-eval can handle run once.
 
-    python benchmarks/neighbors.py [n …]        sizes; 10 000 when left out
+    python benchmarks/neighbors.py [n …]        sizes; default: 10 000
 """
 
 import json
@@ -32,13 +32,13 @@ ENCODED = Traits("array", "RGB", 32, 32, False)
 RECIPE = recipe_of(load_card("pixels"), "float32")
 OURS = ("PRDC", "Rarity")
 OTHERS = {"prdc": "PRDC", "Rarity, n × n": "Rarity"}
-"""What stands beside which of ours."""
+"""The metric of ours that each alternative computes."""
 OTHERS_UP_TO, ROUNDS = 10_000, 3
 README = "published for N(0, I), 10 000 × 1 000, k = 5: P .477, R .471, D 1.056, C .974"
 
 
 def write_cache(path, n, dim, clusters, seed):
-    """Clusters of spread 0.5 around centers of norm about √dim."""
+    """Write clusters of spread 0.5 around centers of norm about √dim."""
     centers, rng = np.random.default_rng(0).standard_normal((20, dim), np.float32), np.random.default_rng(seed)
     identity = Identity("array", Manifest("folder", n, f"{seed:064}", {".png": n}), "pixels", RECIPE)
     ids = [f"{seed}/{i:06d}.png" for i in range(n)]
@@ -51,7 +51,7 @@ def write_cache(path, n, dim, clusters, seed):
 
 
 def peak_memory():
-    """Bytes resident at most since this program began: rusage would count what its parent held when it was forked."""
+    """Return the peak resident bytes of this program; rusage would count what its parent held at the fork."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
@@ -144,7 +144,7 @@ def measured(folder, n, dim=DIM, clusters=(20, 15)):
 
 
 def published():
-    """The README's experiment of prdc."""
+    """Repeat the experiment in the README of prdc."""
     from finc_eval.metrics.precision_recall import precision_recall
 
     gen, ref = (np.random.default_rng(seed).standard_normal((10_000, 1000), np.float32) for seed in (0, 1))

@@ -1,26 +1,29 @@
 """How often does `compare` see a difference between two halves of one set? (It should in at most 5 % of the runs.)
 
-Two random halves, or random parts, of the 4 000 digits in the package are compared again and again. Also: the
-correlation between the two half-sample estimates of one direction, which the standard errors allow for.
+Two random halves, or random parts, of the 4 000 digits in the package are compared again and again. The table also has
+the correlation between the two half-sample estimates of one direction, for which the standard errors make allowance.
 """
 
 import numpy as np
 from _record import record
-from finc_eval.comparison.search import Search
 
 import finc_eval as fe
-from finc_eval.comparison.inputs import Side, Sketching
+from finc_eval.comparison.finc_directions import FincFit
+from finc_eval.comparison.inputs import open_sets
+from finc_eval.comparison.score_pass import score_set
+from finc_eval.comparison.settings import Finc, Settings
+from finc_eval.core.run import Run
 from finc_eval.demo.planted import shipped_digits
-from finc_eval.embeddings.base import as_embeddings
 
 SEEDS = 200
 
 
-def half_estimates(one, other, phi):
-    """z of every direction in each half, over-represented role, from the halves' own variances."""
-    gen, ref = (Side.of(as_embeddings(rows), name, phi, Sketching()) for rows, name in ((one, "gen"), (other, "ref")))
-    fit = Search.among([gen, ref], rho=1.0, modes=10, rotation="varimax").fit([(1.0, gen)], [(1.0, ref)])
-    masses = [side.score([fit]).masses for side in (gen, ref)]
+def half_estimates(one, other, settings):
+    """Return z of every direction in each half, over-represented role, from the halves' own variances."""
+    opened = open_sets({"gen": one, "ref": other}, ["ref"], settings, Run())
+    gen, ref = opened.sets.values()
+    fit = FincFit.among([gen, ref], opened.settings)([(1.0, gen)], [(1.0, ref)])
+    masses = [score_set(part, [fit], Run()).masses for part in (gen, ref)]
     excess = masses[0].mean - masses[1].mean
     error = sum(m.variance / m.n[:, None] for m in masses).sqrt()
     return (excess / error).numpy()
@@ -40,11 +43,12 @@ def main():
         for seed in range(SEEDS):
             order = np.random.default_rng(seed).permutation(len(x))
             one, other = x[order[:n]], x[order[n : 2 * n]]
-            found = fe.compare(gen=one, ref=other, features=features, seed=seed, rotation=rotation)
+            settings = Settings(method=Finc(rotation), features=features, seed=seed)
+            found = fe.compare(one, other, settings)
             false += bool(found.significant(0.05))
-            covered += all(m.interval[0] <= 0 <= m.interval[1] for m in found.all_modes)
+            covered += all(m.interval[0] <= 0 <= m.interval[1] for m in found.modes)
             if rotation:
-                halves.append(half_estimates(one, other, found.feature_map))
+                halves.append(half_estimates(one, other, settings))
         z = np.concatenate(halves, axis=1) if halves else None
         rows.append(
             {

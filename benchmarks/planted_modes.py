@@ -1,4 +1,4 @@
-"""Which planted kinds does each method find? Raw FINC, rotated FINC and exact KEN on the same sets.
+"""Which planted kinds does each method find? Unrotated FINC, rotated FINC and exact KEN on the same sets.
 
 Two sets of samples of known kinds. *Novel* kinds are in the generated set only, *over*-represented ones have three
 times their reference share there, *under*-represented ones a third. What the first two gain the under-represented
@@ -11,18 +11,18 @@ center. Real sets: UCF101 and Tiny-ImageNet (`_real.py`), random classes in each
 and use the same σ, seed by seed.
 
 With P kinds planted in a role (over: novel and over-represented; under), the first P modes of that role count. The
-*share* of a kind in a mode is that among the mode's min(50, available) best samples: those of the set that has more,
-on the side of the direction with more excess, where *available* is the kind's number in that set.
+*share* of a kind in a mode is its share of the mode's min(50, available) best samples. They are taken from the set that
+has more, at the tail with more excess, and *available* is the number of samples of the kind in that set.
 
 - recall: planted kinds whose share in one of these modes is 0.8 or more, over planted kinds; both roles together.
-- purity: the largest share of one planted kind, mean over the first P modes of both roles; a mode that a method does
-  not report counts as 0.
+- purity: the largest share of one planted kind, averaged over the first P modes of both roles. A mode that a method
+  does not report counts as 0.
 - error of the excess: |estimated excess − true excess|, mean over the kinds found, where the true excess is share_gen −
-  ρ·share_ref (under: the reverse) and the estimate that of the first mode with the kind: cross-fitted for rotated
+  ρ·share_ref (under: the reverse). The estimate is the one of the first mode with the kind: cross-fitted for rotated
   FINC, the eigenvalue for the other two. Each method is judged on what it finds. An excess of masses falls short of
   one of shares where kinds are loose (docs/method.md), for every method.
-- error of the frequency: the same for the estimate of the excess frequency, which KEN has not.
-- … / truth: mean of the estimate over the truth.
+- error of the frequency: the same for the estimate of the excess frequency, which KEN does not have.
+- … / truth: mean ratio of the estimate to the truth.
 """
 
 from dataclasses import dataclass, replace
@@ -36,13 +36,14 @@ from scipy import stats
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
+from finc_eval.comparison.settings import Finc
 from finc_eval.numerics.kernels import gaussian_kernel
 
 SEEDS = 10
 MODES, FEATURES, RHO = 10, 1000, 1.0
 BEST, FOUND = 50, 0.8
 SORTS = ("novel", "over", "under")
-METHODS = ("rotated FINC", "raw FINC", "exact KEN")
+METHODS = ("rotated FINC", "unrotated FINC", "exact KEN")
 
 DIM, SHARED = 128, 15
 SHARE = 0.03
@@ -74,7 +75,7 @@ GENERATED = {
 
 @dataclass(frozen=True)
 class Sets:
-    """Two sets, the kind of each sample, and which kinds were planted as what."""
+    """Two sets, the kind of each sample, and the planted kinds by sort."""
 
     gen: np.ndarray
     ref: np.ndarray
@@ -82,8 +83,8 @@ class Sets:
     ref_kinds: np.ndarray
     planted: dict[str, tuple[int, ...]]
 
-    def sides(self, role):
-        """The kinds of the set that has more and of the other, and the kinds planted in the role."""
+    def of_role(self, role):
+        """Return the kinds of the set that has more and of the other, and the kinds planted in the role."""
         if role == "over":
             return self.gen_kinds, self.ref_kinds, self.planted["novel"] + self.planted["over"]
         return self.ref_kinds, self.gen_kinds, self.planted["under"]
@@ -92,7 +93,7 @@ class Sets:
 @dataclass(frozen=True)
 class Reported:
     """One mode of any method: indices of its best samples in the set that has more, and two estimates of how many more
-    samples are of its kind: the excess of its mass (or λ), and its excess frequency where the method gives one."""
+    samples are of its kind. They are the excess of its mass (or λ), and its excess frequency if the method has one."""
 
     best: np.ndarray
     excess: float
@@ -100,7 +101,7 @@ class Reported:
 
 
 def shares(planted, shared, share, unevenness, rng):
-    """Shares of all kinds in gen and in ref, in the order novel, over, under, shared."""
+    """Return the shares of all kinds in gen and in ref, in the order novel, over, under, shared."""
     novel, over, under, rest = (
         unevenness ** rng.uniform(-1, 1, count) for count in (planted, planted, planted, shared)
     )
@@ -111,7 +112,7 @@ def shares(planted, shared, share, unevenness, rng):
 
 
 def sorts(planted):
-    """Which kinds are novel, over- and under-represented, in the order of `shares`."""
+    """Return the novel, over- and under-represented kinds, in the order of `shares`."""
     return {sort: tuple(range(i * planted, (i + 1) * planted)) for i, sort in enumerate(SORTS)}
 
 
@@ -127,7 +128,7 @@ def gaussian_sets(setting, seed):
 
 
 def real_sets(embeddings, labels, share, seed):
-    """Random classes in the planted parts, with as many samples as they allow, at most those of the center."""
+    """Return sets with random classes in the planted parts, as large as the classes allow, at most as in the center."""
     rng = np.random.default_rng(seed)
     classes = rng.permutation(np.unique(labels))
     rows = [rng.permutation(np.flatnonzero(labels == name)) for name in classes]
@@ -142,18 +143,16 @@ def real_sets(embeddings, labels, share, seed):
 
 
 def by_finc(sets, seed, rotation):
-    """Modes of both roles, and σ."""
-    found = fe.compare(
-        gen=sets.gen, ref=sets.ref, rho=RHO, features=FEATURES, modes=MODES, seed=seed, rotation=rotation
-    )
+    """Return modes of both roles, and σ."""
+    found = fe.compare(sets.gen, sets.ref, method=Finc(rotation), rho=RHO, features=FEATURES, modes=MODES, seed=seed)
     estimate = (lambda mode: mode.excess) if rotation else (lambda mode: mode.fitted_excess)
-    over = [Reported(mode.top_gen, estimate(mode), mode.excess_frequency or 0.0) for mode in found.modes]
-    under = [Reported(mode.top_ref, estimate(mode), mode.excess_frequency or 0.0) for mode in found.under_represented]
+    over = [Reported(mode.top_gen, estimate(mode), mode.excess_frequency or 0.0) for mode in found.over]
+    under = [Reported(mode.top_ref, estimate(mode), mode.excess_frequency or 0.0) for mode in found.under]
     return {"over": over, "under": under}, found.settings.sigma
 
 
 def by_ken(sets, sigma):
-    """Modes of both roles."""
+    """Return modes of both roles."""
     gen, ref = torch.from_numpy(sets.gen), torch.from_numpy(sets.ref)
     kernel = partial(gaussian_kernel, sigma=sigma)
     return {
@@ -163,7 +162,7 @@ def by_ken(sets, sigma):
 
 
 def ken_modes(modes):
-    """Each mode's best samples of x on the side with more excess."""
+    """Return each mode's best samples of x at the tail with more excess."""
 
     def excess(sign):
         x, y = ((sign * scores).clamp_min(0).square().mean(0) for scores in (modes.scores_x, modes.scores_y))
@@ -176,10 +175,10 @@ def ken_modes(modes):
 
 
 def judge(sets, reported):
-    """The measures of one method on one pair of sets; those of the excess are nan where no kind is found."""
+    """Return the measures of one method on one pair of sets; those of the excess are nan if nothing is found."""
     found, purities, estimates = {}, [], []
     for role, modes in reported.items():
-        more, less, kinds = sets.sides(role)
+        more, less, kinds = sets.of_role(role)
         first = modes[: len(kinds)]
         share = np.array([[share_of(kind, mode, more) for kind in kinds] for mode in first]).reshape(-1, len(kinds))
         purities += [*share.max(1), *[0.0] * (len(kinds) - len(first))]
@@ -202,20 +201,21 @@ def judge(sets, reported):
 
 
 def share_of(kind, mode, kinds):
-    """Of the mode's min(50, available) best samples, the share that is of this kind."""
+    """Return the share of this kind among the mode's min(50, available) best samples."""
     looked_at = min(BEST, int((kinds == kind).sum()))
     return float((kinds[mode.best[:looked_at]] == kind).sum() / looked_at)
 
 
 def measures(sets, seed):
-    """Every method on one pair of sets: {method: measures}."""
+    """Run every method on one pair of sets, and return {method: measures}."""
     rotated, sigma = by_finc(sets, seed, "varimax")
-    raw, _ = by_finc(sets, seed, None)
-    return {name: judge(sets, found) for name, found in zip(METHODS, (rotated, raw, by_ken(sets, sigma)), strict=True)}
+    unrotated, _ = by_finc(sets, seed, None)
+    found = (rotated, unrotated, by_ken(sets, sigma))
+    return {name: judge(sets, modes) for name, modes in zip(METHODS, found, strict=True)}
 
 
 def interval(values):
-    """Mean and half-width of its 95 % interval (t distribution) over the seeds that have a value."""
+    """Return the mean and the half-width of its 95 % interval (t distribution) over the seeds that have a value."""
     values = np.array([value for value in values if not np.isnan(value)])
     if len(values) < 2:
         return (float(values.mean()) if len(values) else np.nan), np.nan
@@ -230,7 +230,7 @@ def shown(values, digits=2):
 
 
 def table(setting, runs):
-    """One row a method, from {method: measures} of every seed."""
+    """Return one row per method, from {method: measures} of every seed."""
     rows = []
     for method in METHODS:
         values = {key: np.array([run[method][key] for run in runs]) for key in runs[0][method]}
@@ -255,7 +255,7 @@ def table(setting, runs):
 
 
 def settings():
-    """What to compare on: (name, seed → sets)."""
+    """Yield the sets to compare on, as (name, seed → sets)."""
     yield from ((name, partial(gaussian_sets, setting)) for name, setting in GENERATED.items())
     for name, load, share in (("UCF101", ucf101, SMALL_CLASSES_SHARE), ("Tiny-ImageNet", tiny_imagenet, SHARE)):
         if (real := load()) is not None:

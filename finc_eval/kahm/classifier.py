@@ -1,4 +1,4 @@
-"""KAHM models as a scikit-learn classifier. The only module here that imports scikit-learn: take it where needed."""
+"""KAHM models as a scikit-learn classifier. No other module of this folder imports scikit-learn, which is slow."""
 
 from __future__ import annotations
 
@@ -13,29 +13,38 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from finc_eval.kahm.files import load_models, save_models
-from finc_eval.kahm.machine import Lambda, Scale, Settings
+from finc_eval.kahm.machine import KahmSettings, Lambda, Scale
 from finc_eval.kahm.models import ClassModels, Distances, fit_classes, matching_scores, relative_squares
 
 
 class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Samples belong to the class whose model is nearest (Kumar, Moser, Fischer, JAIR 79, 2024, Definition 7).
+    """Classifier by the nearest model of a class (Kumar, Moser, Fischer, JAIR 79, 2024, Definition 7).
 
     It keeps scikit-learn's conventions and passes `sklearn.utils.estimator_checks.check_estimator`. There is no
-    `predict_proba`: `matching_scores` rank classes and are no probabilities.
+    `predict_proba`, because `matching_scores` rank classes and are not probabilities.
 
     Args:
-        components: n, principal components that the kernel sees.
-        depth: L, layers of a model.
-        lam: λ, see `Settings`.
-        scale: what samples count as multiplied by where λ is chosen, see `Settings`.
-        branches: S of each class; one for every thousand samples when left out.
-        random_state: seed of the k-means that assigns samples to branches.
-        device: where it is computed; None for the default one.
+        components: n, number of principal components that the kernel sees.
+        depth: L, number of layers of a model.
+        lam: λ, see `KahmSettings`.
+        scale: unit of the samples where a rule chooses λ, see `KahmSettings`.
+        branches: S, number of branches of each class; default: one for every thousand samples.
+        random_state: random seed of the k-means that assigns samples to branches.
+        device: device of the computation; None for CUDA if available.
 
     Attributes:
-        models_: a `ClassModels`.
-        classes_: the labels, sorted.
-        n_features_in_: entries of a sample.
+        models_: models of the classes, a `ClassModels`.
+        classes_: labels, sorted.
+        n_features_in_: number of entries of a sample.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(300)
+        >>> labels = ref.mean(1) > 0.13
+        >>> model = fe.kahm.KahmClassifier(components=10).fit(ref[:200], labels[:200])
+        >>> bool((model.predict(ref[200:]) == labels[200:]).mean() > 0.8)
+        True
     """
 
     def __init__(
@@ -60,30 +69,30 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Make a model of each class.
 
         Args:
-            X: shape (n, p).
+            X: samples, shape (n, p).
             y: labels, shape (n,).
 
         Raises:
-            ValueError: what scikit-learn refuses: NaN, wrong shapes, no labels of classes.
-            FincEvalError: a parameter is out of range.
+            ValueError: scikit-learn refuses the arrays: NaN, a wrong shape, or labels that are not classes.
+            UsageError: a parameter is out of range.
         """
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        settings = Settings(self.components, self.depth, self.lam, self.scale, self.branches, self.random_state)
+        settings = KahmSettings(self.components, self.depth, self.lam, self.scale, self.branches, self.random_state)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self.models_ = fit_classes(X, codes, settings, self.device)
+        self.models_ = fit_classes(X, codes, settings, device=self.device)
         return self
 
     def distances(self, X: Any) -> Distances:
-        """Γ of every sample and class, values of shape (n, classes), and how many images were refused."""
+        """Return Γ of every sample and class, values of shape (n, classes), and the number of refused images."""
         check_is_fitted(self)
         return self.models_.distances(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of the nearest model, shape (n,); of samples without a distance to any, the first, with a warning.
+        """Return the label of the nearest model, shape (n,); the first label where a sample has no distance to any.
 
         Warns:
-            UserWarning: samples have no image in any model.
+            UserWarning: samples have no distance to any class.
         """
         found = self.distances(X)
         if found.undefined:
@@ -92,24 +101,24 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return labels
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The logarithm of the matching scores, shape (n, classes); of two classes the second minus the first, (n,)."""
+        """Return the log of the matching scores, shape (n, classes); for two classes second minus first, shape (n,)."""
         values = -relative_squares(self.distances(X).values)
         return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
 
     def matching_scores(self, X: Any) -> NDArray[np.float64]:
-        """exp(−Γ_c² / Σ Γ²) of every class (Definition 8), shape (n, classes): a ranking, no probabilities."""
+        """Return exp(−Γ_c² / Σ Γ²) for every class (Definition 8), shape (n, classes). They are not probabilities."""
         return matching_scores(self.distances(X).values)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Minus the least distance to any class, shape (n,): larger for samples like those seen."""
+        """Return minus the least distance to any class, shape (n,): larger for samples like those seen."""
         values: NDArray[np.float64] = -self.distances(X).values.min(1)
         return values
 
     def save(self, path: str | Path) -> None:
-        """Write the models, which hold the samples they were made of, as HDF5.
+        """Write the models, which hold the samples they were made of, to an HDF5 file.
 
         Raises:
-            FincEvalError: the file cannot be written, or the labels are no strings or numbers.
+            DataError: the file cannot be written, or the labels are not strings or numbers.
         """
         check_is_fitted(self)
         named = {label.item(): model for label, model in zip(self.classes_, self.models_.models.values(), strict=True)}
@@ -117,12 +126,12 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     @classmethod
     def load(cls, path: str | Path, device: str | None = "cpu") -> Self:
-        """The classifier in a file that `save` wrote.
+        """Read a classifier that `save` wrote.
 
         Raises:
-            FincEvalError: there is no such file, or it is of another kind or version.
+            DataError: the file does not exist, or is of another type or layout.
         """
-        found = load_models(path, device)
+        found = load_models(path, device=device)
         settings = found.settings
         made = cls(
             settings.components,

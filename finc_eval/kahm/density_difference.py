@@ -1,46 +1,51 @@
 """Least-squares density difference: ∫ (p − q)² estimated without estimating p or q (Sugiyama et al. 2013).
 
-The difference of the densities is fitted by Gaussians, f(x) = Σ_c θ_c exp(−‖x − c‖²/(2s²)), whose least-squares fit
+The difference of the densities is fitted by Gaussians, f(x) = Σ_c θ_c exp(−‖x − c‖²/(2s²)). Their least-squares fit
 needs only their means over both samples, in closed form (Neural Computation 25(10), arXiv 1207.0099).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.record import Record
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-CENTERS = 300
+MAX_CENTERS = 300
+"""Maximum number of Gaussians, as in the paper."""
+
 FOLDS = 5
+"""Folds of the cross-validation, as in the paper."""
+
 WIDTHS = (0.25, 0.5, 0.75, 1.0, 1.2, 1.5, 2.0, 2.2, 2.5, 3.0, 5.0)
 PENALTIES = tuple(float(value) for value in np.logspace(-3, 1, 9))
-"""Of the paper: centers at most, folds of cross-validation, and the grids of s and λ, made for data of deviation 1."""
+"""The paper's grids of s and λ, made for data of deviation 1."""
 
-MASK_ENTRIES = 1 << 22
-"""Numbers held at a time that say which point is whose."""
+MAX_MASK_ENTRIES = 1 << 22
+"""Numbers held at a time that say which point is of which sample."""
 
 
 @dataclass(frozen=True)
-class DensityDifference:
+class DensityDifference(Record):
     """An estimate of ∫ (p − q)².
 
     Attributes:
-        value: in units of 1/x^d: it is a squared L2 distance, not a distance. An estimate may be negative.
-        standardized: the same with the data divided by the pooled deviation of each coordinate: without a unit.
-        deviation: the product of these deviations, standardized = value · deviation.
-        width, penalty: s, in pooled deviations unless estimated on the data as they are, and λ.
-        null: the standardized value after permutations of which point is whose, shape (permutations,).
-            Each chooses its own s and λ: with those of the value kept, equal densities were rejected at a level of
-            5 % in 14 of 100 cases.
-        p_value: of the value: (1 + permutations that are at least as large) / (1 + permutations); None without any.
+        value: estimate in units of 1/x^d. It is a squared L2 distance, not a distance, and it may be negative.
+        standardized: estimate for the data divided by the pooled deviation of each coordinate: without a unit.
+        deviation: product of these deviations; standardized = value · deviation.
+        width: s, in pooled deviations unless estimated on the data as they are.
+        penalty: λ of the fit.
+        null: standardized value for each permutation of the points between the samples, shape (permutations,).
+            Each permutation chooses its own s and λ: with those of the value kept, equal densities were rejected at a
+            level of 5 % in 14 of 100 cases.
+        p_value: (1 + permutations whose value is at least as large) / (1 + permutations); None without permutations.
     """
 
     value: float
@@ -51,15 +56,15 @@ class DensityDifference:
     null: tuple[float, ...]
     p_value: float | None
 
-    def threshold(self, level: float = 0.95) -> float:
-        """The standardized value that samples of one distribution stay below with this probability.
+    def threshold(self, confidence: float = 0.95) -> float:
+        """Return the standardized value that samples of one distribution stay below with this probability.
 
         Raises:
-            FincEvalError: no permutations were made.
+            UsageError: no permutations were made.
         """
         if not self.null:
-            raise FincEvalError("a threshold comes from permutations: ask for some, such as permutations=199")
-        return float(np.quantile(self.null, level, method="higher"))
+            raise UsageError("a threshold comes from permutations: ask for some, such as permutations=199")
+        return float(np.quantile(self.null, confidence, method="higher"))
 
 
 def density_difference(
@@ -69,28 +74,37 @@ def density_difference(
 
     Args:
         a: samples of p, shape (m,) or (m, d).
-        b: samples of q, shape (n,) or (n, d); m and n may be as unlike as they like.
-        standardize: choose s in units of the pooled deviation, so that the estimate follows the unit of the data. The
-            paper's grid is absolute, and good only for data of deviation about 1: that is what False gives.
-        permutations: for the p-value and the null; 199 is enough for a level of 5 %.
-        seed: of centers, folds and permutations.
+        b: samples of q, shape (n,) or (n, d); the sizes m and n may differ by any factor.
+        standardize: whether s is chosen in units of the pooled deviation, so that the estimate follows the unit of the
+            data. The paper's grid is absolute, and good only for data of deviation about 1: False takes that one.
+        permutations: number of permutations for p-value and null; 199 is enough for a level of 5 %.
+        seed: random seed of centers, folds and permutations.
 
     Raises:
-        FincEvalError: fewer than two points of one, unlike dimensions, a value that is not finite, or points that are
-            all equal in a coordinate.
+        DataError: a sample has fewer than two points, a value that is not finite, or points that are all equal in one
+            coordinate.
+        IncompatibleError: the samples have different dimensions.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> rng = np.random.default_rng(0)
+        >>> found = fe.kahm.density_difference(rng.normal(size=300), rng.normal(1, 1, 300), permutations=99)
+        >>> found.p_value
+        0.01
     """
     x, y = _points(a, "a"), _points(b, "b")
     if x.shape[1] != y.shape[1]:
-        raise FincEvalError(f"samples of one dimension are needed, got {x.shape[1]} and {y.shape[1]}")
+        raise IncompatibleError(f"samples of one dimension are needed, got {x.shape[1]} and {y.shape[1]}")
     pooled = np.concatenate([x, y])
     deviations = pooled.std(0)
     if not (deviations > 1e-12 * np.abs(pooled).max(0)).all():
-        raise FincEvalError("all points are equal in one coordinate: they have no density to compare")
+        raise DataError("all points are equal in one coordinate: they have no density to compare")
     deviation = float(deviations.prod())
     if standardize:
         pooled = (pooled - pooled.mean(0)) / deviations
     rng = np.random.default_rng(seed)
-    centers = pooled[rng.choice(len(pooled), min(CENTERS, len(pooled)), replace=False)]
+    centers = pooled[rng.choice(len(pooled), min(MAX_CENTERS, len(pooled)), replace=False)]
     orders = [np.arange(len(pooled)), *(rng.permutation(len(pooled)) for _ in range(permutations))]
     parts = np.stack([_parts(order, len(x), rng) for order in orders])
     estimates, widths, penalties = _estimates(pooled, parts, centers)
@@ -109,20 +123,20 @@ def density_difference(
 
 
 def _parts(order: NDArray[np.int64], split: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Fold of each point, 0 to 4 of a's and 5 to 9 of b's; the first of `order` are a's.
+    """Return the fold of each point: 0 to 4 for the first `split` points of `order`, which are a's, 5 to 9 for b's.
 
-    Each side is folded by itself, so that every fold has points of both, however unlike their numbers are.
+    Each sample is folded by itself, so that every fold has points of both, however much their sizes differ.
     """
     part = np.empty(len(order), np.int64)
-    for side, mine in enumerate((order[:split], order[split:])):
-        part[mine] = side * FOLDS + rng.permutation(np.arange(len(mine)) % FOLDS)
+    for sample, points in enumerate((order[:split], order[split:])):
+        part[points] = sample * FOLDS + rng.permutation(np.arange(len(points)) % FOLDS)
     return part
 
 
 def _estimates(
     pooled: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """2θᵀh − θᵀHθ with θ = (H + λI)⁻¹h, for each way to say which points are a's: (ways, points) → (ways,) and s, λ.
+    """Return 2θᵀh − θᵀHθ with θ = (H + λI)⁻¹h, s and λ for each way to divide the points: (ways, points) → 3 × (ways,).
 
     Each way has its own s and λ, those with the least Σ θᵀHθ − 2θᵀh_held over its folds.
     """
@@ -152,10 +166,10 @@ def _estimates(
 def _sums(
     points: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArray[np.float64], width: float
 ) -> NDArray[np.float64]:
-    """Σ exp(−‖x − c‖²/(2s²)) over the points of each fold: (ways, points) → (ways, folds of both sides, centers)."""
+    """Return Σ exp(−‖x − c‖²/(2s²)) over the points of each fold: (ways, points) → (ways, folds of both, centers)."""
     ways, folds = len(parts), 2 * FOLDS
     sums = np.zeros((ways * folds, len(centers)))
-    rows = max(MASK_ENTRIES // len(sums), 1)
+    rows = max(MAX_MASK_ENTRIES // len(sums), 1)
     for start in range(0, len(points), rows):
         part = parts[:, start : start + rows]
         basis = np.exp(-_squared_distances(points[start : start + rows], centers) / (2 * width**2))
@@ -166,14 +180,14 @@ def _sums(
 
 
 def _difference(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The means of a's less those of b's."""
+    """Return the means of a's points minus those of b's."""
     means: NDArray[np.float64] = sums / sizes
     difference: NDArray[np.float64] = means[:, 0] - means[:, 1]
     return difference
 
 
 def _gram(squared: NDArray[np.float64], width: float, dim: int) -> NDArray[np.float64]:
-    """H, the integrals of products of two Gaussians: (√π s)^d exp(−‖c − c'‖²/(4s²))."""
+    """Return H, the integrals of products of two Gaussians: (√π s)^d exp(−‖c − c'‖²/(4s²))."""
     gram: NDArray[np.float64] = (sqrt(pi) * width) ** dim * np.exp(-squared / (4 * width**2))
     return gram
 
@@ -186,11 +200,11 @@ def _squared_distances(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArra
     return squared
 
 
-def _points(values: ArrayLike | Sequence[float], name: str) -> NDArray[np.float64]:
+def _points(values: ArrayLike, name: str) -> NDArray[np.float64]:
     points = np.asarray(values, np.float64)
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or len(points) < 2 or not points.shape[1]:
-        raise FincEvalError(f"{name} must hold at least two points, shape (n,) or (n, d), got {np.shape(values)}")
+        raise DataError(f"{name} must hold at least two points, shape (n,) or (n, d), got {np.shape(values)}")
     if not np.isfinite(points).all():
-        raise FincEvalError(f"{name} holds values that are not finite (NaN or Inf): leave them out")
+        raise DataError(f"{name} holds values that are not finite (NaN or Inf): leave them out")
     return points

@@ -1,36 +1,34 @@
-"""Classifiers from noisy samples, and from samples fabricated out of them by smoothing.
+"""Models of classes from noisy samples, and from samples fabricated out of them by smoothing.
 
 Kumar, Moser and Fischer, JAIR 79, 2024: the smoother (Definition 13), fabricated samples (Definition 14), and the
-classifiers of Definitions 12 (noisy samples) and 15 (fabricated ones). As published, the clusters and the number of
-smoothing steps are found from the raw samples, so the promise of the noise does not reach the result. Here all that
-follows the noise reads nothing but noisy samples, unless asked otherwise. Fabrication makes membership harder to see
-because it smooths: fewer components or a larger λ do the same without it.
+classifiers of noisy (Definition 12) and of fabricated samples (Definition 15). As published, the clusters and the
+number of smoothing steps are found from the raw samples, so the guarantee of the noise does not reach the result. Here
+every step after the noise reads nothing but noisy samples, unless asked otherwise. Fabrication makes membership harder
+to see because it smooths: fewer components or a larger λ do the same without it.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import numpy as np
 import torch
 
+from finc_eval.core.checks import check_count
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.kahm.element_noise import ElementGuarantee, ElementNoise
-from finc_eval.kahm.machine import Settings, fit, fit_layers
-from finc_eval.kahm.models import PER_BRANCH, ClassModels, WideKahm, clusters
-from finc_eval.kahm.rows import PreciseRows, as_rows
+from finc_eval.kahm.machine import KahmSettings, fit_deep, fit_machine
+from finc_eval.kahm.models import ClassModels, PreciseRows, WideKahm, branch_members, class_members, precise_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-STEPS = 2
-"""M, where it is fixed: what the paper's rule gives in nearly all classes of MNIST."""
+FABRICATION_STEPS = 2
+"""M, where it is fixed: the paper's rule gives it in nearly all classes of MNIST."""
 
-MOST_STEPS = 100
+MAX_FABRICATION_STEPS = 100
 """Smoothing falls off like a small power of the steps: what has not happened by then does not."""
 
 
@@ -38,9 +36,9 @@ class Fabricated(NamedTuple):
     """Samples made of noisy ones.
 
     Attributes:
-        samples: shape (N, p).
-        steps: M.
-        kept: samples without an image, which stayed as they were.
+        samples: fabricated samples, shape (N, p).
+        steps: M, number of steps.
+        kept: number of samples without an image, which stayed as they were.
     """
 
     samples: torch.Tensor
@@ -49,113 +47,150 @@ class Fabricated(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateModels:
-    """Models of classes made from noisy samples alone.
+class PrivateModels(Record):
+    """Models of classes made from noisy samples.
 
     Attributes:
-        models: of the classes.
-        guarantee: of the noise, per element and per record.
-        strict: whether nothing but noisy samples was read; else the guarantee does not reach the models.
+        models: models of the classes.
+        guarantee: guarantee of the noise, per element and per record.
+        strict: whether nothing but noisy samples was read; otherwise the guarantee does not reach the models.
         steps: M of every branch of every class; empty without fabrication (Definition 12).
-        kept: samples that fabrication could not map.
+        kept: number of samples that fabrication could not map.
     """
 
-    models: ClassModels
+    models: Annotated[ClassModels, *NOT_IN_JSON]
     guarantee: ElementGuarantee
     strict: bool
     steps: tuple[int, ...]
     kept: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """What is promised, as plain JSON types."""
-        return {
-            "guarantee": self.guarantee.to_dict(),
-            "strict": self.strict,
-            "fabricated": bool(self.steps),
-            "steps": list(self.steps),
-            "kept": self.kept,
-            "settings": str(self.models.settings),
-        }
 
     def __str__(self) -> str:
         reach = "" if self.strict else "; it does NOT reach these models, whose clusters or steps read raw samples"
         return f"{self.guarantee}{reach}"
 
 
-def smoothed(samples: torch.Tensor, settings: Settings) -> torch.Tensor:
-    """One step of the smoother (Definition 13): Y ↦ K (K + λI)⁻¹ Y = Y − λU, of one cluster, (N, p) → (N, p).
+def smooth(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = None) -> torch.Tensor:
+    """Smooth the samples of one cluster once (Definition 13): Y ↦ K (K + λI)⁻¹ Y = Y − λU.
 
     It shrinks towards the origin, not towards the samples' mean or manifold: center first.
-    """
-    machine = fit(samples, settings)
-    return samples.double() - machine.lam * machine.solved
-
-
-def fabricated(noisy: torch.Tensor, settings: Settings, *, steps: int = STEPS, centered: bool = True) -> Fabricated:
-    """Samples of one cluster made of noisy ones (Definition 14): the images A(Y) of Y, smoothed M − 1 times before.
 
     Args:
-        noisy: shape (N, p).
-        settings: of the machines; all of one layer.
-        steps: M ≥ 1.
-        centered: about the mean of the noisy samples, which is added again; False as in the paper.
+        samples: samples, shape (N, p), finite.
+        settings: settings of the machine.
+
+    Returns:
+        Smoothed samples, shape (N, p), float64.
 
     Raises:
-        FincEvalError: M is below 1.
+        DataError: the samples are not finite numbers of shape (N, p).
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> centered = ref - ref.mean(0)
+        >>> smoothed = fe.kahm.smooth(centered, fe.kahm.KahmSettings(components=10))
+        >>> float(smoothed.norm()) < float((centered**2).sum() ** 0.5)
+        True
     """
-    if steps < 1:
-        raise FincEvalError(f"steps must be at least 1, the images of the noisy samples themselves, got {steps}")
-    mean = noisy.double().mean(0) if centered else torch.zeros_like(noisy[0], dtype=torch.double)
-    rows = noisy.double() - mean
+    machine = fit_machine(samples, settings)
+    return torch.as_tensor(samples).double() - machine.lam * machine.solved
+
+
+def fabricate(
+    noisy: ArrayLike | torch.Tensor,
+    settings: KahmSettings | None = None,
+    *,
+    steps: int = FABRICATION_STEPS,
+    centered: bool = True,
+) -> Fabricated:
+    """Make samples of one cluster out of noisy ones (Definition 14): the images A(Y) of Y, smoothed M − 1 times before.
+
+    Args:
+        noisy: noisy samples, shape (N, p), finite.
+        settings: settings of the machines, which all have one layer.
+        steps: M ≥ 1, number of steps.
+        centered: whether the mean of the noisy samples is subtracted first and added again; False as in the paper.
+
+    Returns:
+        The fabricated samples, float64, the number of steps, and the number of samples that have no image.
+
+    Raises:
+        UsageError: M is below 1.
+        DataError: the samples are not finite numbers of shape (N, p).
+
+    Example:
+        >>> import torch
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> noisy = fe.kahm.ElementNoise(epsilon=8).add(torch.from_numpy(ref), torch.Generator().manual_seed(0))
+        >>> made = fe.kahm.fabricate(noisy)
+        >>> made.samples.shape, made.steps, made.kept
+        (torch.Size([200, 784]), 2, 0)
+    """
+    check_count("steps", steps)
+    rows = torch.as_tensor(noisy).double()
+    mean = rows.mean(0) if centered else torch.zeros_like(rows[0])
+    rows = rows - mean
     for _ in range(steps - 1):
-        rows = smoothed(rows, settings)
-    images = fit(rows, settings).images(rows).points
+        rows = smooth(rows, settings)
+    images = fit_machine(rows, settings).images(rows).points
     missing = images.isnan().any(1)
     return Fabricated(torch.where(missing[:, None], rows, images) + mean, steps, int(missing.sum()))
 
 
-def published_steps(raw: torch.Tensor, noisy: torch.Tensor, settings: Settings) -> int:
-    """The paper's M (eq. 88): after M − 1 smoothings the samples are modeled as well as the raw ones. It reads those.
+def published_steps(raw: torch.Tensor, noisy: torch.Tensor, settings: KahmSettings) -> int:
+    """Return the paper's M (eq. 88), which reads raw samples: after M − 1 smoothings the samples are modeled as well.
 
     Args:
-        raw: shape (N, p).
-        noisy: the same with noise.
-        settings: of the machines.
+        raw: raw samples, shape (N, p).
+        noisy: the same samples with noise, shape (N, p).
+        settings: settings of the machines.
     """
-    limit, rows = fit(raw, settings).modeling_error(), noisy
-    for step in range(1, MOST_STEPS):
-        if fit(rows, settings).modeling_error() <= limit:
+    limit, rows = fit_machine(raw, settings).modeling_error(), noisy
+    for step in range(1, MAX_FABRICATION_STEPS):
+        if fit_machine(rows, settings).modeling_error() <= limit:
             return step
-        rows = smoothed(rows, settings)
-    return MOST_STEPS
+        rows = smooth(rows, settings)
+    return MAX_FABRICATION_STEPS
 
 
-def private_models(
+def fit_private_classes(
     samples: object,
     labels: ArrayLike,
     noise: ElementNoise,
-    settings: Settings,
+    settings: KahmSettings | None = None,
     *,
-    fabricate: bool = True,
+    fabricated: bool = True,
     strict: bool = True,
     generator: torch.Generator | None = None,
     device: str | torch.device | None = "cpu",
 ) -> PrivateModels:
-    """The classifier of Definition 15, or without fabrication that of Definition 12.
+    """Make a model of each class from noisy samples: the classifier of Definition 15, or that of Definition 12.
 
     Args:
-        samples: shape (N, p): array, tensor, cache or the path of one; held in float64.
-        labels: shape (N,), which are public, as are the sizes of the classes.
-        noise: what is added first.
-        settings: of the models.
-        fabricate: whether the models are of fabricated samples or of noisy ones.
-        strict: cluster noisy samples, center them, and take M = 2. False is the paper's form, which clusters the raw
-            samples and finds M from them, with a warning.
-        generator: for experiments that must repeat, and never for private data.
-        device: where the models are computed and stay.
+        samples: samples, shape (N, p): array, tensor, cache or the path of one; held in float64.
+        labels: label of each sample, shape (N,). Labels and the sizes of classes are public.
+        noise: noise that is added first.
+        settings: settings of the models.
+        fabricated: whether the models are made of fabricated samples (Definition 15) or of noisy ones (12).
+        strict: whether to cluster noisy samples, center them, and take M = 2. False is the paper's form, which clusters
+            the raw samples and finds M from them, with a warning.
+        generator: seeded generator for experiments that must repeat. Never use one for private data.
+        device: device where the models are computed and stay; None for CUDA if available.
 
     Raises:
-        FincEvalError: not one label a sample, a row that is not finite, or no such device.
+        DataError: there is not one label for each sample, or a row is not finite.
+        UsageError: the device does not exist.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> made = fe.kahm.fit_private_classes(ref, ref.mean(1) > 0.13, fe.kahm.ElementNoise(epsilon=8))
+        >>> made.guarantee.epsilon, made.guarantee.record_epsilon, made.models.classes
+        (8.0, 6272.0, (False, True))
     """
     if not strict:
         warnings.warn(
@@ -163,24 +198,23 @@ def private_models(
             "models have no guarantee",
             stacklevel=2,
         )
-    rows, where = as_rows(samples, "samples"), usable_device(device)
-    codes = np.asarray(labels)
-    if codes.shape != (rows.n,):
-        raise FincEvalError(f"labels must be one a sample, shape ({rows.n},), got {codes.shape}")
+    settings = settings or KahmSettings()
+    rows, where = precise_rows(samples, "samples"), usable_device(device)
     models, steps, kept = {}, [], 0
-    for label in np.unique(codes):
-        raw = rows.rows_at(np.flatnonzero(codes == label)).to(where).double()
-        noisy = noise.added(raw, generator)
+    for label, members in class_members(labels, rows.n).items():
+        raw = rows.rows_at(members).to(where).double()
+        noisy = noise.add(raw, generator)
         branches = []
-        for part in _parts(noisy if strict else raw, settings):
-            material = noisy[torch.from_numpy(part).to(where)]
-            if fabricate:
-                count = STEPS if strict else published_steps(raw[torch.from_numpy(part).to(where)], material, settings)
-                material, _, unmapped = fabricated(material, settings, steps=count, centered=strict)
+        for part in branch_members(PreciseRows(noisy if strict else raw), settings):
+            here = torch.from_numpy(part).to(where)
+            material = noisy[here]
+            if fabricated:
+                count = FABRICATION_STEPS if strict else published_steps(raw[here], material, settings)
+                material, _, unmapped = fabricate(material, settings, steps=count, centered=strict)
                 steps.append(count)
                 kept += unmapped
-            branches.append(fit_layers(material, settings))
-        models[label.item()] = WideKahm(tuple(branches))
+            branches.append(fit_deep(material, settings))
+        models[label] = WideKahm(tuple(branches))
     return PrivateModels(
         models=ClassModels(models, settings),
         guarantee=noise.guarantee(rows.dim, private=generator is None),
@@ -188,8 +222,3 @@ def private_models(
         steps=tuple(steps),
         kept=kept,
     )
-
-
-def _parts(rows: torch.Tensor, settings: Settings) -> list[NDArray[np.int64]]:
-    count = ceil(len(rows) / PER_BRANCH) if settings.branches is None else settings.branches
-    return clusters(PreciseRows(rows), min(count, len(rows)), max(2, settings.components + 1), settings.seed)

@@ -1,9 +1,10 @@
-"""One classifier over the data of several parties, who exchange distances alone.
+"""One classifier over the data of several parties, who exchange nothing but distances.
 
 The distance to a class is the least over the parties (Kumar, Moser, Fischer, JAIR 79, 2024, eq. 104), so the result is
-that of the union of their branches. In processes of their own, parties meet in a folder: the asker writes `queries.h5`
-and each party one file of distances. What each side learns: the parties see the queries, the asker sees distances,
-which are exact functions of the parties' samples and tell members from others as `membership_score` measures.
+that of the union of their branches. Parties in processes of their own meet in a folder: one `ask`s by writing
+`queries.h5`, each party `answer`s with one file of distances, and the asker `gather`s them. The parties see the
+queries. The asker sees distances, which are exact functions of the parties' samples and tell members from others as far
+as `membership_score` measures.
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.storage import existing_hdf5, new_hdf5
+from finc_eval.kahm.files import check_labels
 from finc_eval.kahm.models import ClassModels, WideKahm, matching_scores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-SCHEMA = 1
-QUERIES, DISTANCES = "kahm-queries", "kahm-distances"
-PARTY = re.compile(r"[A-Za-z0-9_.-]+")
+__all__ = ["GlobalDistances", "answer", "ask", "combine", "gather", "local_distances", "ship"]
+
+EXCHANGE_LAYOUT = 1
+QUERIES_TYPE, DISTANCES_TYPE = "kahm-queries", "kahm-distances"
+PARTY_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +39,14 @@ class GlobalDistances:
     """Distances of queries to classes, over all parties.
 
     Attributes:
-        classes: all that any party has, sorted.
-        values: shape (queries, classes).
+        classes: labels that any party has, sorted.
+        values: distances, shape (queries, classes).
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> fe.kahm.federated.GlobalDistances(("cat", "dog"), np.array([[1.0, 2.0], [3.0, 1.0]])).labels
+        ('cat', 'dog')
     """
 
     classes: tuple[Hashable, ...]
@@ -44,33 +54,63 @@ class GlobalDistances:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """The nearest class of every query."""
+        """Nearest class of every query."""
         return tuple(self.classes[place] for place in self.values.argmin(1))
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The class-matching scores, shape (queries, classes)."""
+        """Class-matching scores (Definition 8), shape (queries, classes)."""
         return matching_scores(self.values)
 
 
-def combined(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> GlobalDistances:
-    """The global classifier from local distances (eq. 104).
+def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDArray[np.float64]]:
+    """Return the answer of one party: the distances of all queries to each of its classes.
 
     Args:
-        parties: for each, the distances of all queries by class, shape (queries,); classes that a party does not have
-            are left out, and count as infinitely far.
+        models: models of the party.
+        queries: points, shape (n, p): array, tensor, cache or the path of one.
 
     Raises:
-        FincEvalError: no party has a class, or they answer unlike numbers of queries.
+        IncompatibleError: the queries have another dimension than the party's samples.
+        DataError: a row is not finite.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> party = fe.kahm.fit_classes(ref, ["a", "b"] * 50)
+        >>> {label: found.shape for label, found in fe.kahm.federated.local_distances(party, gen[:3]).items()}
+        {'a': (3,), 'b': (3,)}
+    """
+    return dict(zip(models.classes, models.distances(queries).values.T, strict=True))
+
+
+def combine(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> GlobalDistances:
+    """Combine local distances into the global classifier (eq. 104).
+
+    Args:
+        parties: for each party, the distances of all queries by class, shape (queries,). A class that a party does not
+            have is missing from its answer, and counts as infinitely far.
+
+    Raises:
+        UsageError: no party has a class.
+        IncompatibleError: the parties answer different numbers of queries.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> near, far = np.array([1.0, 2.0]), np.array([3.0, 1.0])
+        >>> fe.kahm.federated.combine([{"a": near}, {"b": far}, {"a": far}]).values.tolist()
+        [[1.0, 3.0], [1.0, 1.0]]
     """
     answers = [values for party in parties for values in party.values()]
     if not answers:
-        raise FincEvalError("no party has any class: there is nothing to combine")
+        raise UsageError("no party has any class: there is nothing to combine")
     sizes = sorted({len(values) for values in answers})
     if len(sizes) > 1:
-        raise FincEvalError(f"parties must answer the same queries, got {' and '.join(map(str, sizes))} distances")
-    names: set[Hashable] = set().union(*parties)
-    classes = tuple(sorted(names))  # type: ignore[type-var]  # labels of one kind have an order
+        raise IncompatibleError(f"parties must answer the same queries, got {' and '.join(map(str, sizes))} distances")
+    labels: set[Hashable] = set().union(*parties)
+    classes = tuple(sorted(labels))  # type: ignore[type-var]  # labels of one type have an order
     values = np.full((sizes[0], len(classes)), np.inf)
     for party in parties:
         for label, distances in party.items():
@@ -79,101 +119,140 @@ def combined(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> Globa
     return GlobalDistances(classes, values)
 
 
-def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDArray[np.float64]]:
-    """What a party answers: the distances of all queries to each of its classes."""
-    return dict(zip(models.classes, models.distances(queries).values.T, strict=True))
-
-
-def shipped(parties: Sequence[ClassModels]) -> ClassModels:
-    """The same classifier from the parties' models themselves (Remark 6), so that queries stay with the asker.
+def ship(parties: Sequence[ClassModels]) -> ClassModels:
+    """Combine the models of the parties themselves (Remark 6), so that queries stay with the asker.
 
     A model holds the samples it was made of, exactly: Y = (K + λI) U, see `Kahm.samples`. Ship models of noisy or
-    fabricated samples (`finc_eval.kahm.fabrication`), or the data leave with them.
+    fabricated samples (`fit_private_classes`), or the data leave with them.
+
+    Args:
+        parties: models of each party.
 
     Raises:
-        FincEvalError: no models, or of unlike dimensions.
+        UsageError: no models are given.
+        IncompatibleError: the models have different dimensions.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> parties = [fe.kahm.fit_classes(part, ["a", "b"] * 50) for part in (gen, ref)]
+        >>> joined = fe.kahm.federated.ship(parties)
+        >>> joined.classes, len(joined.models["a"].branches)
+        (('a', 'b'), 2)
     """
     if not parties:
-        raise FincEvalError("no models were shipped: there is nothing to combine")
+        raise UsageError("no models were shipped: there is nothing to combine")
     held: dict[Hashable, list[WideKahm]] = {}
     for party in parties:
         for label, model in party.models.items():
             held.setdefault(label, []).append(model)
-    order = sorted(held)  # type: ignore[type-var]  # labels of one kind have an order
+    order = sorted(held)  # type: ignore[type-var]  # labels of one type have an order
     return ClassModels({label: WideKahm.union(held[label]) for label in order}, parties[0].settings)
 
 
 def ask(folder: str | Path, queries: ArrayLike) -> None:
-    """Write the queries for all parties: `queries.h5` in the folder.
+    """Write queries for all parties: `queries.h5` in the folder.
 
     Args:
-        folder: made if it is not there; answers to earlier queries that lie there are not taken for these.
-        queries: shape (n, p), finite.
+        folder: folder of the exchange, made if it does not exist. Answers to earlier queries that lie there are not
+            taken for answers to these.
+        queries: points, shape (n, p), finite.
 
     Raises:
-        FincEvalError: no such array, or the file cannot be written.
+        DataError: the queries are not such an array, or the file cannot be written.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> fe.kahm.federated.ask("exchange", gen)
+        >>> fe.kahm.federated.answer("exchange", "clinic-1", fe.kahm.fit_classes(ref, ["a", "b"] * 50))
+        >>> fe.kahm.federated.gather("exchange", ["clinic-1"]).values.shape
+        (100, 2)
     """
     rows = np.ascontiguousarray(queries)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.floating) or not np.isfinite(rows).all():
-        raise FincEvalError(f"queries must be finite floats of shape (n, p), got {rows.dtype} of shape {rows.shape}")
-    with new_hdf5(Path(folder) / "queries.h5", QUERIES, SCHEMA) as file:
+        raise DataError(f"queries must be finite floats of shape (n, p), got {rows.dtype} of shape {rows.shape}")
+    with new_hdf5(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT) as file:
         file["queries"] = rows
         file.attrs["digest"] = _digest(rows)
 
 
 def answer(folder: str | Path, party: str, models: ClassModels) -> None:
-    """Write a party's distances of the queries: `PARTY.distances.h5` in the folder; nothing else leaves the party.
+    """Write a party's distances of the queries: `PARTY.distances.h5` in the folder. Nothing else leaves the party.
+
+    Args:
+        folder: folder of the exchange, where `ask` wrote.
+        party: name of the party, which names the file.
+        models: models of the party.
 
     Raises:
-        FincEvalError: there are no queries, or the name or a class cannot be written.
+        UsageError: the name cannot name a file.
+        DataError: `ask` has not written queries yet, or a label of a class cannot be written.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> fe.kahm.federated.ask("exchange", gen)
+        >>> fe.kahm.federated.answer("exchange", "clinic-2", fe.kahm.fit_classes(ref, ["a", "b"] * 50))
+        >>> fe.kahm.federated.gather("exchange", ["clinic-2"]).classes
+        ('a', 'b')
     """
-    _check_party(party)
-    if not all(isinstance(label, str | int | float | bool) for label in models.classes):
-        raise FincEvalError(f"classes must be strings or numbers to be exchanged, got {list(models.classes)}")
-    with existing_hdf5(Path(folder) / "queries.h5", QUERIES, SCHEMA) as file:
+    path = _answer_path(folder, party)
+    check_labels(models.classes, "exchanged")
+    with existing_hdf5(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT) as file:
         rows, digest = file["queries"][:], str(file.attrs["digest"])
     found = models.distances(rows)
-    with new_hdf5(_answer_path(folder, party), DISTANCES, SCHEMA) as file:
+    with new_hdf5(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
         file["distances"] = found.values
-        file.attrs["classes"] = json.dumps(list(models.classes))
+        file.attrs["classes"] = json.dumps(models.classes)
         file.attrs["queries"] = digest
 
 
 def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
-    """The global classifier from the answers in a folder.
+    """Combine the answers in a folder into the global classifier.
 
     Args:
-        folder: where `ask` and `answer` wrote.
-        parties: who must have answered.
+        folder: folder of the exchange, where `ask` and `answer` wrote.
+        parties: names of the parties that must have answered.
 
     Raises:
-        FincEvalError: somebody has not answered yet, or answered other queries.
+        DataError: a party has not answered yet, or a file cannot be read.
+        IncompatibleError: a party answered other queries.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> fe.kahm.federated.ask("exchange", gen)
+        >>> for name, part in {"north": ref[:50], "south": ref[50:]}.items():
+        ...     fe.kahm.federated.answer("exchange", name, fe.kahm.fit_classes(part, ["a", "b"] * 25))
+        >>> fe.kahm.federated.gather("exchange", ["north", "south"]).scores.shape
+        (100, 2)
     """
-    with existing_hdf5(Path(folder) / "queries.h5", QUERIES, SCHEMA) as file:
+    with existing_hdf5(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT) as file:
         digest = str(file.attrs["digest"])
     waiting = [party for party in parties if not _answer_path(folder, party).exists()]
     if waiting:
-        raise FincEvalError(f"{', '.join(waiting)} did not answer in {folder} yet: wait, or leave them out")
+        raise DataError(f"{', '.join(waiting)} did not answer in {folder} yet: wait, or leave them out")
     answers = []
     for party in parties:
         path = _answer_path(folder, party)
-        with existing_hdf5(path, DISTANCES, SCHEMA) as file:
+        with existing_hdf5(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
             if str(file.attrs["queries"]) != digest:
-                raise FincEvalError(f"{path} answers other queries than those in {folder}: have it made again")
+                raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
             answers.append(dict(zip(json.loads(file.attrs["classes"]), file["distances"][:].T, strict=True)))
-    return combined(answers)
+    return combine(answers)
 
 
 def _answer_path(folder: str | Path, party: str) -> Path:
-    _check_party(party)
-    return Path(folder) / f"{party}.distances.h5"
-
-
-def _check_party(party: str) -> None:
-    if not PARTY.fullmatch(party):
-        raise FincEvalError(
-            f"a party's name is a file's: use letters, digits, dots, dashes and underscores, not {party!r}"
+    if not PARTY_NAME.fullmatch(party):
+        raise UsageError(
+            f"the name of a party names a file: use letters, digits, dots, dashes and underscores, not {party!r}"
         )
+    return Path(folder) / f"{party}.distances.h5"
 
 
 def _digest(rows: NDArray[np.floating]) -> str:

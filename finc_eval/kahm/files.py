@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,30 +10,43 @@ import numpy as np
 import torch
 
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError
+from finc_eval.core.record import plain, structured
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.kahm.machine import Kahm, Settings
+from finc_eval.kahm.machine import Kahm, KahmSettings
 from finc_eval.kahm.models import ClassModels, WideKahm
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     import h5py
 
-KIND, SCHEMA = "kahm", 1
+MODELS_TYPE, MODELS_LAYOUT = "kahm", 1
 TENSORS = ("encoder", "mean", "encoded", "solved", "weights")
 
 
 def save_models(path: str | Path, models: ClassModels) -> None:
-    """Write models; they are read back to the same bits.
+    """Write models to an HDF5 file; they are read back to the same bits.
+
+    Args:
+        path: file to write.
+        models: models of classes whose labels are strings, numbers or bools.
 
     Raises:
-        FincEvalError: the file cannot be written or is another one, or a class is no string, number or bool.
+        DataError: the file cannot be written or is not a file of models, or a label has another type.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> fe.kahm.save_models("models.h5", fe.kahm.fit_classes(ref, [0, 1] * 50))
+        >>> fe.kahm.load_models("models.h5").classes
+        (0, 1)
     """
-    classes = list(models.classes)
-    if not all(isinstance(label, str | int | float | bool) for label in classes):
-        raise FincEvalError(f"classes must be strings or numbers to be kept in a file, got {classes}")
-    with new_hdf5(path, KIND, SCHEMA) as file:
-        file.attrs["classes"] = json.dumps(classes)
-        file.attrs["settings"] = json.dumps(asdict(models.settings))
+    check_labels(models.classes, "kept in a file")
+    with new_hdf5(path, MODELS_TYPE, MODELS_LAYOUT) as file:
+        file.attrs["classes"] = json.dumps(models.classes)
+        file.attrs["settings"] = json.dumps(plain(models.settings))
         for place, model in enumerate(models.models.values()):
             for branch, layers in enumerate(model.branches):
                 for layer, machine in enumerate(layers):
@@ -44,17 +56,29 @@ def save_models(path: str | Path, models: ClassModels) -> None:
                         group[name] = getattr(machine, name).cpu().numpy()
 
 
-def load_models(path: str | Path, device: str | torch.device | None = "cpu") -> ClassModels:
-    """Read models.
+def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") -> ClassModels:
+    """Read models that `save_models` wrote.
+
+    Args:
+        path: file to read.
+        device: device of the models; None for CUDA if available.
 
     Raises:
-        FincEvalError: there is no such file, it is of another kind or version, or there is no such device.
+        DataError: the file does not exist, or is of another type or layout.
+        UsageError: the device does not exist.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(100)
+        >>> models = fe.kahm.fit_classes(ref, ["a", "b"] * 50)
+        >>> fe.kahm.save_models("models.h5", models)
+        >>> bool((fe.kahm.load_models("models.h5").predict(gen) == models.predict(gen)).all())
+        True
     """
     where = usable_device(device)
-    with existing_hdf5(path, KIND, SCHEMA) as file:
-        settings = json.loads(file.attrs["settings"])
-        if isinstance(settings["lam"], list):
-            settings["lam"] = tuple(settings["lam"])
+    with existing_hdf5(path, MODELS_TYPE, MODELS_LAYOUT) as file:
+        settings = structured(KahmSettings, json.loads(file.attrs["settings"]), str(path))
         models = {
             label: WideKahm(
                 tuple(
@@ -64,7 +88,13 @@ def load_models(path: str | Path, device: str | torch.device | None = "cpu") -> 
             )
             for place, label in enumerate(json.loads(file.attrs["classes"]))
         }
-    return ClassModels(models, Settings(**settings))
+    return ClassModels(models, settings)
+
+
+def check_labels(labels: Iterable[Hashable], purpose: str) -> None:
+    """Raise DataError unless all labels of classes can be written as JSON and read back."""
+    if not all(isinstance(label, str | int | float | bool) for label in labels):
+        raise DataError(f"classes must be strings or numbers to be {purpose}, got {list(labels)}")
 
 
 def _machine(group: h5py.Group, device: torch.device) -> Kahm:

@@ -1,75 +1,96 @@
 """Kernel affine hull machines: the image of a point in a smooth hull of samples, and its distance to it.
 
-A KAHM A maps a point to an affine combination of samples, weighted by a kernel on their leading principal components,
-and ‖x − A(x)‖ says how far the point is from them (Kumar, Moser, Fischer, JAIR 79, 2024, arXiv 2304.01300,
-Definition 1). The paper's Theorem 2, that A is bounded, does not hold: the weights of a combination sum to 1, but they
-are divided by a number that can be negative, and A has poles where it passes zero. Such points get no image here, an
-infinite distance, and are counted.
+A KAHM A maps a point to an affine combination of samples, weighted by a kernel on their leading principal components.
+‖x − A(x)‖ says how far the point is from the samples (Kumar, Moser, Fischer, JAIR 79, 2024, arXiv 2304.01300,
+Definition 1). Theorem 2 of the paper, that A is bounded, does not hold: the weights of a combination sum to 1, but they
+are divided by a number that can be negative, and A has poles where that number passes zero. Such points get no image
+here but an infinite distance, and they are counted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.record import Record, about
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Lambda = float | Literal["fixed_point"] | tuple[Literal["relative"], float]
-"""How λ is chosen: the paper's λ*, a number, or a multiple of the samples' mean square."""
+"""Rule for λ: the paper's λ*, a number, or a multiple of the samples' mean square."""
 
 Scale = float | Literal["as_is", "unit_ms"]
-"""What the samples count as multiplied by where λ is chosen from their mean square."""
+"""Factor on the samples where λ is chosen from their mean square."""
 
-GUARD = 1e-3
-"""Denominators below it, relative to that of a lone sample at distance 0, give no image."""
+MIN_DENOMINATOR = 1e-3
+"""Smallest denominator that gives an image, relative to that of a lone sample at distance 0."""
 
-VANISHING = 1e-10
-"""Principal variances below it, relative to the largest, are none: their directions are those of rounding."""
+MIN_RELATIVE_VARIANCE = 1e-10
+"""Smallest principal variance relative to the largest; directions below it are those of rounding."""
 
-MOST_ITERATIONS = 1000
+MAX_ITERATIONS = 1000
+"""Maximum number of fixed-point iterations for λ*."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a model of one class is made with; every result depends on all of it.
-
-    Attributes:
-        components: n, principal components that the kernel sees; of fewer directions, all.
-        depth: L ≤ n, layers of a conditionally deep model, with n, n − 1, … components. Layers rarely matter.
-        lam: λ: "fixed_point" for the paper's λ*, a positive number, or ("relative", c) for c times the mean square of
-            the samples. λ* itself lies between 2 and 3 times that.
-        scale: the kernel does not change with the unit of the samples, λ* does: it is the bandwidth of the model, and
-            the unit decides on it. "as_is" takes the samples' unit, "unit_ms" that in which their mean square is 1,
-            and a number multiplies them first. Distances stay in the samples' unit. A number as λ is taken as it is.
-        branches: S of a wide model; one for every thousand samples, rounded up, when left out.
-        seed: of the k-means that assigns samples to branches.
+class KahmSettings(Record):
+    """Everything that changes the model of a class.
 
     Raises:
-        FincEvalError: one of them is out of range.
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> str(fe.kahm.KahmSettings(components=10, depth=2))
+        'n=10,L=2,lambda=fixed_point,scale=as_is,S=auto,seed=0'
     """
 
-    components: int = 20
-    depth: int = 1
-    lam: Lambda = "fixed_point"
-    scale: Scale = "as_is"
-    branches: int | None = None
-    seed: int = 0
+    components: Annotated[
+        int, about("n, number of principal components that the kernel sees, as far as the samples have that many")
+    ] = 20
+    depth: Annotated[
+        int,
+        about("L ≤ n, number of layers of a conditionally deep model, of n, n − 1, … components; it rarely matters"),
+    ] = 1
+    lam: Annotated[
+        Lambda,
+        about(
+            "λ: fixed_point for the paper's λ*, a positive number, or (relative, c) for c times the mean square of the "
+            "samples; λ* lies between 2 and 3 times that"
+        ),
+    ] = "fixed_point"
+    scale: Annotated[
+        Scale,
+        about(
+            "unit of the samples where a rule chooses λ: as_is keeps it, unit_ms takes the unit in which their mean "
+            "square is 1, a number multiplies them first; λ is the bandwidth of the model, and λ* depends on this "
+            "unit, but distances stay in the samples' own"
+        ),
+    ] = "as_is"
+    branches: Annotated[
+        int | None, about("S, number of branches of a wide model; default: one for every thousand samples, rounded up")
+    ] = None
+    seed: Annotated[int, about("random seed of the k-means that assigns samples to branches")] = 0
 
     def __post_init__(self) -> None:
-        if self.components < 1:
-            raise FincEvalError(f"components must be at least 1, got {self.components}")
-        if not 1 <= self.depth <= self.components:
-            raise FincEvalError(
-                f"depth must be between 1 and the {self.components} components, as each layer has one less, "
-                f"got {self.depth}"
+        check_count("components", self.components)
+        check_count("depth", self.depth)
+        if self.depth > self.components:
+            raise UsageError(
+                f"depth must be at most the {self.components} components, as each layer has one less, got {self.depth}"
             )
-        if self.branches is not None and self.branches < 1:
-            raise FincEvalError(f"branches must be at least 1, got {self.branches}")
-        _check_lambda(self.lam)
-        _check_scale(self.scale)
+        if self.branches is not None:
+            check_count("branches", self.branches)
+        is_relative = isinstance(self.lam, tuple) and len(self.lam) == 2 and self.lam[0] == "relative"
+        ratio = self.lam[1] if is_relative else self.lam  # type: ignore[index]  # a tuple, as just seen
+        _check_rule("lam", ratio, ("fixed_point",), '"fixed_point", a positive number or ("relative", positive number)')
+        _check_rule("scale", self.scale, ("as_is", "unit_ms"), '"as_is", "unit_ms" or a positive number')
 
     def __str__(self) -> str:
         lam = f"{self.lam[1]:g}*ms" if isinstance(self.lam, tuple) else self.lam
@@ -78,11 +99,11 @@ class Settings:
 
 
 class Images(NamedTuple):
-    """What a machine makes of points.
+    """Images of points under a machine.
 
     Attributes:
-        points: A(x), shape (b, p); NaN where there is none.
-        denominators: what was divided by, relative to that of a lone sample at distance 0, shape (b,).
+        points: A(x), shape (b, p); NaN where a point has no image.
+        denominators: divisors of the combinations, relative to that of a lone sample at distance 0, shape (b,).
     """
 
     points: torch.Tensor
@@ -91,17 +112,26 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Kahm:
-    """One machine A_{Y,n}. All tensors are float64 and on one device.
+    """One kernel affine hull machine A_{Y,n} (Definition 1), made by `fit_machine`.
 
-    It holds the samples: Y = (K + λI) U, and K is known from Z (`samples`). Whoever gets a machine gets them.
+    All tensors are float64 and on one device. A machine holds its samples: Y = (K + λI) U, and K is known from Z, see
+    `samples`. Whoever gets a machine gets them.
 
     Attributes:
-        encoder: maps a centered point to whitened principal components, shape (p, n).
-        mean: of the samples, shape (p,).
-        encoded: Z, the samples' components, shape (N, n). A kernel on them is exp(−‖z − z'‖²/(2n)).
+        encoder: map from a centered point to whitened principal components, shape (p, n).
+        mean: mean of the samples, shape (p,).
+        encoded: Z, components of the samples, shape (N, n). The kernel on them is exp(−‖z − z'‖²/(2n)).
         solved: U = (K + λI)⁻¹ Y, shape (N, p).
         weights: w = (K + λI)⁻¹ 1, shape (N,).
         lam: λ.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> machine = fe.kahm.fit_machine([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]])
+        >>> machine.n, machine.dim, machine.components
+        (4, 2, 2)
+        >>> machine.samples().round(decimals=6).tolist()
+        [[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]]
     """
 
     encoder: torch.Tensor
@@ -113,53 +143,102 @@ class Kahm:
 
     @property
     def n(self) -> int:
-        """How many samples."""
+        """N, number of samples."""
         return len(self.encoded)
 
     @property
     def dim(self) -> int:
-        """p, entries of a sample."""
+        """p, number of entries of a sample."""
         return len(self.mean)
 
     @property
     def components(self) -> int:
-        """Principal components of the samples that the kernel sees: 0 if they are all equal."""
+        """Number of principal components that the kernel sees: 0 if all samples are equal."""
         return self.encoded.shape[1]
 
-    def images(self, points: torch.Tensor, guard: float = GUARD) -> Images:
-        """A(x) = Σ h_i(x) y_i / Σ h_i(x) of every point: (b, p) → (b, p).
+    def images(self, points: ArrayLike | torch.Tensor, guard: float = MIN_DENOMINATOR) -> Images:
+        """Return A(x) = Σ h_i(x) y_i / Σ h_i(x) for every point, with h(x) = (K + λI)⁻¹ k(x).
 
-        Kernel values are taken relative to the largest of a point, which cancels in the ratio: far from all samples
-        they would all be 0 otherwise. Memory is that of b rows of p + N numbers: pass batches.
+        Kernel values are taken relative to the largest one of a point, which cancels in the ratio: far from all samples
+        they would all be 0 otherwise. The memory is that of b rows of p + N numbers: pass batches.
+
+        Args:
+            points: points, shape (b, p).
+            guard: smallest denominator that gives an image, relative to that of a lone sample at distance 0.
         """
-        z = (points.double() - self.mean) @ self.encoder
+        z = (torch.as_tensor(points).double() - self.mean) @ self.encoder
         width = max(self.components, 1)
         # log k up to what depends on the point alone; ‖z‖² never enters, so nothing cancels far away.
         exponents = torch.addmm(-self.encoded.square().sum(1) / (2 * width), z, self.encoded.T, alpha=1 / width)
         kernel = exponents.sub_(exponents.amax(1, keepdim=True)).exp_()
         divisors = kernel @ self.weights
         denominators = divisors * (1 + self.lam)
-        sound = denominators >= guard
-        divisors = torch.where(sound, divisors, torch.nan)
+        divisors = torch.where(denominators >= guard, divisors, torch.nan)
         return Images((kernel @ self.solved).div_(divisors[:, None]), denominators)
 
     def samples(self) -> torch.Tensor:
-        """The samples it was made of, from what it holds: Y = (K + λI) U, shape (N, p)."""
+        """Return the samples that the machine was made of, from its own tensors: Y = (K + λI) U, shape (N, p)."""
         return kernel_matrix(self.encoded) @ self.solved + self.lam * self.solved
 
     def modeling_error(self) -> float:
-        """‖Y − K (K + λI)⁻¹ Y‖ = λ‖U‖, Frobenius: what the regularized regression leaves of the samples."""
+        """Return ‖Y − K (K + λI)⁻¹ Y‖ = λ‖U‖, Frobenius: what the regularized regression leaves of the samples."""
         return self.lam * float(torch.linalg.matrix_norm(self.solved))
 
 
-def fit_layers(samples: torch.Tensor, settings: Settings) -> tuple[Kahm, ...]:
-    """The machines of one branch: with n components, n − 1, … as many as its depth says and its samples allow.
+def fit_machine(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = None) -> Kahm:
+    """Make one machine of all samples (Definition 1).
 
     Args:
-        samples: shape (N, p), floating point, finite; the solution is float64 on their device.
-        settings: of the model.
+        samples: samples, shape (N, p), finite. The cost is N³: `fit_wide` divides large sets into branches.
+        settings: settings of the model, of which depth, branches and seed play no part here.
+
+    Returns:
+        The machine, in float64 on the device of the samples.
+
+    Raises:
+        DataError: the samples are not finite numbers of shape (N, p).
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> machine = fe.kahm.fit_machine(ref, fe.kahm.KahmSettings(components=10))
+        >>> images = machine.images(gen[:5]).points
+        >>> images.shape
+        torch.Size([5, 784])
     """
-    rows = samples.double()
+    (machine,) = fit_deep(samples, replace(settings or KahmSettings(), depth=1))
+    return machine
+
+
+def fit_deep(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = None) -> tuple[Kahm, ...]:
+    """Make the machines of a conditionally deep model, of n, n − 1, … components.
+
+    A point passes through one layer after the other, and the nearest of its images counts (`WideKahm.distances`).
+
+    Args:
+        samples: samples, shape (N, p), finite.
+        settings: settings of the model; `depth` is the number of layers, as far as the samples have as many components.
+
+    Returns:
+        The layers, in float64 on the device of the samples.
+
+    Raises:
+        DataError: the samples are not finite numbers of shape (N, p).
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> layers = fe.kahm.fit_deep(ref, fe.kahm.KahmSettings(components=10, depth=3))
+        >>> [machine.components for machine in layers]
+        [10, 9, 8]
+    """
+    settings = settings or KahmSettings()
+    rows = torch.as_tensor(samples)
+    if rows.ndim != 2 or 0 in rows.shape or not bool(rows.isfinite().all()):
+        raise DataError(f"samples must be finite numbers of shape (N, p), got shape {tuple(rows.shape)}")
+    rows = rows.double()
     mean = rows.mean(0)
     basis = whitening(rows - mean, settings.components, floor=_rounding(rows))
     available = basis.shape[1]
@@ -167,13 +246,7 @@ def fit_layers(samples: torch.Tensor, settings: Settings) -> tuple[Kahm, ...]:
     return tuple(_fit(rows, mean, basis[:, :count], settings) for count in layers)
 
 
-def fit(samples: torch.Tensor, settings: Settings) -> Kahm:
-    """One machine (Definition 1), of the first layer."""
-    (machine,) = fit_layers(samples, Settings(settings.components, 1, settings.lam, settings.scale))
-    return machine
-
-
-def _fit(rows: torch.Tensor, mean: torch.Tensor, encoder: torch.Tensor, settings: Settings) -> Kahm:
+def _fit(rows: torch.Tensor, mean: torch.Tensor, encoder: torch.Tensor, settings: KahmSettings) -> Kahm:
     encoded = (rows - mean) @ encoder
     values, vectors = torch.linalg.eigh(kernel_matrix(encoded))
     values.clamp_(min=0)
@@ -185,7 +258,7 @@ def _fit(rows: torch.Tensor, mean: torch.Tensor, encoder: torch.Tensor, settings
 
 
 def kernel_matrix(encoded: torch.Tensor) -> torch.Tensor:
-    """K of whitened components: (N, n) → (N, N), exp(−‖z − z'‖²/(2n)); all ones for n = 0, where all are equal."""
+    """Return K of whitened components, exp(−‖z − z'‖²/(2n)): (N, n) → (N, N). With n = 0 it is all ones."""
     squares = encoded.square().sum(1)
     squared = (squares[:, None] + squares - 2 * encoded @ encoded.T).clamp_(min=0)
     squared.fill_diagonal_(0)
@@ -194,19 +267,19 @@ def kernel_matrix(encoded: torch.Tensor) -> torch.Tensor:
 
 
 def whitening(centered: torch.Tensor, components: int, floor: float = 0.0) -> torch.Tensor:
-    """The map to principal components of variance 1: centered samples (N, p) → (p, n).
+    """Return the map to principal components of variance 1: centered samples (N, p) → (p, n).
 
     Args:
-        centered: shape (N, p), of mean 0.
-        components: n at most; directions without variance are left out, so n ≤ N − 1.
-        floor: variances at or below it are rounding.
+        centered: samples of mean 0, shape (N, p).
+        components: maximum n. Directions without variance are left out, so n ≤ N − 1.
+        floor: largest variance that counts as rounding.
     """
     n, p = centered.shape
     of_entries = p <= n
     gram = centered.T @ centered if of_entries else centered @ centered.T
     values, vectors = torch.linalg.eigh(gram / max(n - 1, 1))
     values, vectors = values.flip(0)[:components], vectors.flip(1)[:, :components]
-    kept = (values > max(VANISHING * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
+    kept = (values > max(MIN_RELATIVE_VARIANCE * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
     values, vectors = values[kept], vectors[:, kept]
     if not of_entries:
         vectors = centered.T @ vectors / (values * (n - 1)).sqrt()
@@ -217,17 +290,17 @@ def whitening(centered: torch.Tensor, components: int, floor: float = 0.0) -> to
 def regularization(
     eigenvalues: torch.Tensor, energies: torch.Tensor, mean_square: float, lam: Lambda, scale: Scale
 ) -> float:
-    """Λ by its rule.
+    """Return λ by its rule.
 
-    λ* = e + 2M with e the fixed point of R(e) = Σ_k (L/(L + κ_k))² c_k, L = e + 2M: the paper's
+    λ* = e + 2M with e the fixed point of R(e) = Σ_k (L/(L + κ_k))² c_k, L = e + 2M. That is the paper's
     (1/pN) Σ_j ‖(I + K/(e + 2M))⁻¹ Y_j‖², on the eigenvectors of K. Samples multiplied by s have s²c and s²M.
 
     Args:
-        eigenvalues: κ of K, shape (N,), not negative.
+        eigenvalues: κ, eigenvalues of K, shape (N,), not negative.
         energies: c_k = ‖q_kᵀ Y‖²/(pN), shape (N,), which sum to M.
-        mean_square: M.
-        lam: the rule.
-        scale: what the samples count as multiplied by.
+        mean_square: M, mean square of the samples.
+        lam: rule for λ.
+        scale: factor on the samples.
     """
     if isinstance(lam, int | float):
         return float(lam)
@@ -238,7 +311,7 @@ def regularization(
     if isinstance(lam, tuple):
         return lam[1] * mean_square
     error = mean_square / 2
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         size = error + 2 * mean_square
         following = float(((size / (size + eigenvalues)).square() * energies).sum())
         converged = abs(following - error) <= 1e-14 * mean_square
@@ -249,28 +322,13 @@ def regularization(
 
 
 def _rounding(rows: torch.Tensor) -> float:
-    """Variance that rounding alone gives equal samples."""
+    """Return the variance that rounding alone gives to equal samples."""
     unit = 16 * torch.finfo(torch.double).eps
     return unit**2 * float(rows.square().sum(1).mean())
 
 
-def _check_lambda(lam: Lambda) -> None:
-    value: object = lam
-    if isinstance(lam, tuple) and len(lam) == 2 and lam[0] == "relative":
-        value = lam[1]
-    elif lam == "fixed_point":
-        return
-    if not isinstance(value, int | float) or not 0 < value < inf:
-        hint = did_you_mean(value, ["fixed_point"]) if isinstance(value, str) else ""
-        raise FincEvalError(
-            f'lam must be "fixed_point", a positive number or ("relative", positive number), got {lam!r}{hint}'
-        )
-
-
-def _check_scale(scale: Scale) -> None:
-    value: object = scale
-    if value in ("as_is", "unit_ms"):
-        return
-    if not isinstance(value, int | float) or not 0 < value < inf:
-        hint = did_you_mean(value, ["as_is", "unit_ms"]) if isinstance(value, str) else ""
-        raise FincEvalError(f'scale must be "as_is", "unit_ms" or a positive number, got {scale!r}{hint}')
+def _check_rule(name: str, value: object, words: tuple[str, ...], wanted: str) -> None:
+    """Raise UsageError unless the value is one of the words or a positive finite number."""
+    if value not in words and (not isinstance(value, int | float) or not 0 < value < inf):
+        hint = did_you_mean(value, words) if isinstance(value, str) else ""
+        raise UsageError(f"{name} must be {wanted}, got {value!r}{hint}")

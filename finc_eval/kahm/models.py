@@ -1,8 +1,8 @@
-"""Models of classes from kernel affine hull machines: conditionally deep, wide, one a class; distances and scores.
+"""Models of classes from kernel affine hull machines: conditionally deep, wide, one for each class.
 
 A deep model passes a point through machines of fewer and fewer components, and takes the nearest of its images. A wide
-one is the union of models of clusters, and the nearest counts. Classes are told apart by which model is nearest (Kumar,
-Moser, Fischer, JAIR 79, 2024, Definitions 3 to 8).
+model is the union of models of clusters, and the nearest counts. The class of a point is that of the nearest model
+(Kumar, Moser, Fischer, JAIR 79, 2024, Definitions 3 to 8).
 """
 
 from __future__ import annotations
@@ -10,30 +10,51 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import Subset
-from finc_eval.kahm.machine import GUARD, Kahm, Settings, fit_layers
-from finc_eval.kahm.rows import as_rows
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset, as_embeddings
+from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.kahm.machine import MIN_DENOMINATOR, Kahm, KahmSettings, fit_deep
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from finc_eval.embeddings.base import Embeddings
-
-PER_BRANCH = 1000
+SAMPLES_PER_BRANCH = 1000
 """Samples of a branch, about: a machine costs the cube of them."""
 
-ENTRIES = 1 << 22
+MAX_BATCH_ENTRIES = 1 << 22
 """Numbers of a batch of queries and of their kernel values: 32 MiB each."""
 
-CLUSTERED = 50_000
-"""Samples that k-means sees at most; the others join the nearest cluster."""
+MAX_CLUSTERED = 50_000
+"""Maximum number of samples that k-means sees; the others join the nearest cluster."""
+
+
+class PreciseRows(ArrayEmbeddings):
+    """An array or tensor that keeps its precision: float64 is not rounded to float32."""
+
+    def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
+        rows = rows.detach()
+        if not (finite := rows.isfinite().all(1)).all():
+            row = numbers[int((~finite).nonzero()[0])]
+            raise DataError(f"{self.name}: row {row} is not finite (NaN or Inf): leave it out")
+        return rows
+
+
+def precise_rows(source: object, name: str) -> Embeddings:
+    """Return the samples of an array, tensor, cache or cache file; arrays keep their precision.
+
+    Raises:
+        DataError: the source is none of these, or empty.
+    """
+    if isinstance(source, Embeddings | str | Path | EmbeddingCache):
+        return as_embeddings(source, name)
+    return PreciseRows(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +62,8 @@ class Distances:
     """Distances of points to models.
 
     Attributes:
-        values: shape (n, models), or (n,) for one; infinite where a point has no image in any branch.
-        guarded: how many images were refused: a machine's denominator was about zero or negative there.
+        values: distances, shape (n, models), or (n,) for one model; infinite where a point has no image in any branch.
+        guarded: number of images that were refused, because the denominator of a machine was about zero or negative.
     """
 
     values: NDArray[np.float64]
@@ -50,69 +71,80 @@ class Distances:
 
     @property
     def undefined(self) -> int:
-        """Points that are infinitely far from every model."""
+        """Number of points that are infinitely far from every model."""
         values = self.values if self.values.ndim == 2 else self.values[:, None]
         return int(np.isinf(values).all(1).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class WideKahm:
-    """The model of one class: branches, each of layers.
+    """The model of one class: a union of branches, each of one or more layers, made by `fit_wide`.
 
     Attributes:
-        branches: machines of a branch, of n, n − 1, … components.
+        branches: machines of each branch, of n, n − 1, … components.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> layers = fe.kahm.fit_deep(ref, fe.kahm.KahmSettings(components=5, depth=2))
+        >>> model = fe.kahm.WideKahm((layers,))
+        >>> model.distances(gen).values.shape
+        (200,)
     """
 
     branches: tuple[tuple[Kahm, ...], ...]
 
     @property
     def dim(self) -> int:
-        """p, entries of a sample."""
+        """p, number of entries of a sample."""
         return self.branches[0][0].dim
 
     @property
     def n(self) -> int:
-        """Samples in all branches."""
+        """Number of samples in all branches."""
         return sum(layers[0].n for layers in self.branches)
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """Device of the tensors."""
         return self.branches[0][0].mean.device
 
     @property
     def batch_size(self) -> int:
-        """Queries whose images and kernel values fit in the memory set aside for them."""
-        return max(ENTRIES // (self.dim + max(layers[0].n for layers in self.branches)), 1)
+        """Number of queries whose images and kernel values fit in the memory set aside for them."""
+        return max(MAX_BATCH_ENTRIES // (self.dim + max(layers[0].n for layers in self.branches)), 1)
 
     @classmethod
     def union(cls, models: Sequence[WideKahm]) -> WideKahm:
-        """The model with the branches of all: its distance is the least of theirs.
+        """Join models: the distance to the union is the least of theirs.
 
         Raises:
-            FincEvalError: none are given, or they are of unlike dimensions.
+            UsageError: no models are given.
+            IncompatibleError: the models have different dimensions.
         """
-        if not models or len({model.dim for model in models}) != 1:
-            raise FincEvalError(
-                f"models to join must be at least one and of one dimension, got {[m.dim for m in models]}"
-            )
+        if not models:
+            raise UsageError("models to join must be at least one, got none")
+        if len({model.dim for model in models}) != 1:
+            raise IncompatibleError(f"models to join must have one dimension, got {[model.dim for model in models]}")
         return cls(tuple(branch for model in models for branch in model.branches))
 
-    def distances(self, queries: object, guard: float = GUARD) -> Distances:
-        """Γ(x), the least ‖x − A(x)‖ over branches and layers, of every query; streamed.
+    def distances(self, queries: object, guard: float = MIN_DENOMINATOR) -> Distances:
+        """Return Γ(x), the least ‖x − A(x)‖ over branches and layers, for every query; queries are streamed.
 
         Args:
-            queries: shape (n, p): array, tensor, cache or the path of one.
-            guard: denominators below it, relative to that of a lone sample at distance 0, give no image.
+            queries: points, shape (n, p): array, tensor, cache or the path of one.
+            guard: smallest denominator that gives an image, relative to that of a lone sample at distance 0.
 
         Raises:
-            FincEvalError: another dimension, or a row that is not finite.
+            IncompatibleError: the queries have another dimension than the samples of the model.
+            DataError: a row is not finite.
         """
         found = _distances((self,), queries, guard)
         return Distances(found.values[:, 0], found.guarded)
 
-    def of_batch(self, points: torch.Tensor, guard: float = GUARD) -> tuple[torch.Tensor, int]:
-        """The distances of one batch, (b, p) → (b,), and the number of refused images."""
+    def batch_distances(self, points: torch.Tensor, guard: float = MIN_DENOMINATOR) -> tuple[torch.Tensor, int]:
+        """Return the distances of one batch, (b, p) → (b,), and the number of refused images."""
         nearest = torch.full((len(points),), inf, dtype=torch.double, device=points.device)
         guarded = 0
         for layers in self.branches:
@@ -129,85 +161,144 @@ class WideKahm:
 
 @dataclass(frozen=True, eq=False)
 class ClassModels:
-    """A model of each class.
+    """A model for each class, made by `fit_classes`.
 
     Attributes:
-        models: by class.
-        settings: what each was made with.
+        models: model of each class, by label.
+        settings: settings that each model was made with.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> settings = fe.kahm.KahmSettings(components=5)
+        >>> wide = {label: fe.kahm.fit_wide(rows, settings) for label, rows in (("gen", gen), ("ref", ref))}
+        >>> models = fe.kahm.ClassModels(wide, settings)
+        >>> models.classes
+        ('gen', 'ref')
     """
 
     models: Mapping[Hashable, WideKahm]
-    settings: Settings
+    settings: KahmSettings
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
-        """In the order of the columns of distances."""
+        """Labels, in the order of the columns of distances."""
         return tuple(self.models)
 
-    def distances(self, queries: object, guard: float = GUARD) -> Distances:
-        """Γ of every query and class: values of shape (n, classes); streamed."""
+    def distances(self, queries: object, guard: float = MIN_DENOMINATOR) -> Distances:
+        """Return Γ for every query and class: values of shape (n, classes). See `WideKahm.distances`."""
         return _distances(tuple(self.models.values()), queries, guard)
 
     def predict(self, queries: object) -> NDArray[np.intp]:
-        """The place of the nearest class of every query, shape (n,); the first of several."""
+        """Return the index of the nearest class of every query, shape (n,) (Definition 7); the first of several."""
         nearest: NDArray[np.intp] = self.distances(queries).values.argmin(1)
         return nearest
 
 
-def fit_wide(samples: object, settings: Settings, device: str | torch.device | None = "cpu") -> WideKahm:
-    """The model of one class.
+def fit_wide(
+    samples: object, settings: KahmSettings | None = None, *, device: str | torch.device | None = "cpu"
+) -> WideKahm:
+    """Make the model of one class: a branch of machines for each k-means cluster.
 
     Args:
-        samples: shape (N, p): array, tensor, cache or the path of one. A cluster at a time is held in float64.
-        settings: of the model.
-        device: where it is computed and stays; None for the default one.
+        samples: samples, shape (N, p): array, tensor, cache or the path of one. One cluster at a time is held in
+            float64.
+        settings: settings of the model.
+        device: device where the model is computed and stays; None for CUDA if available.
 
     Raises:
-        FincEvalError: no samples, a row that is not finite, or no such device.
+        DataError: the set is empty, or a row is not finite.
+        UsageError: the device does not exist.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(300)
+        >>> model = fe.kahm.fit_wide(ref, fe.kahm.KahmSettings(components=10, branches=3))
+        >>> near, far = model.distances(ref).values, model.distances(1 - gen).values
+        >>> bool(near.max() < far.min())
+        True
     """
-    rows, where = as_rows(samples, "samples"), usable_device(device)
-    count = ceil(rows.n / PER_BRANCH) if settings.branches is None else settings.branches
-    smallest = max(2, settings.components + 1)
-    members = clusters(rows, min(count, rows.n), smallest, settings.seed)
-    return WideKahm(tuple(fit_layers(rows.rows_at(part).to(where), settings) for part in members))
+    settings = settings or KahmSettings()
+    rows, where = precise_rows(samples, "samples"), usable_device(device)
+    return WideKahm(
+        tuple(fit_deep(rows.rows_at(members).to(where), settings) for members in branch_members(rows, settings))
+    )
 
 
 def fit_classes(
-    samples: object, labels: ArrayLike, settings: Settings, device: str | torch.device | None = "cpu"
+    samples: object,
+    labels: ArrayLike,
+    settings: KahmSettings | None = None,
+    *,
+    device: str | torch.device | None = "cpu",
 ) -> ClassModels:
-    """A model of each class, in the order of sorted labels.
+    """Make a model of each class, in the order of sorted labels.
 
     Args:
-        samples: shape (N, p), all classes together.
-        labels: shape (N,).
-        settings: of the models.
-        device: where they are computed and stay.
+        samples: samples of all classes together, shape (N, p): array, tensor, cache or the path of one.
+        labels: label of each sample, shape (N,).
+        settings: settings of the models.
+        device: device where the models are computed and stay; None for CUDA if available.
 
     Raises:
-        FincEvalError: not one label a sample, or what `fit_wide` refuses.
+        DataError: there is not one label for each sample, no sample, or a row that is not finite.
+        UsageError: the device does not exist.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> dark = ref.mean(1) > 0.13
+        >>> models = fe.kahm.fit_classes(ref, dark, fe.kahm.KahmSettings(components=5))
+        >>> models.classes, models.predict(gen).shape
+        ((False, True), (200,))
     """
-    rows, where = as_rows(samples, "samples"), usable_device(device)
-    codes = np.asarray(labels)
-    if codes.shape != (rows.n,):
-        raise FincEvalError(f"labels must be one a sample, shape ({rows.n},), got {codes.shape}")
+    settings = settings or KahmSettings()
+    rows = precise_rows(samples, "samples")
     models = {
-        label.item(): fit_wide(Subset(rows, np.flatnonzero(codes == label)), settings, where)
-        for label in np.unique(codes)
+        label: fit_wide(Subset(rows, members), settings, device=device)
+        for label, members in class_members(labels, rows.n).items()
     }
     return ClassModels(models, settings)
 
 
-def matching_scores(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp(−Γ_c² / Σ_c Γ_c²) of every class (Definition 8): (n, classes), in [e⁻¹, 1].
+def class_members(labels: ArrayLike, n: int) -> dict[Hashable, NDArray[np.int64]]:
+    """Return the rows of each class, in the order of sorted labels.
 
-    A ranking score and no probability: its values do not sum to 1, and no model stands behind them.
+    Raises:
+        DataError: there is not one label for each of the n samples.
     """
-    scores: NDArray[np.float64] = np.exp(-relative_squares(distances))
+    codes = np.asarray(labels)
+    if codes.shape != (n,):
+        raise DataError(f"labels must have one entry for each sample, shape ({n},), got {codes.shape}")
+    return {label.item(): np.flatnonzero(codes == label) for label in np.unique(codes)}
+
+
+def matching_scores(distances: ArrayLike) -> NDArray[np.float64]:
+    """Return exp(−Γ_c² / Σ_c Γ_c²) for every class (Definition 8), in [e⁻¹, 1].
+
+    The scores rank classes. They are not probabilities: they do not sum to 1, and no statistical model stands behind
+    them.
+
+    Args:
+        distances: Γ of each query and class, shape (n, classes); infinite values are allowed.
+
+    Returns:
+        Scores, shape (n, classes); larger is nearer.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.kahm.matching_scores([[1.0, 2.0, 2.0]]).round(3).tolist()
+        [[0.895, 0.641, 0.641]]
+    """
+    scores: NDArray[np.float64] = np.exp(-relative_squares(np.asarray(distances, np.float64)))
     return scores
 
 
 def relative_squares(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Γ_c² / Σ_c Γ_c², and what it tends to where distances are infinite or all 0: (n, classes), rows sum to 1."""
+    """Return Γ_c² / Σ_c Γ_c², and its limit where distances are infinite or all 0: (n, classes), rows sum to 1."""
     infinite = np.isinf(distances)
     # Among infinite distances the finite ones count as nothing, and all 0 are as equal as any.
     ends = np.where(infinite.any(1, keepdims=True), infinite, 1.0).astype(np.float64)
@@ -219,22 +310,28 @@ def relative_squares(distances: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def clusters(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDArray[np.int64]]:
-    """Rows by k-means cluster; one with fewer than `smallest` members joins the cluster of the nearest center.
+def branch_members(rows: Embeddings, settings: KahmSettings) -> list[NDArray[np.int64]]:
+    """Return the rows of each branch of a wide model."""
+    count = ceil(rows.n / SAMPLES_PER_BRANCH) if settings.branches is None else settings.branches
+    return cluster_members(rows, min(count, rows.n), max(2, settings.components + 1), settings.seed)
+
+
+def cluster_members(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDArray[np.int64]]:
+    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest one.
 
     Args:
         rows: the samples.
-        count: clusters asked for.
-        smallest: members at least, as far as there are that many samples.
-        seed: of k-means.
+        count: number of clusters asked for.
+        smallest: minimum number of members, as far as there are that many samples.
+        seed: random seed of k-means.
     """
     if count == 1:
         return [np.arange(rows.n)]
-    from sklearn.cluster import KMeans
+    from sklearn.cluster import KMeans  # scikit-learn takes a second to import, and most models have one branch
 
     drawn = np.arange(rows.n)
-    if rows.n > CLUSTERED:
-        drawn = np.sort(np.random.default_rng(seed).choice(rows.n, CLUSTERED, replace=False))
+    if rows.n > MAX_CLUSTERED:
+        drawn = np.sort(np.random.default_rng(seed).choice(rows.n, MAX_CLUSTERED, replace=False))
     sample = rows.rows_at(drawn).cpu().numpy()
     count = min(count, len(np.unique(sample, axis=0)))  # copies make no clusters of their own
     means = KMeans(count, n_init=1, random_state=seed).fit(sample)
@@ -253,14 +350,16 @@ def clusters(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDA
 
 
 def _distances(models: tuple[WideKahm, ...], queries: object, guard: float) -> Distances:
-    rows = as_rows(queries, "queries")
+    rows = precise_rows(queries, "queries")
     if rows.dim != models[0].dim:
-        raise FincEvalError(f"queries have {rows.dim} entries, the model's samples {models[0].dim}: use the same space")
+        raise IncompatibleError(
+            f"queries have {rows.dim} entries, the samples of the model {models[0].dim}: use the same space"
+        )
     values, guarded = np.empty((rows.n, len(models))), 0
     for batch in rows.batches(min(model.batch_size for model in models)):
         points = batch.rows.to(models[0].device).double()
         for place, model in enumerate(models):
-            found, refused = model.of_batch(points, guard)
+            found, refused = model.batch_distances(points, guard)
             values[batch.start : batch.start + len(points), place] = found.cpu().numpy()
             guarded += refused
     return Distances(values, guarded)

@@ -1,4 +1,4 @@
-"""Attacks on membership: who was in the training set, judged by generated samples alone?
+"""Attacks on membership: telling who was in the training set from generated samples alone.
 
 Each attack scores samples, higher for those it takes for members. None knows the generator: whoever can train models
 of the same kind, or ask the generator for likelihoods, does better.
@@ -9,109 +9,119 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import torch
+from pydantic import computed_field
 
+from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Subset
-from finc_eval.kahm.machine import Settings, whitening
-from finc_eval.kahm.membership import kahm_distances
+from finc_eval.kahm.machine import KahmSettings, whitening
+from finc_eval.kahm.membership import nearest_distances
 from finc_eval.kahm.models import fit_wide
-from finc_eval.memorization.attack_statistics import AttackStatistics, attack_statistics
+from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from finc_eval.embeddings.base import Embeddings
-    from finc_eval.memorization.distances import Played
+    from finc_eval.memorization.distances import SetDistances
 
 AttackName = Literal["nearest", "ball", "domias", "kahm"]
 
-COMPONENTS = 20
-"""Principal components of densities and of machines."""
+ATTACK_COMPONENTS = 20
+"""Number of principal components of densities and of machines."""
 
-MACHINES = Settings(COMPONENTS, lam=("relative", 2e-6))
+KAHM_SETTINGS = KahmSettings(ATTACK_COMPONENTS, lam=("relative", 2e-6))
 """λ* for samples in a unit a thousandth of theirs, which tells near copies best: 0.80 where the paper's own choice has
 an AUC of 0.57. The smaller λ, the nearer the attack is to that by the nearest neighbor."""
 
-MOST = 10_000
-"""Generated samples that machines are made of, and members and non-members that they are tried on, at most: each is
-held against every machine. That is enough for a false positive rate of 0.1 %."""
+MAX_KAHM_SAMPLES = 10_000
+"""Maximum number of generated samples that machines are made of, and of members and non-members that they are tried on:
+each is held against every machine. That is enough for a false positive rate of 0.1 %."""
 
-DENSITY_CENTERS = 10_000
-"""Samples whose kernels make a density, at most."""
+MAX_DENSITY_CENTERS = 10_000
+"""Maximum number of samples whose kernels make a density."""
 
-TOGETHER = 1 << 22
-"""Kernel values held together."""
+MAX_KERNEL_VALUES = 1 << 22
+"""Number of kernel values held together."""
 
-CONTROL = (0.45, 0.55)
-"""Between which the AUC of a control lies, if members and non-members are of one distribution."""
+CONTROL_AUC_RANGE = (0.45, 0.55)
+"""Range of the AUC of a control, if members and non-members are of one distribution."""
 
 
 @dataclass(frozen=True)
-class Attack:
-    """How well one attack tells members.
+class Attack(Record):
+    """Success of one attack at telling members.
 
     Attributes:
-        name: which.
-        statistics: on the generated set.
-        control: on fresh samples in its place, which cannot tell.
+        name: name of the attack.
+        statistics: statistics of the attack by the generated set.
+        control: statistics of the attack by fresh samples in its place, which cannot tell.
     """
 
     name: AttackName
     statistics: AttackStatistics
     control: AttackStatistics
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def control_is_sound(self) -> bool:
-        """Whether members and non-members look alike to fresh samples, as far as that is known."""
+        """True unless fresh samples, too, tell members from non-members."""
         low, high = self.control.auc_interval
-        return low < CONTROL[1] and high > CONTROL[0]
+        return low < CONTROL_AUC_RANGE[1] and high > CONTROL_AUC_RANGE[0]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def tells(self) -> bool:
-        """Whether it tells members from others beyond chance, by its rates or by their order."""
+        """True if the attack tells members from others beyond chance, by its rates or by their order."""
         return self.statistics.epsilon_lower_bound > 0 or self.statistics.auc_interval[0] > 0.5
 
-    def to_dict(self) -> dict[str, Any]:
-        """The attack as plain JSON types."""
-        return {
-            "name": self.name,
-            "tells": self.tells,
-            "statistics": self.statistics.to_dict(),
-            "control": self.control.to_dict(),
-            "control_is_sound": self.control_is_sound,
-        }
 
+class AttackScores(NamedTuple):
+    """Scores of an attack.
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """An attack's scores: of members, shape (n,), and of non-members, shape (m,)."""
+    Attributes:
+        members: scores of members, shape (n,).
+        non_members: scores of non-members, shape (m,).
+    """
 
     members: NDArray[np.float64]
-    others: NDArray[np.float64]
-
-    def statistics(self, delta: float, level: float) -> AttackStatistics:
-        """What they tell."""
-        return attack_statistics(self.members, self.others, delta=delta, level=level)
+    non_members: NDArray[np.float64]
 
 
-def by_nearest(played: Played) -> Scores:
-    """The nearest generated sample: members have a nearer one (Chen et al., GAN-Leaks, CCS 2020)."""
-    return Scores(-played.members.distances, -played.others.distances)
+class AttackedSets(NamedTuple):
+    """The sets that an attack is tried on.
+
+    Attributes:
+        gen: the generated set, or one that stands in for it.
+        members: the training set.
+        non_members: samples that were not trained on.
+    """
+
+    gen: Embeddings
+    members: Embeddings
+    non_members: Embeddings
 
 
-def by_ball(played: Played) -> Scores:
-    """Monte Carlo: generated samples within a radius, the median distance to the nearest (Hilprecht et al. 2019)."""
-    return Scores(played.members.within.astype(np.float64), played.others.within.astype(np.float64))
+def score_by_nearest(distances: SetDistances) -> AttackScores:
+    """Score by the nearest generated sample: members have a nearer one (Chen et al., GAN-Leaks, CCS 2020)."""
+    return AttackScores(-distances.members.distances, -distances.non_members.distances)
 
 
-def by_machine(player: Embeddings, members: Embeddings, others: Embeddings, seed: int) -> Scores:
-    """The distance to kernel affine hull machines that were made of generated samples."""
+def score_by_ball(distances: SetDistances) -> AttackScores:
+    """Score by the number of generated samples within the median nearest distance (Hilprecht et al. 2019)."""
+    members, non_members = distances.members.within, distances.non_members.within
+    return AttackScores(members.astype(np.float64), non_members.astype(np.float64))
+
+
+def score_by_kahm(sets: AttackedSets, seed: int, device: str | torch.device | None = None) -> AttackScores:
+    """Score by the distance to kernel affine hull machines made of generated samples."""
     rng = np.random.default_rng(seed)
-    model = fit_wide(some(player, MOST, rng), MACHINES, None)
-    return Scores(*(-kahm_distances(model, some(one, MOST, rng)) for one in (members, others)))
+    model = fit_wide(draw_samples(sets.gen, MAX_KAHM_SAMPLES, rng), KAHM_SETTINGS, device=device)
+    drawn = (draw_samples(one, MAX_KAHM_SAMPLES, rng) for one in (sets.members, sets.non_members))
+    return AttackScores(*(-nearest_distances(model, one) for one in drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +129,13 @@ class DensityRatio:
     """DOMIAS (van Breugel et al. 2023): the log-ratio of the density of generated samples and that of a reference.
 
     Densities are sums of Gaussian kernels on principal components of the reference, of deviation 1, by Scott's rule.
-    Where many generated samples lie because many real ones do, the ratio is no higher.
+    If many generated samples lie in a place because many real ones do, the ratio is not higher there.
 
     Attributes:
-        mean: of the reference, shape (d,).
-        encoder: to its whitened components, shape (d, c).
+        mean: mean of the reference, shape (d,).
+        encoder: map to whitened components of the reference, shape (d, c).
         reference: the encoded reference, shape (r, c).
+        seed: random seed of the samples that make densities.
     """
 
     mean: torch.Tensor
@@ -135,22 +146,21 @@ class DensityRatio:
     @classmethod
     def of(cls, reference: Embeddings, seed: int) -> DensityRatio:
         """Fit the components to a reference."""
-        rng = np.random.default_rng(seed)
-        drawn = some(reference, DENSITY_CENTERS, rng)
+        drawn = draw_samples(reference, MAX_DENSITY_CENTERS, np.random.default_rng(seed))
         rows = drawn.rows_at(np.arange(drawn.n)).double()
         mean = rows.mean(0)
-        encoder = whitening(rows - mean, COMPONENTS)
+        encoder = whitening(rows - mean, ATTACK_COMPONENTS)
         return cls(mean, encoder, (rows - mean) @ encoder, seed)
 
-    def scores(self, player: Embeddings, members: Embeddings, others: Embeddings) -> Scores:
-        """The attack with these generated samples."""
-        centers = self._encoded(some(player, DENSITY_CENTERS, np.random.default_rng(self.seed)))
+    def score(self, sets: AttackedSets) -> AttackScores:
+        """Score members and non-members."""
+        centers = self._encoded(draw_samples(sets.gen, MAX_DENSITY_CENTERS, np.random.default_rng(self.seed)))
 
-        def of(samples: Embeddings) -> NDArray[np.float64]:
+        def log_ratio(samples: Embeddings) -> NDArray[np.float64]:
             points = self._encoded(samples)
             return (log_density(points, centers) - log_density(points, self.reference)).cpu().numpy()
 
-        return Scores(of(members), of(others))
+        return AttackScores(log_ratio(sets.members), log_ratio(sets.non_members))
 
     def _encoded(self, samples: Embeddings) -> torch.Tensor:
         parts = [(batch.rows.to(self.mean.device).double() - self.mean) @ self.encoder for batch in samples.batches()]
@@ -158,10 +168,10 @@ class DensityRatio:
 
 
 def log_density(points: torch.Tensor, centers: torch.Tensor) -> torch.Tensor:
-    """The logarithm of a sum of Gaussian kernels, up to a constant: (n, c), (m, c) → (n,). Scott's bandwidth."""
+    """Return the log of a sum of Gaussian kernels of Scott's bandwidth, up to a constant: (n, c), (m, c) → (n,)."""
     m, width = centers.shape
     squared_bandwidth = m ** (-2 / (width + 4))
-    size = max(TOGETHER // m, 1)
+    size = max(MAX_KERNEL_VALUES // m, 1)
     halves = centers.square().sum(1) / (-2 * squared_bandwidth)
     parts = []
     for part in torch.split(points, size):
@@ -170,50 +180,44 @@ def log_density(points: torch.Tensor, centers: torch.Tensor) -> torch.Tensor:
     return torch.cat(parts) - log(m) - width / 2 * log(squared_bandwidth)
 
 
-def some(embeddings: Embeddings, most: int, rng: np.random.Generator) -> Embeddings:
-    """A set, or so many of its samples at random."""
+def draw_samples(embeddings: Embeddings, most: int, rng: np.random.Generator) -> Embeddings:
+    """Return the set, or that many of its samples at random if it has more."""
     if embeddings.n <= most:
         return embeddings
     return Subset(embeddings, np.sort(rng.choice(embeddings.n, most, replace=False)))
 
 
-def run(
-    played: Played,
-    control: Played,
-    sets: tuple[Embeddings, Embeddings, Embeddings],
-    control_sets: tuple[Embeddings, Embeddings, Embeddings],
+def run_attacks(
+    gen: tuple[SetDistances, AttackedSets],
+    control: tuple[SetDistances, AttackedSets],
     reference: Embeddings | None,
     *,
     delta: float,
-    level: float,
+    confidence: float,
     seed: int,
+    device: str | torch.device | None = None,
 ) -> tuple[Attack, ...]:
-    """All attacks on the generated set and on its control.
+    """Run all attacks on the generated set and on its control.
 
     Args:
-        played: distances of the generated set.
-        control: those of the control.
-        sets: the generated set, members and non-members.
-        control_sets: the control, the same members, and its non-members.
-        reference: for DOMIAS: samples of the same distribution, neither members nor non-members; without it, it is
-            left out.
-        delta: of the bounds of ε.
-        level: at which all intervals of an attack hold, by themselves.
-        seed: of what attacks draw.
+        gen: distances of the generated set, and the sets.
+        control: distances of the control, and the sets with it in place of the generated one.
+        reference: samples of the same distribution, neither members nor non-members, for DOMIAS, which is left out
+            without them.
+        delta: δ of the bounds of ε.
+        confidence: confidence level at which all intervals of one attack hold.
+        seed: random seed of the samples that attacks draw.
+        device: device of kernel affine hull machines; None for CUDA if available.
     """
-    scored: dict[AttackName, Callable[[Played, tuple[Embeddings, Embeddings, Embeddings]], Scores]] = {
-        "nearest": lambda known, _: by_nearest(known),
-        "ball": lambda known, _: by_ball(known),
+    attacks: dict[AttackName, Callable[[SetDistances, AttackedSets], AttackScores]] = {
+        "nearest": lambda distances, _: score_by_nearest(distances),
+        "ball": lambda distances, _: score_by_ball(distances),
     }
     if reference is not None:
         ratio = DensityRatio.of(reference, seed)
-        scored["domias"] = lambda _, them: ratio.scores(*them)
-    scored["kahm"] = lambda _, them: by_machine(*them, seed=seed)
+        attacks["domias"] = lambda _, sets: ratio.score(sets)
+    attacks["kahm"] = lambda _, sets: score_by_kahm(sets, seed, device)
     return tuple(
-        Attack(
-            name,
-            score(played, sets).statistics(delta, level),
-            score(control, control_sets).statistics(delta, level),
-        )
-        for name, score in scored.items()
+        Attack(name, *(attack_statistics(*score(*one), delta=delta, confidence=confidence) for one in (gen, control)))
+        for name, score in attacks.items()
     )

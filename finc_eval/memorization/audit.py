@@ -1,27 +1,30 @@
-"""The audit of a generator: copying in its samples, what attacks tell, and a stated guarantee, each by itself.
+"""`audit`: copying in a generator's samples, attacks on membership, and a stated guarantee, each by itself.
 
-Everything is judged beside fresh real samples that play the generator. Distances between sets are computed once and
-serve all measures; what would need more than samples of a set says how many it took.
+Everything is judged next to fresh real samples that stand in for the generated ones. Distances between sets are
+computed once and serve all measures. A measure that cannot take a whole set says how many samples it takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 import numpy as np
 import torch
 
 from finc_eval.comparison.baseline_directions import constant_features
-from finc_eval.comparison.set_info import SetInfo, set_info
-from finc_eval.core.errors import FincEvalError
+from finc_eval.comparison.set_info import set_info
+from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset, as_embeddings
 from finc_eval.embeddings.neighbors import Neighbors, open_pair
-from finc_eval.memorization.attacks import CONTROL, Attack, run, some
+from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
+from finc_eval.memorization.caveats import attack_warnings, set_warnings
 from finc_eval.memorization.copying import (
     Closeness,
     Measure,
@@ -31,41 +34,37 @@ from finc_eval.memorization.copying import (
     cell_test,
     dcr,
     fld_gap,
-    lowest_threshold,
     mifid,
     nndr,
+    suspicious_threshold,
 )
-from finc_eval.memorization.distances import Halves, Played, play, play_control, spacings
+from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control, train_spacings
 from finc_eval.memorization.power import power_table
-from finc_eval.memorization.result import ALPHA, LEVEL, Audit, Copying, Pair
-from finc_eval.memorization.stated import check_stated, stated
-from finc_eval.memorization.strata import assigned, copying_by_kind, kinds_of
+from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, SuspiciousPair
+from finc_eval.memorization.settings import AuditOptions, AuditSettings
+from finc_eval.memorization.stated import judge_guarantee
+from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
 from finc_eval.numerics.inference import holm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+T = TypeVar("T")
 
-STATEMENTS = 4
-"""About each attack: the intervals of its AUC and of two rates, and its bound of ε."""
+STATEMENTS_PER_ATTACK = 4
+"""Statements about each attack: the intervals of its AUC and of two rates, and its bound of ε."""
 
-NEIGHBORS = 50
+CALIBRATION_NEIGHBORS = 50
 """Training samples whose mean distance calibrates that of the nearest (Carlini et al.); half of a small set."""
 
-FEWEST = 100
-"""Samples of a set, below which an audit is refused: a hundredth of them would be none."""
+MIN_AUDIT_SAMPLES = 100
+"""Samples of each set that an audit needs: a hundredth of fewer would be none."""
 
-OVERLAP = 0.01
+MAX_HOLDOUT_OVERLAP = 0.01
 """Share of the holdout that may be in the training set, too, as duplicates of a data set are."""
 
-LIKELIHOODS = 5000
-"""Samples of each set for FLD's gap, at most: its fit passes over all pairs a dozen times."""
-
-PAIRS = 24
-"""Suspicious pairs that are kept."""
-
-ENOUGH_OTHERS = 10_000
-"""Non-members from which a rate of 0.1 % false positives says something."""
+MAX_FLD_SAMPLES = 5000
+"""Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
 
 
 def audit(
@@ -73,281 +72,250 @@ def audit(
     train: object,
     holdout: object,
     reference: object | None = None,
+    settings: AuditSettings | None = None,
     *,
-    stated_epsilon: float | None = None,
-    stated_delta: float | None = None,
-    pairs: int = PAIRS,
-    seed: int = 0,
-    progress: Progress = silent,
+    run: Run | None = None,
+    **options: Unpack[AuditOptions],
 ) -> Audit:
-    """Ask of a generator's samples which images it was trained on: copies, attacks, and a stated guarantee.
+    """Audit a generator's samples: are they copies of training samples, do attacks tell members, does a guarantee hold?
 
-    Nothing of size n × m is held. The sets are embeddings of one extractor, and what it does not see is not audited.
+    The sets are embeddings of one extractor, and what the extractor does not see is not audited. Nothing of size n × m
+    is held.
 
     Args:
         gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache` or the path of one.
-        train: all samples that the generator was trained on, likewise; a part of them finds a part of the copies.
-        holdout: samples of the same distribution that it has not seen: the control. Best as many as in `train`.
-        reference: further ones, in neither of the two, for the DOMIAS attack; without it, that is left out.
-        stated_epsilon: ε of a guarantee that the trainer states for each training sample.
-        stated_delta: its δ, 0 if it is pure.
-        pairs: how many suspicious pairs to keep.
-        seed: of subsets, planted copies and machines.
-        progress: called with (stage, done, total).
+        train: all samples that the generator was trained on, in the same forms; a part of them finds a part of the
+            copies.
+        holdout: samples of the same distribution that the generator has not seen, best as many as in `train`.
+        reference: further samples, in neither of the two, for the DOMIAS attack; default: DOMIAS is left out.
+        settings: settings of the audit.
+        run: how to compute. Exact distances are computed on CUDA if available, in blocks of a fixed size.
+        options: fields of `AuditSettings`, in place of those of `settings`.
+
+    Returns:
+        An `Audit`: measures of copying, attacks, and the stated guarantee if there is one.
 
     Raises:
-        FincEvalError: sets of fewer than 100 samples, of unlike extractors or dimensions, not finite; a holdout of
-            which more than 1 % is in the training set; or a guarantee that is none.
+        DataError: a set has fewer than 100 samples or a row that is not finite, or more than 1 % of the holdout is in
+            the training set.
+        IncompatibleError: the sets have different extractors or dimensions, or are the same samples.
+        UsageError: an option is out of range, or a guarantee is stated by half.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> rng = np.random.default_rng(0)
+        >>> train, holdout, gen = rng.normal(size=(3, 200, 8)).astype("float32")
+        >>> gen[:20] = train[:20]
+        >>> result = fe.audit(gen, train, holdout, pairs=5)
+        >>> result.copying.exact_copies, [pair.distance for pair in result.copying.pairs]
+        (20, [0.0, 0.0, 0.0, 0.0, 0.0])
+        >>> "calibrated" in result.copying.found_by
+        True
     """
-    check_stated(stated_epsilon, stated_delta)
-    if pairs < 1:
-        raise FincEvalError(f"pairs must be at least 1, got {pairs}")
-    sets = _opened(gen, train, holdout, reference)
+    settings, run = replace(settings or AuditSettings(), **cast(dict[str, Any], options)), run or Run()
+    sets = _open_sets(gen, train, holdout, reference)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
-    halves, k = Halves.of(others), min(NEIGHBORS, members.n // 2)
+    halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
     _check_halves(halves)
-    control, fresh = play_control(halves, members, k, progress)
+    control, fresh = measure_control(halves, members, k, run.progress)
     overlap = int((fresh.distances[:, 0] == 0).sum())
     _check_overlap(overlap, others)
-    played = play(x, members, others, k, "gen", progress)
-    progress("train against train", 0, 1)
-    spaced = spacings(members)
-    progress("train against train", 1, 1)
-    known = _Known(sets, halves, played, control, fresh, spaced, seed)
+    measured = measure(x, members, others, k, "gen", run.progress)
+    spacings = _timed(run.progress, "train against train", lambda: train_spacings(members))
 
-    copying, notes = known.copying(pairs, progress)
-    progress("attacks", 0, 1)
-    count = 3 + ("reference" in sets)
-    attacks = run(
-        played,
-        control,
-        (x, members, others),
-        (halves.player, members, halves.others),
-        sets.get("reference"),
-        delta=stated_delta or 0.0,
-        level=1 - (1 - LEVEL) / (STATEMENTS * count),
-        seed=seed,
+    copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
+    delta = settings.stated_delta or 0.0
+    attack_count = 3 + ("reference" in sets)
+    attacks = _timed(
+        run.progress,
+        "attacks",
+        lambda: run_attacks(
+            (measured, AttackedSets(x, members, others)),
+            (control, AttackedSets(halves.stand_in, members, halves.non_members)),
+            sets.get("reference"),
+            delta=delta,
+            confidence=1 - (1 - AUDIT_CONFIDENCE) / (STATEMENTS_PER_ATTACK * attack_count),
+            seed=settings.seed,
+            device=run.device,
+        ),
     )
-    progress("attacks", 1, 1)
+    epsilon = settings.stated_epsilon
     infos = {label: set_info(label, one, one.n, one.digest) for label, one in sets.items()}
     return Audit(
         copying=copying,
         attacks=attacks,
-        stated=None
-        if stated_epsilon is None or stated_delta is None
-        else stated(stated_epsilon, stated_delta, attacks),
+        stated=None if epsilon is None else judge_guarantee(epsilon, delta, attacks),
         gen=infos["gen"],
         train=infos["train"],
         holdout=infos["holdout"],
         reference=infos.get("reference"),
         space=_space(sets),
-        warnings=(*_of_sets(sets, infos, overlap, played, spaced), *notes, *_of_attacks(attacks, sets)),
-        signature=_signature(sets, k, seed),
+        settings=settings,
+        warnings=(*set_warnings(infos, overlap, measured, spacings), *notes, *attack_warnings(attacks)),
+        signature=_signature(sets, k, settings.seed),
+        provenance=Provenance.here(run.device),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
-    """All that the measures of copying are made from.
+class AuditData:
+    """Everything that the measures of copying are computed from.
 
     Attributes:
-        sets: by label.
-        halves: of the holdout.
-        played, control: distances of the generated set, and of the half that plays it.
-        fresh: the k nearest training samples of the whole holdout.
-        spacings: of training samples.
-        seed: of subsets.
+        sets: the sets, by label.
+        halves: halves of the holdout.
+        measured, control: distances of the generated set, and of the half that stands in for it.
+        fresh: k nearest training samples of the whole holdout.
+        spacings: distance of each training sample to its nearest neighbor in the training set.
+        settings: settings of the audit.
+        run: how to compute.
     """
 
     sets: dict[str, Embeddings]
     halves: Halves
-    played: Played
-    control: Played
+    measured: SetDistances
+    control: SetDistances
     fresh: Neighbors
     spacings: NDArray[np.float64]
-    seed: int
+    settings: AuditSettings
+    run: Run
 
-    def copying(self, pairs: int, progress: Progress) -> tuple[Copying, list[str]]:
-        """The first block, and what could not be computed."""
+    def copying(self) -> tuple[Copying, list[str]]:
+        """Compute the first block, and a sentence about each measure that could not be computed."""
+        progress, seed = self.run.progress, self.settings.seed
         x, train = self.sets["gen"], self.sets["train"]
         gen, fresh = (
             Closeness.of(found.distances, self.spacings[found.indices[:, 0]])
-            for found in (self.played.to_train, self.fresh)
+            for found in (self.measured.to_train, self.fresh)
         )
-        progress("kinds of training samples", 0, 1)
-        kinds = kinds_of(train, self.seed)
-        cells, fresh_cells = (assigned(kinds, one) for one in (x, self.sets["holdout"]))
+        progress("modes of the training set", 0, 1)
+        principal = principal_modes(train, seed, replace(self.run, progress=silent))
+        cells, fresh_cells = (assign_strata(principal, one) for one in (x, self.sets["holdout"]))
         test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
-        ours, theirs = self.halves.player.rows, self.halves.others.rows
+        ours, theirs = self.halves.stand_in.rows, self.halves.non_members.rows
         control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
-        progress("kinds of training samples", 1, 1)
+        progress("modes of the training set", 1, 1)
         measures = [
-            authpct(gen, fresh, LEVEL),
-            c_t(test, control_test, LEVEL),
-            dcr(self.played, self.control, LEVEL),
-            nndr(gen, fresh, LEVEL),
-            calibrated_tail(gen, fresh, LEVEL),
+            authpct(gen, fresh, AUDIT_CONFIDENCE),
+            c_t(test, control_test, AUDIT_CONFIDENCE),
+            dcr(self.measured, self.control, AUDIT_CONFIDENCE),
+            nndr(gen, fresh, AUDIT_CONFIDENCE),
+            calibrated_tail(gen, fresh, AUDIT_CONFIDENCE),
         ]
         notes = []
         for name, compute in (("MiFID", self._mifid), ("FLD's gap", self._fld_gap)):
-            progress(name, 0, 1)
             try:
-                measures.append(compute())
-            except FincEvalError as error:
+                measures.append(_timed(progress, name, compute))
+            except DataError as error:
                 notes.append(f"{name} is left out: {error}")
-            progress(name, 1, 1)
         adjusted = holm(torch.tensor([measure.p_value for measure in measures], dtype=torch.double)).tolist()
-        threshold, level = lowest_threshold(fresh), ALPHA / len(measures)
-        progress("planted copies", 0, 1)
-        power = power_table(
-            train,
-            self.spacings,
-            fresh.calibrated,
-            x.n,
-            neighbors=self.fresh.distances.shape[1],
-            level=level,
-            seed=self.seed,
+        alpha = AUDIT_ALPHA / len(measures)
+        power = _timed(
+            progress,
+            "planted copies",
+            lambda: power_table(
+                train,
+                self.spacings,
+                fresh.calibrated,
+                x.n,
+                neighbors=self.fresh.distances.shape[1],
+                alpha=alpha,
+                seed=seed,
+            ),
         )
-        progress("planted copies", 1, 1)
+        names = [principal.over[cell].id for cell in cells] if principal.over else [None] * x.n
+        threshold = suspicious_threshold(fresh)
         return Copying(
             measures=tuple(replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)),
-            exact=(int((gen.distances == 0).sum()), int((fresh.distances == 0).sum())),
-            pairs=self._pairs(gen, fresh, [kinds.over[cell].id for cell in cells] if kinds.over else None, pairs),
-            kinds=copying_by_kind(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
+            exact_copies=gen.authenticity.copies,
+            fresh_exact_copies=fresh.authenticity.copies,
+            pairs=self._pairs(gen, fresh, names),
+            strata=copying_by_stratum(principal, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
             power=power,
-            level=level,
+            power_alpha=alpha,
         ), notes
 
     def _mifid(self) -> Measure:
-        return mifid(self.sets["gen"], self.sets["train"], self.sets["holdout"], LEVEL, self.seed)
+        gen, train, holdout = (self.sets[label] for label in ("gen", "train", "holdout"))
+        return mifid(gen, train, holdout, AUDIT_CONFIDENCE, self.settings.seed)
 
     def _fld_gap(self) -> Measure:
-        rng = np.random.default_rng(self.seed)
-        test = some(self.halves.others, LIKELIHOODS, rng)
+        rng = np.random.default_rng(self.settings.seed)
+        test = draw_samples(self.halves.non_members, MAX_FLD_SAMPLES, rng)
         varying = np.flatnonzero(~constant_features(test))
-        n = min(self.sets["gen"].n, self.halves.player.n, LIKELIHOODS)
-        sets = (self.sets["gen"], self.halves.player, self.sets["train"], test)
+        n = min(self.sets["gen"].n, self.halves.stand_in.n, MAX_FLD_SAMPLES)
+        sets = (self.sets["gen"], self.halves.stand_in, self.sets["train"], test)
         gen, fresh, train, test = (
-            Subset(some(one, most, rng), np.arange(min(one.n, most)), varying)
-            for one, most in zip(sets, (n, n, LIKELIHOODS, LIKELIHOODS), strict=True)
+            Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
+            for one, most in zip(sets, (n, n, MAX_FLD_SAMPLES, MAX_FLD_SAMPLES), strict=True)
         )
-        return fld_gap(gen, fresh, train, test, LEVEL)
+        return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE)
 
-    def _pairs(self, gen: Closeness, fresh: Closeness, kinds: list[str] | None, count: int) -> tuple[Pair, ...]:
-        # Among equally calibrated ones, all exact copies, the first in the set.
-        order = np.argsort(gen.calibrated, kind="stable")[:count]
+    def _pairs(self, gen: Closeness, fresh: Closeness, strata: Sequence[str | None]) -> tuple[SuspiciousPair, ...]:
+        # Among equally calibrated ones, such as exact copies, the first in the set comes first.
+        order = np.argsort(gen.calibrated, kind="stable")[: self.settings.pairs]
         ids = self.sets["gen"].ids_at(order)
-        originals = self.sets["train"].ids_at(self.played.to_train.indices[order, 0])
+        originals = self.sets["train"].ids_at(self.measured.to_train.indices[order, 0])
         return tuple(
-            Pair(
+            SuspiciousPair(
                 gen=ids[place],
                 train=originals[place],
                 distance=float(gen.distances[row]),
                 calibrated=float(gen.calibrated[row]),
                 fresh_share=float((fresh.calibrated <= gen.calibrated[row]).mean()),
-                kind=None if kinds is None else kinds[row],
+                stratum=strata[row],
             )
             for place, row in enumerate(order)
         )
 
 
-def _opened(gen: object, train: object, holdout: object, reference: object | None) -> dict[str, Embeddings]:
-    """The sets by label, of one space, each large enough."""
+def _open_sets(gen: object, train: object, holdout: object, reference: object | None) -> dict[str, Embeddings]:
+    """Open the sets and check that they are of one space, distinct, and large enough."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
     sets = {label: as_embeddings(source, label) for label, source in given.items()}
     for label, one in sets.items():
         if label != "gen":
             open_pair(sets["gen"], one)
-        if one.n < FEWEST:
-            raise FincEvalError(
-                f"{label} has {one.n} samples: an audit needs at least {FEWEST} of each set, and thousands to see a "
-                "few copies"
+        if one.n < MIN_AUDIT_SAMPLES:
+            raise DataError(
+                f"{label} has {one.n} samples: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and thousands "
+                "to see a few copies"
             )
     if "reference" in sets:
         for label in ("train", "holdout"):
             if sets["reference"].digest == sets[label].digest:
-                raise FincEvalError(f"reference and {label} are the same samples: pass further ones, or none")
+                raise IncompatibleError(f"reference and {label} are the same samples: pass further ones, or none")
     return sets
 
 
 def _check_halves(halves: Halves) -> None:
-    least = min(halves.player.n, halves.others.n)
-    if least < FEWEST // 4:
-        raise FincEvalError(
-            f"holdout has {halves.whole.n} samples, of which one half of the videos has {least}: a control needs those "
-            "of many videos"
+    least = min(halves.stand_in.n, halves.non_members.n)
+    if least < MIN_AUDIT_SAMPLES // 4:
+        raise DataError(
+            f"holdout has {halves.whole.n} samples, but one half of its videos has {least}: pass samples of many videos"
         )
 
 
 def _check_overlap(overlap: int, holdout: Embeddings) -> None:
-    if overlap > OVERLAP * holdout.n:
-        raise FincEvalError(
-            f"{overlap} of the {holdout.n} samples of holdout have the very embedding of a training sample: pass "
+    if overlap > MAX_HOLDOUT_OVERLAP * holdout.n:
+        raise DataError(
+            f"{overlap} of the {holdout.n} samples of holdout have the same embedding as a training sample: pass "
             "samples that the generator was not trained on"
         )
 
 
-def _of_sets(
-    sets: dict[str, Embeddings],
-    infos: dict[str, SetInfo],
-    overlap: int,
-    played: Played,
-    spaced: NDArray[np.float64],
-) -> Iterator[str]:
-    """What to know of the sets."""
-    n, m = sets["train"].n, sets["holdout"].n
-    if n != m:
-        yield (
-            f"train has {n:,} samples and holdout {m:,}: all are used, since copies of samples that are left out would "
-            "not be seen, and the DCR share is given as for equal sizes"
-        )
-    if m < ENOUGH_OTHERS:
-        yield (
-            f"holdout has {m:,} samples: a rate of 0.1 % false positives is known from {ENOUGH_OTHERS:,} on, and what "
-            "is said of it here is rough"
-        )
-    if overlap:
-        yield (
-            f"{overlap} of the {m:,} samples of holdout have the very embedding of a training sample: they make the "
-            "control look like copies, and hide some"
-        )
-    held = int((played.to_others.distances[:, 0] == 0).sum())
-    if held:
-        yield (
-            f"{held} generated samples have the very embedding of a holdout sample: make sure that the generator was "
-            "not trained on the holdout"
-        )
-    repeated = int((spaced == 0).sum())
-    if repeated:
-        yield (
-            f"{repeated:,} of the {n:,} training samples are duplicates of others: AuthPct and NNDR see no near copies "
-            "of them"
-        )
-    for label, info in infos.items():
-        if info.unreadable:
-            yield f"{info.unreadable} samples of {label} could not be read and are not in the audit"
-        if info.clip and info.clip.windows > 1:
-            yield (
-                f"samples of {label} are windows of videos, and those of one video are alike: intervals and p-values "
-                "take them for independent, and are too sure"
-            )
-
-
-def _of_attacks(attacks: Sequence[Attack], sets: dict[str, Embeddings]) -> Iterator[str]:
-    """What to know of the attacks."""
-    for attack in attacks:
-        if not attack.control_is_sound:
-            yield (
-                f"the attack {attack.name} tells train from holdout by fresh samples, too (AUC "
-                f"{attack.control.auc:.3f}, not within {CONTROL[0]} to {CONTROL[1]}): the two are not of one "
-                "distribution, and it measures that"
-            )
-    if "reference" not in sets:
-        yield "no reference was given, so that the DOMIAS attack, often the strongest, is left out"
+def _timed(progress: Progress, stage: str, compute: Callable[[], T]) -> T:
+    """Compute something that is one step for the progress."""
+    progress(stage, 0, 1)
+    try:
+        return compute()
+    finally:
+        progress(stage, 1, 1)
 
 
 def _space(sets: dict[str, Embeddings]) -> str:
-    """The extractor, of the first set that knows it."""
+    """Return the extractor of the first set that knows it."""
     return min((one.space for one in sets.values()), key=lambda space: space.startswith(ARRAY_SPACE))
 
 

@@ -1,6 +1,7 @@
-"""The distances an audit needs, every two sets passed once: neighbors both ways, and what lies in balls.
+"""Distances of an audit: every two sets are passed once, for neighbors both ways and for the numbers in balls.
 
-A control plays the generator with samples that cannot have been copied: one half of the holdout, against the other.
+For the control, samples that cannot have been copied stand in for the generated set: one half of the holdout, held
+against the other half.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     from finc_eval.core.progress import Progress
     from finc_eval.embeddings.base import Embeddings
 
-PILOT = 1000
-"""Members, and non-members, whose median distance to the generated set is the radius of the Monte-Carlo attack."""
+RADIUS_SAMPLES = 1000
+"""Number of members, and of non-members, whose median distance to the generated set is the radius of the balls."""
 
 
 @dataclass(frozen=True, eq=False)
-class Attacked:
-    """How near a set's samples are to the generated ones.
+class AttackedDistances:
+    """Distances of a set's samples to the generated ones, which attacks on membership use.
 
     Attributes:
-        distances: to the nearest generated sample, shape (n,).
-        within: generated samples within the radius, shape (n,).
+        distances: distance to the nearest generated sample, shape (n,).
+        within: number of generated samples within the radius, shape (n,).
     """
 
     distances: NDArray[np.float64]
@@ -40,20 +41,20 @@ class Attacked:
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """What is known of a set that plays the generator, against members and non-members.
+class SetDistances:
+    """Distances between a generated set, or one that stands in for it, and members and non-members.
 
     Attributes:
-        to_train: its nearest training samples, shape (n, k).
-        to_others: its nearest non-members, shape (n, 1).
-        members, others: how near those are to it.
-        radius: of the balls that are counted.
+        to_train: nearest training samples of each generated sample, shape (n, k).
+        to_non_members: nearest non-member of each generated sample, shape (n, 1).
+        members, non_members: distances from these to the generated samples.
+        radius: radius of the balls that are counted.
     """
 
     to_train: Neighbors
-    to_others: Neighbors
-    members: Attacked
-    others: Attacked
+    to_non_members: Neighbors
+    members: AttackedDistances
+    non_members: AttackedDistances
     radius: float
 
 
@@ -63,66 +64,69 @@ class Halves:
 
     Attributes:
         whole: the holdout.
-        player, others: the half that plays the generator, and the non-members that it is held against.
+        stand_in: half that stands in for the generated set.
+        non_members: half that it is held against.
     """
 
     whole: Embeddings
-    player: Subset
-    others: Subset
+    stand_in: Subset
+    non_members: Subset
 
     @classmethod
     def of(cls, holdout: Embeddings) -> Halves:
-        """Cut a holdout."""
+        """Cut a holdout in two."""
         folds = np.concatenate([fold_of(keys) for _, keys in holdout.id_hashes()])
-        player, others = (Subset(holdout, np.flatnonzero(folds == fold)) for fold in (0, 1))
-        return cls(holdout, player, others)
+        stand_in, non_members = (Subset(holdout, np.flatnonzero(folds == fold)) for fold in (0, 1))
+        return cls(holdout, stand_in, non_members)
 
-    def joined(self, player: Neighbors, others: Neighbors) -> Neighbors:
-        """The neighbors of each half, in the order of the whole."""
-        distances = np.empty((self.whole.n, player.distances.shape[1]))
+    def join(self, stand_in: Neighbors, non_members: Neighbors) -> Neighbors:
+        """Join the neighbors of both halves, in the order of the whole."""
+        distances = np.empty((self.whole.n, stand_in.distances.shape[1]))
         indices = np.empty(distances.shape, np.int64)
-        for half, found in ((self.player, player), (self.others, others)):
+        for half, found in ((self.stand_in, stand_in), (self.non_members, non_members)):
             distances[half.rows], indices[half.rows] = found
         return Neighbors(distances, indices)
 
 
-def play_control(halves: Halves, train: Embeddings, k: int, progress: Progress) -> tuple[Played, Neighbors]:
-    """What is known of one half of the holdout as the player, and the k nearest training samples of the whole."""
-    control = play(halves.player, train, halves.others, k, "control", progress)
+def measure_control(halves: Halves, train: Embeddings, k: int, progress: Progress) -> tuple[SetDistances, Neighbors]:
+    """Measure one half of the holdout as the generated set, and the k nearest training samples of the whole."""
+    control = measure(halves.stand_in, train, halves.non_members, k, "control", progress)
     progress("holdout against train", 0, 1)
-    rest = nearest(halves.others, train, k)
+    rest = nearest(halves.non_members, train, k)
     progress("holdout against train", 1, 1)
-    return control, halves.joined(control.to_train, rest)
+    return control, halves.join(control.to_train, rest)
 
 
-def play(player: Embeddings, train: Embeddings, others: Embeddings, k: int, name: str, progress: Progress) -> Played:
-    """Everything about a set that plays the generator: one pass with the training set, one with the non-members.
+def measure(
+    gen: Embeddings, train: Embeddings, non_members: Embeddings, k: int, name: str, progress: Progress
+) -> SetDistances:
+    """Measure all distances of a set: one pass with the training set, one with the non-members.
 
     Args:
-        player: the set.
+        gen: the generated set, or one that stands in for it.
         train: the members.
-        others: the non-members.
-        k: neighbors among the members.
-        name: what the progress calls the set.
+        non_members: samples that were not trained on.
+        k: number of neighbors among the members.
+        name: name of the set for the progress.
         progress: called with (stage, done, total).
     """
-    squared = _squared_radius(player, train, others)
-    to_train, members = _pass(player, train, k, squared, f"{name} against train", progress)
-    to_others, non_members = _pass(player, others, 1, squared, f"{name} against holdout", progress)
-    return Played(to_train, to_others, members, non_members, float(np.sqrt(squared)))
+    squared = _squared_radius(gen, train, non_members)
+    to_train, members = _pass(gen, train, k, squared, f"{name} against train", progress)
+    to_non_members, others = _pass(gen, non_members, 1, squared, f"{name} against holdout", progress)
+    return SetDistances(to_train, to_non_members, members, others, float(np.sqrt(squared)))
 
 
-def spacings(train: Embeddings) -> NDArray[np.float64]:
-    """The distance of every training sample to its nearest neighbor in the training set, shape (n,)."""
+def train_spacings(train: Embeddings) -> NDArray[np.float64]:
+    """Return the distance of every training sample to its nearest neighbor in the training set, shape (n,)."""
     return np.sqrt(squared_radii(train, 1))
 
 
 def _pass(
-    player: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, progress: Progress
-) -> tuple[Neighbors, Attacked]:
-    to_base, from_base = Smallest(player.n, k), Smallest(base.n, 1)
-    within, done, total = np.zeros(base.n, np.int64), 0, player.n * base.n
-    for block in blocks(player, base):
+    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, progress: Progress
+) -> tuple[Neighbors, AttackedDistances]:
+    to_base, from_base = Smallest(gen.n, k), Smallest(base.n, 1)
+    within, done, total = np.zeros(base.n, np.int64), 0, gen.n * base.n
+    for block in blocks(gen, base):
         to_base.update(block)
         from_base.update(block.transposed)
         width = len(block.y.rows)
@@ -132,12 +136,12 @@ def _pass(
         progress(stage, done, total)
     return (
         Neighbors(np.sqrt(to_base.keys), to_base.indices),
-        Attacked(np.sqrt(from_base.keys[:, 0]), within),
+        AttackedDistances(np.sqrt(from_base.keys[:, 0]), within),
     )
 
 
-def _squared_radius(player: Embeddings, *sets: Embeddings) -> float:
-    """The median, over some of all sets, of the squared distance to the nearest sample of the player."""
-    drawn = [np.linspace(0, one.n - 1, min(PILOT, one.n)).astype(np.int64) for one in sets]
-    found = [nearest(Subset(one, rows), player, 1).distances for one, rows in zip(sets, drawn, strict=True)]
+def _squared_radius(gen: Embeddings, *sets: Embeddings) -> float:
+    """Return the median squared distance to the nearest generated sample, over some samples of all sets."""
+    drawn = [np.linspace(0, one.n - 1, min(RADIUS_SAMPLES, one.n)).astype(np.int64) for one in sets]
+    found = [nearest(Subset(one, rows), gen, 1).distances for one, rows in zip(sets, drawn, strict=True)]
     return float(np.median(np.concatenate(found))) ** 2

@@ -1,8 +1,8 @@
-"""How many copies would have been seen? The power of the tail test against copies that are planted on purpose.
+"""Power of the tail test: the probability that copies, planted on purpose, would have been seen.
 
-A generator is imagined that is fresh but for a share of copies of training samples, exact ones or with noise. The noise
-is a part of each training sample's own distance to its nearest neighbor in the training set, so that the same part is
-as near everywhere.
+The imagined generator is fresh except for a share of copies of training samples, exact or with noise. The noise is a
+fraction of each training sample's own distance to its nearest neighbor in the training set, so that the same fraction
+is as near everywhere.
 """
 
 from __future__ import annotations
@@ -12,35 +12,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from finc_eval.core.record import Record
 from finc_eval.embeddings.neighbors import nearest
-from finc_eval.memorization.tails import critical_counts, ranks
+from finc_eval.memorization.tails import critical_counts, threshold_ranks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from finc_eval.embeddings.base import Embeddings
 
-SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
+COPY_SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
+"""Shares of planted copies that the power is computed for."""
 
-NOISE = (0.0, 0.25, 0.5)
-"""Length of the noise on a copy, in distances of its original to the nearest other training sample."""
+COPY_NOISES = (0.0, 0.25, 0.5)
+"""Lengths of the noise on a copy, in distances of its original to the nearest other training sample."""
 
-PLANTED = 500
-"""Copies whose scores are computed, of each noise."""
+MAX_PLANTED_COPIES = 500
+"""Number of copies whose scores are computed, for each noise."""
 
-REPEATS = 4000
-"""Imagined generators of each kind; the power is known to ±0.016 at worst."""
+POWER_REPEATS = 4000
+"""Number of imagined generators for each power, which is then known to ±0.016 at worst."""
 
 
 @dataclass(frozen=True)
-class Power:
-    """How probably copies would have been seen.
+class Power(Record):
+    """Probability that copies would have been seen.
 
     Attributes:
-        noise: on each copy, in distances of its original to the nearest other training sample; 0 of exact ones.
-        share: of the generated samples that are such copies.
-        copies: how many that is.
-        probability: that the tail test passes at the level, if all else is fresh.
+        noise: length of the noise on each copy, in distances of its original to the nearest other training sample; 0
+            for exact copies.
+        share: share of the generated samples that are such copies.
+        copies: number of such copies.
+        probability: probability that the tail test finds them, if all other samples are fresh.
     """
 
     noise: float
@@ -49,19 +52,22 @@ class Power:
     probability: float
 
 
-def planted_copies(
+def plant_copies(
     train: Embeddings, spacings: NDArray[np.float64], noise: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Some training samples with noise of the given relative length, none of them a duplicate: (PLANTED at most, d).
+    """Copy some training samples, none of them a duplicate, with noise of a relative length.
 
     Args:
         train: the training set.
-        spacings: of its samples to their nearest neighbors in it, shape (n,).
+        spacings: distance of each training sample to its nearest neighbor in the set, shape (n,).
         noise: length of the noise, in spacings.
-        rng: what draws them.
+        rng: random generator that draws samples and noise.
+
+    Returns:
+        Copies, at most `MAX_PLANTED_COPIES`, shape (copies, d).
     """
     single = np.flatnonzero(spacings > 0)
-    chosen = np.sort(rng.choice(single, min(PLANTED, len(single)), replace=False))
+    chosen = np.sort(rng.choice(single, min(MAX_PLANTED_COPIES, len(single)), replace=False))
     rows = train.rows_at(chosen).cpu().numpy()
     if noise == 0:
         return rows
@@ -71,11 +77,11 @@ def planted_copies(
     return moved
 
 
-def calibrated(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Carlini's calibrated distance: the nearest over the mean of the nearest, (n, k) ascending → (n,); 0 of a copy.
+def calibrated_distances(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Carlini's calibrated distance, the nearest over the mean of the k nearest: (n, k) ascending → (n,).
 
-    A sample in a dense place is near to many, a copy near to one (Carlini et al., USENIX Security 2023, section 4.2;
-    their factor α only moves the threshold).
+    A sample in a dense place is near to many training samples, a copy is near to one and has 0 (Carlini et al., USENIX
+    Security 2023, section 4.2; their factor α only moves the threshold).
     """
     mean = distances.mean(1)
     relative: NDArray[np.float64] = np.divide(distances[:, 0], mean, out=np.zeros(len(mean)), where=mean > 0)
@@ -89,56 +95,59 @@ def power_table(
     n: int,
     *,
     neighbors: int,
-    level: float,
+    alpha: float,
     seed: int,
 ) -> tuple[Power, ...]:
-    """The power against exact and noisy copies, by share.
+    """Compute the power against exact and noisy copies, by share.
 
     Args:
         train: the training set.
-        spacings: of its samples, shape (n_train,).
+        spacings: distance of each training sample to its nearest neighbor in the set, shape (n_train,).
         fresh: calibrated distances of fresh samples, shape (m,).
-        n: how many samples were generated.
-        neighbors: of the calibrated distance.
-        level: of the test.
-        seed: of copies and repeats.
+        n: number of generated samples.
+        neighbors: number of neighbors in the calibrated distance.
+        alpha: level of the test.
+        seed: random seed of copies and repeats.
     """
     rng = np.random.default_rng(seed)
     ascending = np.sort(fresh)
     found = []
-    for noise in NOISE:
-        copies = planted_copies(train, spacings, noise, rng)
+    for noise in COPY_NOISES:
+        copies = plant_copies(train, spacings, noise, rng)
         if not len(copies):
             continue
-        scores = calibrated(nearest(copies, train, neighbors).distances)
-        # Where among fresh scores a copy's lies, in [0, 1].
+        scores = calibrated_distances(nearest(copies, train, neighbors).distances)
+        # The place of a copy's score among fresh ones, in [0, 1].
         places = np.searchsorted(ascending, scores, side="left") / len(ascending)
-        for share in SHARES:
+        for share in COPY_SHARES:
             count = round(share * n)
             if count:
-                found.append(Power(noise, share, count, power(places, count, n, len(fresh), level, rng)))
+                probability = detection_probability(places, count, n, len(fresh), alpha, rng)
+                found.append(Power(noise, share, count, probability))
     return tuple(found)
 
 
-def power(places: NDArray[np.float64], copies: int, n: int, m: int, level: float, rng: np.random.Generator) -> float:
-    """The probability that the tail test of n scores, some of copies, against m fresh ones passes at the level.
+def detection_probability(
+    places: NDArray[np.float64], copies: int, n: int, m: int, alpha: float, rng: np.random.Generator
+) -> float:
+    """Return the probability that the tail test of n scores, some of copies, against m fresh ones finds the copies.
 
     Fresh scores enter by their places in their distribution, which are uniform: the thresholds are order statistics of
     m of them, and the counts between thresholds multinomial.
 
     Args:
-        places: of copies, what share of fresh scores are below theirs; copies are drawn from these, shape (p,).
-        copies: how many.
-        n: samples in all.
-        m: fresh scores.
-        level: of the test.
-        rng: what draws the repeats.
+        places: share of fresh scores below the score of each copy, shape (p,); copies are drawn from these.
+        copies: number of copies.
+        n: number of samples in all.
+        m: number of fresh scores.
+        alpha: level of the test.
+        rng: random generator that draws the repeats.
     """
-    steps = np.diff(ranks(m), prepend=0, append=m + 1)
-    gaps = rng.standard_gamma(steps, (REPEATS, len(steps)))
+    steps = np.diff(threshold_ranks(m), prepend=0, append=m + 1)
+    gaps = rng.standard_gamma(steps, (POWER_REPEATS, len(steps)))
     gaps /= gaps.sum(1, keepdims=True)
     thresholds = gaps.cumsum(1)[:, :-1]
     below = np.searchsorted(np.sort(places), thresholds, side="left") / len(places)
     shares = np.diff(below, axis=1, prepend=0, append=1).clip(min=0)
     counts = (rng.multinomial(n - copies, gaps) + rng.multinomial(copies, shares)).cumsum(1)[:, :-1]
-    return float((counts >= critical_counts(n, m, level)).any(1).mean())
+    return float((counts >= critical_counts(n, m, alpha)).any(1).mean())

@@ -1,20 +1,21 @@
-"""Which kinds of training samples are memorized? FINC's modes of the training set, and the test of copying in each.
+"""Strata of an audit: which modes of the training set are memorized, with a test of copying in each.
 
-The kinds are directions in which the training set has mass, rotated as those of a comparison; a sample is of the kind
-that it scores highest on. Kinds look at training samples only, so fresh and generated samples of a kind compare.
+A stratum consists of the samples that score highest on one principal mode of the training set. The modes are found from
+training samples only, so fresh and generated samples of a stratum compare.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from finc_eval.comparison.compare import compare
+from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Subset
-from finc_eval.memorization.copying import FEWEST, CellTest
+from finc_eval.memorization.copying import MIN_CELL_SAMPLES, CellTest
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.numerics.inference import holm
 
@@ -22,31 +23,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from finc_eval.comparison.result import Comparison
+    from finc_eval.core.run import Run
     from finc_eval.embeddings.base import Embeddings
 
-KINDS = 12
-"""Kinds at most."""
+MAX_STRATA = 12
+"""Maximum number of strata."""
 
-RHO = 0.05
-"""Kinds of the training set as it is, not those it has more of: the mass elsewhere hardly counts against them."""
+STRATUM_EXAMPLES = 8
+"""Number of training samples that are kept as examples of a stratum."""
 
-FEATURES = 500
-SAMPLES = 5000
-"""Random frequencies, and samples of each half that kinds are found with, at most."""
+STRATA_FEATURES = 500
+"""Number of random frequencies that principal modes are found with."""
+
+MAX_STRATA_SAMPLES = 5000
+"""Maximum number of samples of each half that principal modes are found with."""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Copying among the samples of one kind.
+class Stratum(Record):
+    """Copying among the samples of one mode of the training set.
 
     Attributes:
-        id: of the mode of the training set.
-        examples: ids of training samples that are most of it.
-        generated, fresh: samples of it in the generated set and in the holdout.
-        suspicious: generated ones that are as near to the training set as the nearest hundredth of all fresh ones.
-        fresh_suspicious: fresh ones that are.
-        z: of its distances (a cell of C_T), below 0 where generated samples are nearer; None where there are too few.
-        p_value: of "no nearer than fresh samples of this kind", by the exact tail test, adjusted over kinds (Holm).
+        id: id of the mode.
+        examples: ids of the training samples that are most typical of it.
+        generated, fresh: number of its samples in the generated set and in the holdout.
+        suspicious: number of generated samples as near to the training set as the nearest hundredth of all fresh ones.
+        fresh_suspicious: number of fresh samples as near.
+        z: Z of its distances (a cell of C_T), below 0 where generated samples are nearer; None with too few samples.
+        p_value: p-value of "no nearer than fresh samples of this stratum", by the exact tail test, adjusted over strata
+            (Holm).
     """
 
     id: str
@@ -58,69 +63,61 @@ class Kind:
     z: float | None
     p_value: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """The kind as plain JSON types."""
-        return {
-            "id": self.id,
-            "examples": list(self.examples),
-            "generated": self.generated,
-            "fresh": self.fresh,
-            "suspicious": self.suspicious,
-            "fresh_suspicious": self.fresh_suspicious,
-            "z": self.z,
-            "p_value": self.p_value,
-        }
 
+def principal_modes(samples: Embeddings, seed: int, run: Run | None = None) -> Comparison:
+    """Find the modes of one set: rotated directions that have mass in it, whatever other sets have.
 
-def kinds_of(train: Embeddings, seed: int) -> Comparison:
-    """The modes of the training set: what one half of some of its samples has mass in, beside the other half.
+    They are the modes that one half of the set has more of than ρ = 0.05 times the other half. A ρ of 0 would need no
+    other half; so small a ρ subtracts next to nothing, and the other half gives cross-fitted masses.
 
-    Neither generated nor held-out samples take part, so that both are strangers to the kinds alike.
+    Args:
+        samples: the set, of which at most 2 × `MAX_STRATA_SAMPLES` are drawn.
+        seed: random seed of the halves and of the frequencies.
+        run: how to compute.
     """
-    order = np.random.default_rng(seed).permutation(train.n)[: 2 * SAMPLES]
-    halves = (Subset(train, np.sort(order[half::2])) for half in (0, 1))
-    return compare(*halves, rho=RHO, features=FEATURES, modes=KINDS, seed=seed)
+    order = np.random.default_rng(seed).permutation(samples.n)[: 2 * MAX_STRATA_SAMPLES]
+    halves = (Subset(samples, np.sort(order[half::2])) for half in (0, 1))
+    return compare(*halves, rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed, run=run)
 
 
-def assigned(kinds: Comparison, samples: Embeddings) -> NDArray[np.int64]:
-    """Which of the modes each sample scores highest on, shape (n,); all 0 where there are none."""
+def assign_strata(principal: Comparison, samples: Embeddings) -> NDArray[np.int64]:
+    """Return the index of the mode that each sample scores highest on, shape (n,); all 0 without modes."""
     found = np.zeros(samples.n, np.int64)
-    if not kinds.over:
-        return found
-    for batch, scores in kinds.score_batches(samples, kinds.over):
-        found[batch.start : batch.start + len(scores)] = scores.argmax(1)
+    if principal.over:
+        for batch, scores in principal.score_batches(samples, principal.over):
+            found[batch.start : batch.start + len(scores)] = scores.argmax(1)
     return found
 
 
-def copying_by_kind(
-    kinds: Comparison,
+def copying_by_stratum(
+    principal: Comparison,
     cells: NDArray[np.int64],
     fresh_cells: NDArray[np.int64],
     calibrated: NDArray[np.float64],
     fresh_calibrated: NDArray[np.float64],
     threshold: float,
     test: CellTest,
-) -> tuple[Kind, ...]:
-    """Copying in each kind, the most suspicious kind first.
+) -> tuple[Stratum, ...]:
+    """Test for copying in each stratum that has enough samples, and return the most suspicious one first.
 
     Args:
-        kinds: the modes.
-        cells: the kind of each generated sample, shape (n,).
-        fresh_cells: that of each fresh one, shape (m,).
-        calibrated: distances of generated samples, shape (n,).
-        fresh_calibrated: those of fresh ones, shape (m,).
-        threshold: below or at which a sample is suspicious.
+        principal: the principal modes.
+        cells: index of the mode of each generated sample, shape (n,).
+        fresh_cells: index of the mode of each fresh sample, shape (m,).
+        calibrated: calibrated distances of generated samples, shape (n,).
+        fresh_calibrated: calibrated distances of fresh samples, shape (m,).
+        threshold: largest calibrated distance of a suspicious sample.
         test: C_T in these cells.
     """
     found = []
-    for cell, mode in enumerate(kinds.over):
+    for cell, mode in enumerate(principal.over):
         ours, fresh = calibrated[cells == cell], fresh_calibrated[fresh_cells == cell]
-        if min(len(ours), len(fresh)) < FEWEST:
+        if min(len(ours), len(fresh)) < MIN_CELL_SAMPLES:
             continue
         found.append(
-            Kind(
+            Stratum(
                 id=mode.id,
-                examples=mode.tails[0].gen_ids[:8],
+                examples=mode.tails[0].gen_ids[:STRATUM_EXAMPLES],
                 generated=len(ours),
                 fresh=len(fresh),
                 suspicious=int((ours <= threshold).sum()),
@@ -129,6 +126,6 @@ def copying_by_kind(
                 p_value=tail_p_value(ours, fresh),
             )
         )
-    adjusted = holm(torch.tensor([kind.p_value for kind in found], dtype=torch.double)).tolist()
-    judged = [replace(kind, p_value=p) for kind, p in zip(found, adjusted, strict=True)]
-    return tuple(sorted(judged, key=lambda kind: (kind.p_value, -kind.suspicious / kind.generated)))
+    adjusted = holm(torch.tensor([stratum.p_value for stratum in found], dtype=torch.double)).tolist()
+    judged = [replace(stratum, p_value=p) for stratum, p in zip(found, adjusted, strict=True)]
+    return tuple(sorted(judged, key=lambda stratum: (stratum.p_value, -stratum.suspicious / stratum.generated)))

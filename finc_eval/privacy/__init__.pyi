@@ -1,8 +1,13 @@
-from .dp.gaussian_mechanism import Guarantee as Guarantee
+from .dp.guarantee import Guarantee as Guarantee
 from .dp.ledger import Ledger as Ledger
-from .reference.release import release as release
+from .reference.release import release_sketch as release_sketch
+from .reference.settings import ReleaseSettings as ReleaseSettings
 from .reference.sketch import PrivateSketch as PrivateSketch
 from .reference.transform import PublicTransform as PublicTransform
+from .synthesis.settings import ImageSynthesisSettings as ImageSynthesisSettings
+from .synthesis.settings import SynthesisSettings as SynthesisSettings
 from .synthesis.synthesize import synthesize_images as synthesize_images
 from .synthesis.synthesize import synthesize_table as synthesize_table
+from .synthesis.tabular import Category as Category
+from .synthesis.tabular import Number as Number
 from .synthesis.tabular import Table as Table

@@ -1,26 +1,27 @@
-"""From an audit to HTML: three questions, each with its own answer, and the most suspicious pairs as pictures."""
+"""The page, the notebook view and the terminal tables of an audit: three questions, each with its own answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from finc_eval.memorization.attacks import CONTROL, Attack, AttackName
-from finc_eval.memorization.copying import LOWEST, Measure, MeasureName
+from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
+from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.power import Power
-from finc_eval.memorization.result import ALPHA, LEVEL, Audit, Pair
+from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
 from finc_eval.report.formats import p_value, percent
-from finc_eval.report.pages import WHISKER_WIDTH, environment
-from finc_eval.report.thumbnails import Thumbnail, read_thumbnails
+from finc_eval.report.pages import WHISKER_WIDTH, render
+from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.thumbnails import Pictures, read_pictures
 from finc_eval.samples import Samples
 
-SHOWN_IN_FRAGMENT = 8
+FRAGMENT_PAIRS = 8
+"""Number of suspicious pairs in a notebook."""
 
-EXAMPLES = 6
-"""Training samples of a kind."""
+SHOWN_STRATUM_EXAMPLES = 6
+"""Number of training samples of a stratum on a page."""
 
-LIKELY = 0.8
+LIKELY_SEEN = 0.8
 """Probability from which on copies count as visible."""
 
 MEASURE_NAMES: dict[MeasureName, str] = {
@@ -33,14 +34,14 @@ MEASURE_NAMES: dict[MeasureName, str] = {
     "fld_gap": "FLD gap",
 }
 
-EXPLAINED: dict[MeasureName, str] = {
-    "calibrated": f"share of samples as near to the training set as the nearest {LOWEST:.0%} of fresh ones",
-    "authpct": "of a hundred samples, how many are farther from their training sample than others of its set are",
-    "c_t": "rank test of distances to the training set, by kind; far above 0 means poor samples",
+MEASURES_EXPLAINED: dict[MeasureName, str] = {
+    "calibrated": f"share of samples as near to the training set as the nearest {SUSPICIOUS_SHARE:.0%} of fresh ones",
+    "authpct": "percentage of samples farther from their training sample than that is from its own set",
+    "c_t": "rank test of distances to the training set, by mode of the training set; far above 0 means poor samples",
     "dcr": "share of samples nearer to the training set than to the holdout",
     "nndr": "nearest over second nearest distance, median",
     "mifid": "Fréchet distance over the cosine distance to the training set; p is of that distance",
-    "fld_gap": "how much likelier training samples are than unseen ones, around the generated",
+    "fld_gap": "−100 times the excess log-likelihood of training samples over unseen ones, around generated samples",
 }
 
 ATTACK_NAMES: dict[AttackName, str] = {
@@ -58,63 +59,104 @@ ATTACKS_EXPLAINED: dict[AttackName, str] = {
 }
 
 
-def render_audit(audit: Audit, *, gen_samples: Samples | None = None, train_samples: Samples | None = None) -> str:
-    """The page of an audit as the text of one HTML file that loads nothing.
+def measure_text(measure: Measure, value: float) -> str:
+    """Return a value of a measure as text, with the digits that the measure needs."""
+    if measure.name in ("dcr", "calibrated"):
+        return percent(value, 1)
+    large = abs(value) >= 100
+    digits = ".2f" if measure.name == "c_t" else ".1f" if measure.name == "authpct" or large else ".3g"
+    return f"{value:{digits}}".replace("-", "−")
 
-    Args:
-        audit: what to show.
-        gen_samples: where the generated samples are, if not at their own source: anything that `open_source` takes.
-            Samples that cannot be read are shown by their ids, and the page says why.
-        train_samples: where the training samples are, likewise.
+
+MEASURE_COLUMNS: dict[str, Callable[[Measure], str]] = {
+    "Generated": lambda measure: measure_text(measure, measure.value),
+    "Interval": lambda measure: f"[{', '.join(measure_text(measure, end) for end in measure.interval)}]",
+    "Fresh": lambda measure: measure_text(measure, measure.control),
+    "Copies": lambda measure: "lower it" if measure.copies_lower else "raise it",
+    "Adj. p": lambda measure: p_value(measure.adjusted),
+}
+"""The columns of the table of measures, on the page, in a notebook and on the terminal."""
+
+ATTACK_COLUMNS: dict[str, Callable[[Attack], str]] = {
+    "AUC": lambda attack: f"{attack.statistics.auc:.3f}",
+    "Interval": lambda attack: f"[{', '.join(f'{end:.3f}' for end in attack.statistics.auc_interval)}]",
+    "Fresh": lambda attack: f"{attack.control.auc:.3f}",
+    "Advantage": lambda attack: f"{attack.statistics.advantage:.3f}",
+    "True positives at 1 %": lambda attack: percent(attack.statistics.at_1_percent.tpr, 1),
+    "at 0.1 %": lambda attack: percent(attack.statistics.at_01_percent.tpr, 1),
+    "ε at least": lambda attack: f"{attack.statistics.epsilon_lower_bound:.2f}",
+}
+"""The columns of the table of attacks, on the page, in a notebook and on the terminal."""
+
+
+def page(result: Audit, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing.
+
+    Samples that cannot be read are shown by their ids, and the page says why.
     """
-    shown = audit.copying.pairs
-    examples = [name for kind in audit.copying.kinds for name in kind.examples[:EXAMPLES]]
-    pictures, notes = _pictures(audit, shown, examples, gen_samples, train_samples)
-    return (
-        environment()
-        .get_template("audit.html")
-        .render(
-            _shared(audit, pictures, notes),
-            pairs=shown,
-            examples=EXAMPLES,
-            warnings=audit.warnings,
-            explained=EXPLAINED,
-            attacks_explained=ATTACKS_EXPLAINED,
-            powers=power_rows(audit.copying.power),
-            power_sentence=power_sentence(audit),
-            auc_scale=auc_drawing(audit.attacks),
-            control_range=CONTROL,
-            lowest=LOWEST,
-            version=version("finc-eval"),
-        )
+    copying = result.copying
+    examples = [name for stratum in copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
+    pictures, notes = _pictures(result, copying.pairs, examples, samples)
+    return render(
+        "audit.html",
+        result,
+        **_shared(result, pictures, notes),
+        pairs=copying.pairs,
+        examples=SHOWN_STRATUM_EXAMPLES,
+        warnings=result.warnings,
+        measures_explained=MEASURES_EXPLAINED,
+        attacks_explained=ATTACKS_EXPLAINED,
+        drawing=drawing,
+        powers=power_rows(copying.power),
+        power_sentence=power_sentence(result),
+        auc_scale=auc_drawing(result.attacks),
+        control_range=CONTROL_AUC_RANGE,
+        suspicious_share=SUSPICIOUS_SHARE,
     )
 
 
-def render_audit_fragment(audit: Audit) -> str:
-    """Measures, attacks and the most suspicious pairs, for a notebook; it takes on the notebook's colors."""
-    shown = audit.copying.pairs[:SHOWN_IN_FRAGMENT]
-    pictures, notes = _pictures(audit, shown, [], None, None)
-    return environment().get_template("audit_fragment.html").render(_shared(audit, pictures, notes), pairs=shown)
+def fragment(result: Audit) -> str:
+    """Return measures, attacks and the most suspicious pairs for a notebook, in the notebook's colors."""
+    shown = result.copying.pairs[:FRAGMENT_PAIRS]
+    pictures, notes = _pictures(result, shown, [], {})
+    return render("audit_fragment.html", result, **_shared(result, pictures, notes), pairs=shown)
+
+
+def show(result: Audit) -> None:
+    """Print the three blocks of an audit: measures, attacks, and a stated guarantee."""
+    copying = result.copying
+    rows = [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(result)]
+    print_table("1. Copying in the samples", ["Measure", *MEASURE_COLUMNS], rows)
+    print(f"exact copies: {copying.exact_copies} generated samples, {copying.fresh_exact_copies} fresh ones")
+    print(f"modes of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
+    print(f"{power_sentence(result)}\n")
+    rows = [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in result.attacks]
+    title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
+    print_table(title, ["Attack", *ATTACK_COLUMNS], rows)
+    print(f"\n3. Stated guarantee\n{guarantee_sentence(result)}")
+    print_notes(result.warnings)
+    print(result.signature)
 
 
 def summary(audit: Audit) -> str:
-    """What was found, one sentence or two a question."""
+    """Return the findings, one sentence or two for each question."""
     copying = audit.copying
-    found = copying.found_by
-    if found:
-        names = ", ".join(MEASURE_NAMES[measure.name] for measure in found)
+    if copying.found_by:
+        names = ", ".join(MEASURE_NAMES[name] for name in copying.found_by)
         sentences = [
-            f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {ALPHA:g}: {names})."
+            f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
+            f"{names})."
         ]
-        if copying.exact[0]:
-            sentences.append(f"{copying.exact[0]:,} have the very embedding of a training sample.")
-        if copying.memorized_kinds:
-            kinds = len(copying.memorized_kinds)
-            sentences.append(f"Copying is found in {kinds} of {len(copying.kinds)} kinds of training samples.")
+        if count := copying.exact_copies:
+            have = "sample has" if count == 1 else "samples have"
+            sentences.append(f"{count:,} generated {have} the same embedding as a training sample.")
+        if copying.memorized_strata:
+            found, tested = len(copying.memorized_strata), len(copying.strata)
+            sentences.append(f"Copying is found in {found} of {tested} modes of the training set.")
     else:
         sentences = [
             "No measure finds generated samples nearer to the training set than fresh ones are (adjusted p > "
-            f"{ALPHA:g}).",
+            f"{AUDIT_ALPHA:g}).",
             power_sentence(audit),
         ]
     best = audit.strongest
@@ -124,63 +166,51 @@ def summary(audit: Audit) -> str:
         f"The strongest attack, {ATTACK_NAMES[best.name]}, {tells}: {percent(best.statistics.at_1_percent.tpr, 1)} of "
         f"members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
     )
-    if audit.stated is None:
-        sentences.append("No guarantee was stated, and this audit is none.")
-    elif audit.stated.is_falsified:
-        names = ", ".join(ATTACK_NAMES[name] for name in audit.stated.falsified_by)
-        sentences.append(
-            f"The stated guarantee of ε = {audit.stated.epsilon:g}, δ = {audit.stated.delta:g} is false: {names} got "
-            "more than it allows."
-        )
-    else:
-        sentences.append(
-            f"The attacks do not contradict the stated guarantee of ε = {audit.stated.epsilon:g}, δ = "
-            f"{audit.stated.delta:g}, which does not confirm it."
-        )
-    return " ".join(sentences)
+    return " ".join([*sentences, guarantee_sentence(audit)])
+
+
+def guarantee_sentence(audit: Audit) -> str:
+    """Return the answer to the third question: whether the attacks contradict the stated guarantee."""
+    stated = audit.stated
+    if stated is None:
+        return "No guarantee was stated, and this audit is not one."
+    claim = f"guarantee of ε = {stated.epsilon:g}, δ = {stated.delta:g}"
+    if stated.is_falsified:
+        names = ", ".join(ATTACK_NAMES[name] for name in stated.falsified_by)
+        return f"The stated {claim} is false: {names} got more than it allows."
+    return f"The attacks do not contradict the stated {claim}. This does not confirm it."
 
 
 def power_sentence(audit: Audit) -> str:
-    """How many exact copies would have been seen, in a sentence."""
+    """Return the share of exact copies that would have been seen, in a sentence."""
     exact = [power for power in audit.copying.power if power.noise == 0]
-    seen = next((power for power in exact if power.probability >= LIKELY), None)
+    seen = next((power for power in exact if power.probability >= LIKELY_SEEN), None)
     if seen is None:
         return "Not even a quarter of exact copies would surely have been seen: the sets are too small."
     below = [power for power in exact if power.share < seen.share]
     missed = f", {_share(below[-1])} with {below[-1].probability:.2f}" if below else ""
     return (
-        f"Had {_share(seen)} of the samples been exact copies, that would have been seen with probability "
+        f"If {_share(seen)} of the samples had been exact copies, this would have been seen with probability "
         f"{seen.probability:.2f}{missed}."
     )
 
 
 def power_rows(powers: tuple[Power, ...]) -> dict[float, list[Power]]:
-    """The power by noise, each in the order of the shares."""
+    """Group the power by noise, each in the order of the shares."""
     return {noise: [power for power in powers if power.noise == noise] for noise in sorted({p.noise for p in powers})}
 
 
-def cell(measure: Measure, value: float) -> str:
-    """A value of a measure as text, in as many digits as it takes."""
-    if measure.name in ("dcr", "calibrated"):
-        return percent(value, 1)
-    large = abs(value) >= 100
-    digits = ".2f" if measure.name == "c_t" else ".1f" if measure.name == "authpct" or large else ".3g"
-    text = f"{value:{digits}}"
-    return text.replace("-", "−")
-
-
 def drawing(measure: Measure) -> dict[str, Any]:
-    """The scale of a measure's two intervals, on which they fill the drawing."""
+    """Return the scale on which a measure's two intervals fill the drawing."""
     return _filled([*measure.interval, *measure.control_interval, measure.value, measure.control])
 
 
 def auc_drawing(attacks: Sequence[Attack]) -> dict[str, Any]:
-    """The scale of all intervals of AUCs, and of one half."""
+    """Return the scale on which all intervals of AUCs, and one half, fill the drawing."""
     return _filled([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
 
 
 def _filled(values: Sequence[float]) -> dict[str, Any]:
-    """The scale on which these values fill the drawing."""
     low, high = min(values), max(values)
     span = high - low or 1.0
 
@@ -194,39 +224,31 @@ def _share(power: Power) -> str:
     return percent(power.share, 0 if power.share >= 0.01 else 2)
 
 
-def _shared(audit: Audit, pictures: Mapping[str, dict[str, Thumbnail]], notes: list[str]) -> dict[str, Any]:
-    """What page and fragment speak of."""
-    by_name = {measure.name: measure for measure in audit.copying.measures}
+def _measures(audit: Audit) -> list[Measure]:
+    """Return the measures in the order in which they are shown."""
+    return sorted(audit.copying.measures, key=lambda measure: list(MEASURE_NAMES).index(measure.name))
+
+
+def _shared(audit: Audit, pictures: Pictures, notes: list[str]) -> dict[str, Any]:
+    """Return the variables of both templates."""
     return {
-        "audit": audit,
-        "measures": [by_name[name] for name in MEASURE_NAMES if name in by_name],
+        "measures": _measures(audit),
+        "measure_columns": MEASURE_COLUMNS,
         "measure_names": MEASURE_NAMES,
+        "attack_columns": ATTACK_COLUMNS,
         "attack_names": ATTACK_NAMES,
         "summary": summary(audit),
-        "cell": cell,
-        "drawing": drawing,
-        "p_text": p_value,
+        "guarantee": guarantee_sentence(audit),
         "pictures": pictures,
         "notes": notes,
-        "alpha": ALPHA,
-        "level": LEVEL,
+        "confidence": AUDIT_CONFIDENCE,
     }
 
 
 def _pictures(
-    audit: Audit,
-    shown: tuple[Pair, ...],
-    examples: list[str],
-    gen_samples: object,
-    train_samples: object,
-) -> tuple[dict[str, dict[str, Thumbnail]], list[str]]:
-    """Thumbnails of both sets, and a sentence for each that lacks some."""
-    wanted = {"gen": [pair.gen for pair in shown], "train": [*(pair.train for pair in shown), *examples]}
-    given = {"gen": gen_samples, "train": train_samples}
-    names = {"gen": "the generated set", "train": "the training set"}
-    found, notes = {}, []
-    for label, info in (("gen", audit.gen), ("train", audit.train)):
-        source = info.source if given[label] is None else given[label]
-        found[label], note = read_thumbnails(names[label], source, wanted[label], f"{label}_samples", info.clip)
-        notes += [note] if note else []
-    return found, notes
+    audit: Audit, pairs: Sequence[SuspiciousPair], examples: Sequence[str], samples: Mapping[str, Samples]
+) -> tuple[Pictures, list[str]]:
+    """Return thumbnails of both sets, and a sentence for each set that lacks some."""
+    sets = {"gen": audit.gen, "train": audit.train}
+    shown = {"gen": [pair.gen for pair in pairs], "train": [*(pair.train for pair in pairs), *examples]}
+    return read_pictures(sets, shown, samples, {"gen": "the generated set", "train": "the training set"})

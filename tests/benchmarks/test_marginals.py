@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from _marginals import marginal_distance, merge_highest
 
-from finc_eval.core.errors import FincEvalError
-from finc_eval.privacy.marginals import marginal_distance, merge_highest
+from finc_eval.core.errors import UsageError
 
 ONE = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 OTHER = np.array([[0, 0], [0, 0], [1, 1], [1, 1]])
@@ -37,5 +37,5 @@ def test_the_papers_evaluation_does_not_see_columns_of_two_values():
     [(OTHER[:, :1], 1, "same columns"), (OTHER[:0], 1, "some rows"), (OTHER, 3, "of 1 to 2 columns, got 3")],
 )
 def test_tables_that_do_not_fit_are_refused(other, columns, message):
-    with pytest.raises(FincEvalError, match=message):
+    with pytest.raises(UsageError, match=message):
         marginal_distance(ONE, other, columns)

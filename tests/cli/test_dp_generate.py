@@ -10,7 +10,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
 from finc_eval.privacy.synthesis.files import columns_digest, read_columns, write_arrays
-from finc_eval.privacy.synthesis.recipes import paper_image_recipe, paper_table_recipe
+from finc_eval.privacy.synthesis.statistics import paper_image_statistics, paper_table_statistics
 from finc_eval.privacy.synthesis.synthesize import IMAGE_METHODS, TABLE_METHODS
 from finc_eval.privacy.synthesis.tabular import Category, Number
 
@@ -57,9 +57,8 @@ def dp_generate(folder, *more, data="patients.csv", out="made.csv", epsilon=1):
 
 @pytest.mark.parametrize("method", TABLE_METHODS)
 def test_a_synthetic_table_says_of_the_ill_what_the_private_one_does(monkeypatch, method):
-    monkeypatch.setattr(synthesis, "TABLE_STEPS", 80)
-    monkeypatch.setattr(synthesis, "COMPONENTS", 20)
-    made = synthesize_table(patients(2000), TABLE, epsilon=5, ledger=None, method=method)
+    monkeypatch.setattr(synthesis, "MIXTURE_COMPONENTS", 20)
+    made = synthesize_table(patients(2000), TABLE, epsilon=5, ledger=None, method=method, steps=80)
     values = made.values
     assert set(values) == {"age", "smokes", "ill"}
     assert len(values["age"]) == 2000
@@ -99,19 +98,19 @@ def test_every_method_goes_with_the_papers_networks(network, method):
 
 def test_presets_have_the_papers_orders_and_its_bound():
     assert TABLE_METHODS["dp-hp-paper"][1] == IMAGE_METHODS["dp-hp-paper"][1] == "paper"
-    images = paper_image_recipe((28, 28, 1), 0)
+    images = paper_image_statistics((28, 28, 1), 0)
     sums = [one for one in images if one.phi.kind == "sum"]
     assert sum(one.phi.size for one in sums) == 784 * 101
     assert sums[0].phi.length_scale == pytest.approx(0.005**0.5)
     assert [one.phi.size for one in images if one not in sums] == [21**2] * 10
     assert sum(one.budget for one in sums) / sum(one.budget for one in images) == pytest.approx(0.8)
-    table = paper_table_recipe(TABLE, 0, product_columns=2)
+    table = paper_table_statistics(TABLE, 0, product_columns=2)
     assert table[0].phi.size == 2 * 101
     assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
 
 
 def test_the_command_writes_a_table_and_says_what_it_promises(files):
-    result = dp_generate(files, "--table", files / "table.toml", "--budget", 1, "--n", 50)
+    result = dp_generate(files, "--table", files / "table.toml", "--budget", 1, "--count", 50)
     assert result.exit_code == 0, result.output
     assert "any attacker's AUC ≤ 0.575" in result.stdout
     made = read_columns(files / "made.csv")
@@ -135,7 +134,7 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
     rng = np.random.default_rng(0)
     np.savez(files / "scans.npz", images=rng.integers(0, 255, (60, 8, 8), dtype=np.uint8), labels=np.arange(60) % 2)
     result = dp_generate(
-        files, "--classes", "0,1", "--budget", 2, "--n", 10, "--json", data="scans.npz", out="made.npz"
+        files, "--classes", "0,1", "--budget", 2, "--count", 10, "--json", data="scans.npz", out="made.npz"
     )
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
@@ -149,13 +148,13 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
 @pytest.mark.parametrize(
     ("change", "more", "message"),
     [
-        ({}, [], "which are not read off the data"),
+        ({}, [], "which are not taken from the data"),
         ({}, ["--table", "table.toml", "--classes", "0,1"], "--classes is for images"),
         ({"out": "made.xlsx"}, ["--table", "table.toml"], "must end in .csv or .npz"),
         ({"out": "patients.csv"}, ["--table", "table.toml"], "exists: synthetic records are not made twice"),
         ({"data": "nobody.csv"}, ["--table", "table.toml"], "cannot be read as a .csv"),
-        ({}, ["--table", "table.toml", "--method", "dp-ph"], 'did you mean "dp-hp"'),
-        ({}, ["--table", "table.toml", "--n", "0"], "must be positive"),
+        ({}, ["--table", "table.toml", "--method", "dp-ph"], "'dp-ph' is not one of 'dp-hp'"),
+        ({}, ["--table", "table.toml", "--count", "0"], "count must be a whole number of at least 1, got 0"),
         ({"epsilon": 0}, ["--table", "table.toml"], "epsilon must be a positive number"),
         ({"data": "made.npz", "out": "new.npz"}, [], "cannot be read as an .npz"),
     ],

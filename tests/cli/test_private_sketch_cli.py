@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.privacy import Ledger
+from finc_eval.privacy import Ledger, PrivateSketch
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
 
@@ -88,7 +89,7 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(folders, ward, l
     result = run("compare", f"good={folders / 'good'}", f"bad={folders / 'bad'}", "--ref", both, "--out", page)
     assert result.exit_code == 0, result.stderr
     assert [score["name"] for score in json.loads(page.with_suffix(".json").read_text())["scores"]] == ["good", "bad"]
-    assert "Paired differences" in result.stdout
+    assert "Who is nearer" in result.stdout
 
 
 def test_a_budget_that_does_not_suffice_leaves_nothing_behind(ward, ledger, tmp_path):
@@ -132,7 +133,7 @@ def test_where_a_sketch_would_not_fit_nothing_is_spent(ward, ledger, tmp_path, m
         ((), "say where scales come from"),
         (("--length-scale", 3), "--length-scale and --radius go together"),
         (("--public", "{ward}"), "fitted on the private set itself"),
-        (("--length-scale", 3, "--radius", 3, "--bound", "papers"), 'did you mean "paper"'),
+        (("--length-scale", 3, "--radius", 3, "--epsilon", 0), "epsilon must be a positive number, got 0"),
         (("--length-scale", 3, "--radius", 3, "--budget", 9), "has a budget of epsilon 3, which is set once"),
         (("--like", "{ledger}"), "not a readable HDF5 file"),
         (("--like", "{ward}"), "not a readable HDF5 file"),
@@ -160,6 +161,13 @@ def test_what_cannot_be_released_says_so_and_spends_nothing(folders, ledger, tmp
     assert ledger.spendings() == ()
 
 
+def test_a_choice_that_does_not_exist_is_refused_and_spends_nothing(ward, ledger, tmp_path):
+    result = run(*ward, "--epsilon", 1, "--bound", "papers", "--out", tmp_path / "s.h5")
+    assert result.exit_code == 3
+    assert "'papers' is not one of 'tight'" in result.stderr
+    assert ledger.spendings() == ()
+
+
 def test_a_score_needs_a_sketch_and_two_samples(folders, ward, ledger, tmp_path):
     result = run("score", "--gen", folders / "good", "--ref", ledger.path)
     assert (result.exit_code, "not a readable HDF5 file" in result.stderr) == (3, True)
@@ -167,8 +175,21 @@ def test_a_score_needs_a_sketch_and_two_samples(folders, ward, ledger, tmp_path)
     assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
     np.savez(tmp_path / "one.npz", images=np.zeros((1, 28, 28, 3), np.uint8))
     result = run("score", "--gen", tmp_path / "one.npz", "--ref", out)
-    assert (result.exit_code, "needs two samples at least" in result.stderr) == (3, True)
+    assert (result.exit_code, "needs at least two samples" in result.stderr) == (3, True)
     assert run("inspect").exit_code == run("inspect", out, "--ledger", ledger.path).exit_code == 3
+
+
+def test_a_release_is_loaded_as_what_it_is_and_scores_folders_by_its_own_extractor(folders, ward, tmp_path):
+    out = tmp_path / "s.h5"
+    assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
+    assert isinstance(fe.load(out), PrivateSketch)
+    asked = ["private-sketch", "score", "--gen", str(folders / "good"), "--ref", str(out), "--json"]
+    result = CliRunner().invoke(app, asked)  # without --extractor
+    assert result.exit_code == 0, result.stderr
+    score = json.loads(result.stdout)
+    assert score["type"] == "private-score"
+    assert score["interval"][0] <= score["value"] <= score["interval"][1]
+    assert "any attacker's AUC ≤ 0.575" in score["guarantees"][0]["promise"]
 
 
 def test_a_private_sketch_is_not_a_reference_of_metrics(folders, ward, tmp_path):

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.cli.demo import print_planted
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets, shipped_digits
-from finc_eval.demo.real import clips
-from finc_eval.demo.run import ASSETS, run_demo
+from finc_eval.demo.run import run_demo
 
 
 def test_the_shipped_digits_are_four_hundred_of_each_and_all_different():
@@ -24,11 +23,8 @@ def test_the_sets_differ_as_planted_and_share_only_the_copies():
     assert gen.kinds.count(f"grey-{RARE_DIGIT}") < 0.15 * ref.kinds.count(f"grey-{RARE_DIGIT}")
 
 
-def test_the_demo_finds_what_was_planted(tmp_path, monkeypatch):
-    monkeypatch.delenv(ASSETS, raising=False)
-    result = run_demo(tmp_path / "demo")
-    assert result.real == ()
-    digits = result.digits
+def test_the_demo_finds_what_was_planted(tmp_path, capsys):
+    digits = run_demo(tmp_path / "demo")
     colored, rare = digits.planted[:10], digits.planted[10]
     assert sum(planted.mode is not None for planted in colored) >= 9
     for planted in colored:
@@ -45,16 +41,7 @@ def test_the_demo_finds_what_was_planted(tmp_path, monkeypatch):
         pair = (tmp_path / "demo" / "samples" / name for name in (f"gen/{gen_id}", f"ref/{ref_id}"))
         assert len({np.asarray(Image.open(path)).tobytes() for path in pair}) == 1
     assert digits.report.read_text(encoding="utf-8").count("data:image/") > 100
-
-
-def test_the_held_out_actions_of_real_clips_are_found(assets):
-    experiment = clips(assets)
-    assert len(experiment.planted) == 5
-    assert sum(planted.mode is not None for planted in experiment.planted) >= 4
-    assert all(planted.share_ref == 0 for planted in experiment.planted)
-
-
-def test_assets_that_are_no_folder_are_named(tmp_path, monkeypatch):
-    monkeypatch.setenv(ASSETS, str(tmp_path / "gone"))
-    with pytest.raises(FincEvalError, match="FINC_EVAL_ASSETS names"):
-        run_demo(tmp_path / "demo")
+    print_planted(digits)
+    printed = capsys.readouterr().out
+    assert f"{COPIES} images" in printed
+    assert " of 11 planted differences are found" in printed

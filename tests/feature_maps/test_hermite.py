@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.class_features import labeled_sums
+from finc_eval.feature_maps.class_features import class_sums
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import HERMITE_MAPS, CoordinateProduct, CoordinateSum, SumAndProduct, TotalDegree
 from finc_eval.feature_maps.hermite_series import (
@@ -142,10 +142,10 @@ def test_the_diameter_is_reached_and_the_cut_off_kernel_is_negative_somewhere():
 def test_images_of_two_classes_are_no_further_apart():
     features = TotalDegree(2, 8, length_scale=1.0)._features(points(50, 2))
     labels = torch.arange(50) % 3
-    rows = torch.stack([labeled_sums(f[None], y[None], 3).flatten() for f, y in zip(features, labels, strict=True)])
+    rows = torch.stack([class_sums(f[None], y[None], 3).flatten() for f, y in zip(features, labels, strict=True)])
     assert float(torch.cdist(rows, rows).max()) <= sqrt(2)
     expected = torch.stack([features[labels == label].sum(0) for label in range(3)])
-    torch.testing.assert_close(labeled_sums(features, labels, 3), expected)
+    torch.testing.assert_close(class_sums(features, labels, 3), expected)
 
 
 def test_few_features_of_total_degree_beat_as_many_and_many_more_random_ones():

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from finc_eval.core.errors import FincEvalError
 from finc_eval.kahm.classifier import KahmClassifier
 from finc_eval.kahm.files import load_models, save_models
-from finc_eval.kahm.machine import Settings
+from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.models import fit_classes
 
 X, Y = load_digits(return_X_y=True)
@@ -67,7 +67,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 def test_models_of_many_branches_keep_their_order(tmp_path):
-    models = fit_classes(X[:300], Y[:300], Settings(2, branches=11))
+    models = fit_classes(X[:300], Y[:300], KahmSettings(2, branches=11))
     save_models(tmp_path / "m.h5", models)
     again = load_models(tmp_path / "m.h5")
     assert again.settings == models.settings and again.classes == models.classes
@@ -75,7 +75,7 @@ def test_models_of_many_branches_keep_their_order(tmp_path):
 
 
 def test_bad_parameters_and_samples_are_refused():
-    with pytest.raises(FincEvalError, match="components must be at least 1"):
+    with pytest.raises(FincEvalError, match="components must be a whole number of at least 1"):
         KahmClassifier(0).fit(X[:10], Y[:10])
     with pytest.raises(ValueError, match="NaN"):
         KahmClassifier().fit(np.full((4, 2), np.nan), [0, 0, 1, 1])

@@ -10,10 +10,11 @@ import torch
 from sklearn.datasets import load_digits
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.kahm.element_noise import ElementNoise, quantile
-from finc_eval.kahm.fabrication import fabricated, private_models, published_steps, smoothed
-from finc_eval.kahm.machine import Settings, fit, kernel_matrix
-from finc_eval.kahm.membership import kahm_distances, membership_score
+from finc_eval.core.record import plain
+from finc_eval.kahm.element_noise import ElementNoise, noise_quantile
+from finc_eval.kahm.fabrication import fabricate, fit_private_classes, published_steps, smooth
+from finc_eval.kahm.machine import KahmSettings, fit_machine, kernel_matrix
+from finc_eval.kahm.membership import membership_score, nearest_distances
 from finc_eval.privacy.dp.gaussian_mechanism import secure_uniform
 
 X, Y = load_digits(return_X_y=True)
@@ -34,17 +35,17 @@ def test_uniform_numbers_are_uniform_and_never_an_end():
 
 
 def test_the_noise_has_its_moment_and_its_atom():
-    v = quantile(secure_uniform((400_000,)), epsilon=2.0, delta=0.1, diameter=3.0)
+    v = noise_quantile(secure_uniform((400_000,)), epsilon=2.0, delta=0.1, diameter=3.0)
     assert float((v == 0).double().mean()) == pytest.approx(0.1, abs=0.003)
     assert float(v.abs().mean()) == pytest.approx(0.9 * 3 / 2, rel=0.01)
     assert float(v.mean()) == pytest.approx(0, abs=0.02)
-    torch.testing.assert_close(quantile(torch.tensor([0.3, 0.7]), 1.0, 0.1, 1.0).sum(), torch.tensor(0.0))
+    torch.testing.assert_close(noise_quantile(torch.tensor([0.3, 0.7]), 1.0, 0.1, 1.0).sum(), torch.tensor(0.0))
 
 
 def test_likelihoods_of_neighbors_differ_by_the_promise_at_most():
     """P(v ≤ t) ≤ e^ε P(v + d ≤ t) + δ for all t: by their distribution functions, on a grid."""
     u = torch.linspace(1e-6, 1 - 1e-6, 200_001, dtype=torch.double)
-    v, epsilon, delta = quantile(u, 1.5, 0.01, 1.0).numpy(), 1.5, 0.01
+    v, epsilon, delta = noise_quantile(u, 1.5, 0.01, 1.0).numpy(), 1.5, 0.01
     t = np.linspace(-8, 8, 4001)
     here, there = np.searchsorted(v, t, "right") / len(v), np.searchsorted(v, t - 1, "right") / len(v)
     assert (here <= np.exp(epsilon) * there + delta + 1e-5).all()
@@ -54,14 +55,14 @@ def test_likelihoods_of_neighbors_differ_by_the_promise_at_most():
 def test_noise_is_never_that_of_a_seed_unless_asked():
     samples = torch.zeros(4, 3)
     torch.manual_seed(0)
-    first = ElementNoise(1.0).added(samples)
+    first = ElementNoise(1.0).add(samples)
     torch.manual_seed(0)
-    assert not torch.equal(first, ElementNoise(1.0).added(samples))
-    assert torch.equal(ElementNoise(1.0).added(samples, seeded()), ElementNoise(1.0).added(samples, seeded()))
+    assert not torch.equal(first, ElementNoise(1.0).add(samples))
+    assert torch.equal(ElementNoise(1.0).add(samples, seeded()), ElementNoise(1.0).add(samples, seeded()))
 
 
 def test_entries_outside_the_bounds_are_clipped_before_the_noise():
-    noisy = ElementNoise(1e6, 0.0, (0.0, 1.0)).added(torch.tensor([[-50.0, 0.5, 50.0]]))
+    noisy = ElementNoise(1e6, 0.0, (0.0, 1.0)).add(torch.tensor([[-50.0, 0.5, 50.0]]))
     torch.testing.assert_close(noisy, torch.tensor([[0, 0.5, 1]], dtype=torch.double), atol=1e-4, rtol=0)
 
 
@@ -71,64 +72,64 @@ def test_the_promise_about_a_record_is_always_said():
     assert (by_record.record_epsilon, by_record.epsilon) == pytest.approx((1, 1 / 784))
     for promise in (by_element, by_record):
         assert "per element" in str(promise) and "per record of 784 entries" in str(promise)
-        assert promise.to_dict()["record"]["epsilon"] == promise.record_epsilon
+        assert plain(promise)["record_epsilon"] == promise.record_epsilon
     assert "NOT PRIVATE" in str(ElementNoise(1.0).guarantee(3, private=False))
 
 
 def test_record_adjacency_has_the_noise_of_its_share():
-    noisy = ElementNoise(10.0, 0.0, adjacency="record").added(torch.full((4000, 5), 0.5))
+    noisy = ElementNoise(10.0, 0.0, adjacency="record").add(torch.full((4000, 5), 0.5))
     assert float((noisy - 0.5).abs().mean()) == pytest.approx(5 / 10, rel=0.03)
 
 
 def test_smoothing_is_the_regression_of_the_samples_on_themselves():
     rows = torch.from_numpy(X[Y == 0])
-    machine = fit(rows, Settings(10))
+    machine = fit_machine(rows, KahmSettings(10))
     kernel = kernel_matrix(machine.encoded)
     eye = torch.eye(len(rows), dtype=torch.double)
     expected = kernel @ torch.linalg.solve(kernel + machine.lam * eye, rows)
-    torch.testing.assert_close(smoothed(rows, Settings(10)), expected, atol=1e-10, rtol=0)
-    assert float(smoothed(rows, Settings(10)).norm()) < float(rows.norm())
+    torch.testing.assert_close(smooth(rows, KahmSettings(10)), expected, atol=1e-10, rtol=0)
+    assert float(smooth(rows, KahmSettings(10)).norm()) < float(rows.norm())
 
 
 def test_fabricated_samples_are_images_of_noisy_ones():
-    noisy = ElementNoise(4.0).added(torch.from_numpy(X[Y == 0]), seeded())
-    first = fabricated(noisy, Settings(20), steps=1, centered=False)
-    torch.testing.assert_close(first.samples, fit(noisy, Settings(20)).images(noisy).points)
-    second = fabricated(noisy, Settings(20), centered=False)
-    once = smoothed(noisy, Settings(20))
-    torch.testing.assert_close(second.samples, fit(once, Settings(20)).images(once).points)
+    noisy = ElementNoise(4.0).add(torch.from_numpy(X[Y == 0]), seeded())
+    first = fabricate(noisy, KahmSettings(20), steps=1, centered=False)
+    torch.testing.assert_close(first.samples, fit_machine(noisy, KahmSettings(20)).images(noisy).points)
+    second = fabricate(noisy, KahmSettings(20), centered=False)
+    once = smooth(noisy, KahmSettings(20))
+    torch.testing.assert_close(second.samples, fit_machine(once, KahmSettings(20)).images(once).points)
 
 
 def test_centered_fabrication_does_not_depend_on_the_origin_and_keeps_it():
-    noisy = ElementNoise(4.0).added(torch.from_numpy(X[Y == 0]), seeded())
-    here, there = fabricated(noisy, Settings(20)).samples, fabricated(noisy + 30, Settings(20)).samples
+    noisy = ElementNoise(4.0).add(torch.from_numpy(X[Y == 0]), seeded())
+    here, there = fabricate(noisy, KahmSettings(20)).samples, fabricate(noisy + 30, KahmSettings(20)).samples
     torch.testing.assert_close(there, here + 30, atol=1e-8, rtol=0)
 
 
 def test_the_published_number_of_steps_reads_the_raw_samples():
     raw = torch.from_numpy(X[Y == 0])
-    noisy = ElementNoise(4.0).added(raw, seeded())
-    assert 2 <= published_steps(raw, noisy, Settings(20)) <= 10
-    assert published_steps(0.05 * raw, noisy, Settings(20)) > published_steps(raw, noisy, Settings(20))
+    noisy = ElementNoise(4.0).add(raw, seeded())
+    assert 2 <= published_steps(raw, noisy, KahmSettings(20)) <= 10
+    assert published_steps(0.05 * raw, noisy, KahmSettings(20)) > published_steps(raw, noisy, KahmSettings(20))
 
 
 def made(epsilon, **how):
-    return private_models(X[TRAIN], Y[TRAIN], ElementNoise(epsilon), Settings(20), generator=seeded(), **how)
+    return fit_private_classes(X[TRAIN], Y[TRAIN], ElementNoise(epsilon), KahmSettings(20), generator=seeded(), **how)
 
 
 def score(models):
-    found = membership_score(kahm_distances(models, X[TRAIN]), kahm_distances(models, X[TEST]), permutations=0)
+    found = membership_score(nearest_distances(models, X[TRAIN]), nearest_distances(models, X[TEST]), permutations=0)
     return found.difference.standardized
 
 
 def test_noisy_samples_classify_and_fabricated_ones_too():
-    for fabricate in (False, True):
-        models = made(4.0, fabricate=fabricate).models
+    for fabricated in (False, True):
+        models = made(4.0, fabricated=fabricated).models
         assert (models.predict(X[TEST]) == Y[TEST]).mean() >= 0.96
 
 
 def test_members_are_told_less_with_more_noise_and_after_fabrication():
-    noisy = [score(made(epsilon, fabricate=False).models) for epsilon in (1.0, 8.0, 32.0)]
+    noisy = [score(made(epsilon, fabricated=False).models) for epsilon in (1.0, 8.0, 32.0)]
     assert noisy[0] < noisy[1] < noisy[2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -138,13 +139,13 @@ def test_members_are_told_less_with_more_noise_and_after_fabrication():
 def test_nothing_but_noisy_samples_is_read_unless_asked(monkeypatch):
     """Strict models are a function of the noisy samples: with the noise replaced, the raw ones do not matter."""
     noisy = torch.from_numpy(np.random.default_rng(1).normal(size=(60, 8)))
-    monkeypatch.setattr(ElementNoise, "added", lambda self, samples, generator=None: noisy[: len(samples)])
-    settings, queries = Settings(3, branches=2), np.random.default_rng(2).normal(size=(20, 8))
+    monkeypatch.setattr(ElementNoise, "add", lambda self, samples, generator=None: noisy[: len(samples)])
+    settings, queries = KahmSettings(3, branches=2), np.random.default_rng(2).normal(size=(20, 8))
     rng = np.random.default_rng(3)
 
     def distances(strict):
         raw = rng.random((60, 8)) * 0.1 ** rng.integers(0, 4)
-        found = private_models(raw, np.zeros(60), ElementNoise(1.0), settings, strict=strict)
+        found = fit_private_classes(raw, np.zeros(60), ElementNoise(1.0), settings, strict=strict)
         return found.models.distances(queries).values
 
     np.testing.assert_array_equal(distances(True), distances(True))
@@ -153,17 +154,17 @@ def test_nothing_but_noisy_samples_is_read_unless_asked(monkeypatch):
 
 
 def test_the_result_says_what_is_promised_and_whether_it_holds():
-    strict = private_models(X[:80], Y[:80], ElementNoise(1.0), Settings(5))
+    strict = fit_private_classes(X[:80], Y[:80], ElementNoise(1.0), KahmSettings(5))
     assert strict.guarantee.private and "NOT" not in str(strict) and "per record of 64 entries" in str(strict)
-    assert strict.to_dict()["guarantee"]["record"]["epsilon"] == 64 and set(strict.steps) == {2}
+    assert plain(strict)["guarantee"]["record_epsilon"] == 64 and set(strict.steps) == {2}
     with pytest.warns(UserWarning):
-        published = private_models(X[:80], Y[:80], ElementNoise(1.0), Settings(5), strict=False)
-    assert "does NOT reach these models" in str(published) and published.to_dict()["strict"] is False
+        published = fit_private_classes(X[:80], Y[:80], ElementNoise(1.0), KahmSettings(5), strict=False)
+    assert "does NOT reach these models" in str(published) and plain(published)["strict"] is False
 
 
 def test_classes_of_one_member_and_copies_are_no_trouble():
     rows = np.concatenate([np.tile(X[:1], (5, 1)), X[1:2]])
-    found = private_models(rows, [0] * 5 + [1], ElementNoise(4.0), Settings(20))
+    found = fit_private_classes(rows, [0] * 5 + [1], ElementNoise(4.0), KahmSettings(20))
     assert np.isfinite(found.models.distances(X[:3]).values).all()
 
 
@@ -174,9 +175,12 @@ def test_classes_of_one_member_and_copies_are_no_trouble():
         (lambda: ElementNoise(1.0, 1.0), r"delta must lie in \[0, 1\)"),
         (lambda: ElementNoise(1.0, bounds=(1.0, 0.0)), "the lower first"),
         (lambda: ElementNoise(1.0, adjacency="records"), 'did you mean "record"'),
-        (lambda: ElementNoise(1.0).added(torch.tensor([[np.nan]])), "hold NaN or infinity"),
-        (lambda: fabricated(torch.ones(3, 2), Settings(), steps=0), "steps must be at least 1"),
-        (lambda: private_models(X[:4], [0, 1], ElementNoise(1.0), Settings()), "labels must be one a sample"),
+        (lambda: ElementNoise(1.0).add(torch.tensor([[np.nan]])), "hold NaN or infinity"),
+        (lambda: fabricate(torch.ones(3, 2), KahmSettings(), steps=0), "steps must be a whole number of at least 1"),
+        (
+            lambda: fit_private_classes(X[:4], [0, 1], ElementNoise(1.0), KahmSettings()),
+            "labels must have one entry for each sample",
+        ),
     ],
 )
 def test_what_cannot_be_promised_is_refused_in_a_sentence(call, words):

@@ -12,9 +12,9 @@ import torch
 from sklearn.datasets import load_digits
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.kahm.federated import answer, ask, combined, gather, local_distances, shipped
+from finc_eval.kahm.federated import answer, ask, combine, gather, local_distances, ship
 from finc_eval.kahm.files import save_models
-from finc_eval.kahm.machine import Settings
+from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.models import WideKahm, fit_classes
 
 X, Y = load_digits(return_X_y=True)
@@ -23,12 +23,12 @@ TRAIN, TEST = slice(0, 1200), slice(1200, None)
 
 
 def party(mine):
-    return fit_classes(X[TRAIN][mine], Y[TRAIN][mine], Settings(10))
+    return fit_classes(X[TRAIN][mine], Y[TRAIN][mine], KahmSettings(10))
 
 
 @pytest.fixture(scope="module")
 def central():
-    return fit_classes(X[TRAIN], Y[TRAIN], Settings(10))
+    return fit_classes(X[TRAIN], Y[TRAIN], KahmSettings(10))
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +43,14 @@ def by_chance():
 
 
 def test_parties_with_classes_of_their_own_equal_one_party_with_all(central, by_class):
-    found = combined([local_distances(models, X[TEST]) for models in by_class])
+    found = combine([local_distances(models, X[TEST]) for models in by_class])
     assert found.classes == central.classes
     np.testing.assert_array_equal(found.values, central.distances(X[TEST]).values)
     assert found.labels == tuple(central.predict(X[TEST]))
 
 
 def test_parts_of_classes_are_branches_of_their_union(by_chance):
-    found = combined([local_distances(models, X[TEST]) for models in by_chance])
+    found = combine([local_distances(models, X[TEST]) for models in by_chance])
     union = WideKahm.union([models.models[4] for models in by_chance])
     np.testing.assert_array_equal(found.values[:, 4], union.distances(X[TEST]).values)
     assert (np.array(found.labels) == Y[TEST]).mean() > 0.93
@@ -59,14 +59,14 @@ def test_parts_of_classes_are_branches_of_their_union(by_chance):
 
 def test_a_class_that_nobody_else_has_counts_as_far():
     near, far = np.array([1.0, 2.0]), np.array([3.0, 1.0])
-    found = combined([{"a": near}, {"b": far}, {"a": far}])
+    found = combine([{"a": near}, {"b": far}, {"a": far}])
     assert found.classes == ("a", "b") and found.labels == ("a", "a")
     np.testing.assert_array_equal(found.values, [[1, 3], [1, 1]])
 
 
 def test_shipped_models_classify_alike_and_hand_over_the_samples(by_chance):
-    found = shipped(by_chance)
-    expected = combined([local_distances(models, X[TEST]) for models in by_chance])
+    found = ship(by_chance)
+    expected = combine([local_distances(models, X[TEST]) for models in by_chance])
     np.testing.assert_array_equal(found.distances(X[TEST]).values, expected.values)
     leaked = by_chance[0].models[7].branches[0][0].samples()
     mine = X[TRAIN][(np.random.default_rng(0).permutation(1200) % 3 == 0) & (Y[TRAIN] == 7)]
@@ -105,9 +105,9 @@ def test_who_has_not_answered_is_named_and_old_answers_are_not_taken(tmp_path, b
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda folder: combined([{}, {}]), "no party has any class"),
-        (lambda folder: combined([{0: np.ones(2)}, {0: np.ones(3)}]), "got 2 and 3 distances"),
-        (lambda folder: shipped([]), "no models were shipped"),
+        (lambda folder: combine([{}, {}]), "no party has any class"),
+        (lambda folder: combine([{0: np.ones(2)}, {0: np.ones(3)}]), "got 2 and 3 distances"),
+        (lambda folder: ship([]), "no models were shipped"),
         (lambda folder: ask(folder, [[np.nan]]), "queries must be finite"),
         (lambda folder: answer(folder, "../else", None), "not '../else'"),
         (lambda folder: gather(folder, ["a"]), "does not exist"),

@@ -12,9 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.kahm.machine import GUARD, Settings, fit, fit_layers, kernel_matrix
-from finc_eval.kahm.models import WideKahm, clusters, fit_classes, fit_wide, matching_scores
-from finc_eval.kahm.rows import as_rows
+from finc_eval.kahm.machine import MIN_DENOMINATOR, KahmSettings, fit_deep, fit_machine, kernel_matrix
+from finc_eval.kahm.models import WideKahm, cluster_members, fit_classes, fit_wide, matching_scores, precise_rows
 
 RAW, LABELS = load_digits(return_X_y=True)
 DIGITS = torch.from_numpy(RAW / 16)
@@ -26,11 +25,11 @@ def of_class(label):
 
 @pytest.mark.parametrize(("label", "golden"), [(0, 0.4501077794), (1, 0.5113462728), (2, 0.4791303451)])
 def test_the_fixed_point_has_the_known_values(label, golden):
-    assert fit(of_class(label), Settings(20)).lam == pytest.approx(golden, abs=1e-10)
+    assert fit_machine(of_class(label), KahmSettings(20)).lam == pytest.approx(golden, abs=1e-10)
 
 
 def test_the_eigenvectors_solve_what_the_definition_says():
-    rows, machine = of_class(3), fit(of_class(3), Settings(20))
+    rows, machine = of_class(3), fit_machine(of_class(3), KahmSettings(20))
     kernel, mean_square = kernel_matrix(machine.encoded), float(rows.square().mean())
     error, eye = machine.lam - 2 * mean_square, torch.eye(len(rows), dtype=torch.double)
     shrunk = torch.linalg.solve(eye + kernel / machine.lam, rows)
@@ -40,7 +39,7 @@ def test_the_eigenvectors_solve_what_the_definition_says():
 
 
 def test_images_are_the_weighted_samples_of_the_definition():
-    rows, machine, x = of_class(0), fit(of_class(0), Settings(10)), of_class(1)[:7]
+    rows, machine, x = of_class(0), fit_machine(of_class(0), KahmSettings(10)), of_class(1)[:7]
     z, eye = (x - rows.mean(0)) @ machine.encoder, torch.eye(len(rows), dtype=torch.double)
     torch.testing.assert_close(machine.encoded.T.cov(), torch.eye(10, dtype=torch.double), atol=1e-9, rtol=0)
     kernel = torch.exp(-torch.cdist(z, machine.encoded).square() / 20)
@@ -49,34 +48,36 @@ def test_images_are_the_weighted_samples_of_the_definition():
 
 
 def test_a_machine_holds_its_samples_exactly():
-    torch.testing.assert_close(fit(of_class(4), Settings(20)).samples(), of_class(4), atol=1e-12, rtol=0)
+    torch.testing.assert_close(fit_machine(of_class(4), KahmSettings(20)).samples(), of_class(4), atol=1e-12, rtol=0)
 
 
 def test_images_turn_and_move_with_the_samples():
     rows, x = of_class(0), of_class(1)[:20]
     turn, _ = torch.linalg.qr(torch.randn(64, 64, dtype=torch.double, generator=torch.Generator().manual_seed(0)))
-    given = Settings(8, lam=0.3)
-    here = fit(rows, given).images(x).points
-    there = fit(rows @ turn + 5, given).images(x @ turn + 5).points
+    given = KahmSettings(8, lam=0.3)
+    here = fit_machine(rows, given).images(x).points
+    there = fit_machine(rows @ turn + 5, given).images(x @ turn + 5).points
     torch.testing.assert_close(there, here @ turn + 5, atol=1e-8, rtol=0)
 
 
 def test_the_scale_counts_through_lambda_alone():
     rows, x = of_class(0), of_class(1)[:20]
-    scaled = fit(0.01 * rows, Settings(10))
-    declared = fit(rows, Settings(10, scale=0.01))
+    scaled = fit_machine(0.01 * rows, KahmSettings(10))
+    declared = fit_machine(rows, KahmSettings(10, scale=0.01))
     assert scaled.lam == pytest.approx(declared.lam, rel=1e-9)
     torch.testing.assert_close(scaled.images(0.01 * x).points, 0.01 * declared.images(x).points, atol=1e-9, rtol=0)
-    unit = fit(rows / rows.square().mean().sqrt(), Settings(10))
-    assert fit(rows, Settings(10, scale="unit_ms")).lam == pytest.approx(unit.lam, rel=1e-9)
-    assert fit(rows, Settings(10, lam=("relative", 2.0))).lam == pytest.approx(2 * float(rows.square().mean()))
-    assert 2 < fit(rows, Settings(10, scale="unit_ms")).lam < 3
+    unit = fit_machine(rows / rows.square().mean().sqrt(), KahmSettings(10))
+    assert fit_machine(rows, KahmSettings(10, scale="unit_ms")).lam == pytest.approx(unit.lam, rel=1e-9)
+    assert fit_machine(rows, KahmSettings(10, lam=("relative", 2.0))).lam == pytest.approx(
+        2 * float(rows.square().mean())
+    )
+    assert 2 < fit_machine(rows, KahmSettings(10, scale="unit_ms")).lam < 3
 
 
 def test_theorem_2_is_false_and_no_pole_passes_in_silence():
     """The paper bounds ‖A(y)‖ by a constant of the samples (7573 here). Between the mean of class 0 and a far point on
     the other side of a pole the divisor passes 0: bisection finds a point whose image is beyond any bound."""
-    rows, machine = of_class(0), fit(of_class(0), Settings(20))
+    rows, machine = of_class(0), fit_machine(of_class(0), KahmSettings(20))
     noise = torch.randn(500, 64, dtype=torch.double, generator=torch.Generator().manual_seed(0))
     far = machine.mean + 10 * noise
     beyond = far[machine.images(far).denominators < 0][0]
@@ -89,30 +90,31 @@ def test_theorem_2_is_false_and_no_pole_passes_in_silence():
     assert float(unguarded.points.norm()) > 1e9 * float(rows.norm(dim=1).max())
     assert float(unguarded.denominators) > 0
     guarded = machine.images(near[None])
-    assert float(guarded.denominators) < GUARD and guarded.points.isnan().all()
-    found = fit_wide(rows, Settings(20)).distances(torch.stack([near, beyond, machine.mean]))
+    assert float(guarded.denominators) < MIN_DENOMINATOR and guarded.points.isnan().all()
+    found = fit_wide(rows, KahmSettings(20)).distances(torch.stack([near, beyond, machine.mean]))
     assert np.isinf(found.values[:2]).all() and np.isfinite(found.values[2])
     assert found.guarded == 2 and found.undefined == 2
 
 
 def test_far_queries_have_images_where_the_kernel_itself_is_zero():
-    machine = fit(of_class(0), Settings(20))
+    machine = fit_machine(of_class(0), KahmSettings(20))
     far = machine.mean + 1000 * (machine.samples()[:50] - machine.mean)
     images, denominators = machine.images(far)
-    assert (images[denominators >= GUARD].isfinite()).all() and int((denominators >= GUARD).sum()) > 20
+    sound = denominators >= MIN_DENOMINATOR
+    assert images[sound].isfinite().all() and int(sound.sum()) > 20
 
 
 def test_distances_do_not_depend_on_batches(monkeypatch):
     from finc_eval.kahm import models as kahm_models
 
-    model = fit_wide(of_class(0), Settings(10, depth=2))
+    model = fit_wide(of_class(0), KahmSettings(10, depth=2))
     whole = model.distances(DIGITS[:100]).values
-    monkeypatch.setattr(kahm_models, "ENTRIES", 3 * (64 + model.n))
+    monkeypatch.setattr(kahm_models, "MAX_BATCH_ENTRIES", 3 * (64 + model.n))
     np.testing.assert_allclose(model.distances(DIGITS[:100]).values, whole, rtol=1e-12)
 
 
 def test_float32_samples_give_nearly_the_same_distances():
-    precise, coarse = (fit_wide(rows, Settings(10)) for rows in (of_class(0), of_class(0).float()))
+    precise, coarse = (fit_wide(rows, KahmSettings(10)) for rows in (of_class(0), of_class(0).float()))
     np.testing.assert_allclose(
         coarse.distances(DIGITS[:50].float()).values, precise.distances(DIGITS[:50]).values, rtol=1e-5
     )
@@ -121,11 +123,11 @@ def test_float32_samples_give_nearly_the_same_distances():
 def test_more_entries_than_samples_give_the_same_machine():
     rows = of_class(0)[:40]  # 64 entries: the Gram matrix is the smaller one
     padded = torch.cat([rows, torch.zeros(40, 1)], 1)
-    wide, narrow = fit(rows, Settings(10)), fit(torch.cat([rows, rows]), Settings(10))
+    wide, narrow = fit_machine(rows, KahmSettings(10)), fit_machine(torch.cat([rows, rows]), KahmSettings(10))
     assert wide.components == narrow.components == 10
     torch.testing.assert_close(
-        fit(padded, Settings(10, lam=0.4)).images(padded).points[:, :64],
-        fit(rows, Settings(10, lam=0.4)).images(rows).points,
+        fit_machine(padded, KahmSettings(10, lam=0.4)).images(padded).points[:, :64],
+        fit_machine(rows, KahmSettings(10, lam=0.4)).images(rows).points,
         atol=1e-8,
         rtol=0,
     )
@@ -137,29 +139,29 @@ def test_more_entries_than_samples_give_the_same_machine():
     ids=["one sample", "copies of one", "fewer samples than components", "zeros"],
 )
 def test_few_or_equal_samples_have_as_many_components_as_directions(rows, components):
-    machine = fit(rows, Settings(20))
+    machine = fit_machine(rows, KahmSettings(20))
     assert machine.components == components
     assert machine.images(rows).points.isfinite().all()
 
 
 def test_the_image_of_one_sample_is_that_sample():
-    machine = fit(of_class(0)[:1], Settings(20))
+    machine = fit_machine(of_class(0)[:1], KahmSettings(20))
     torch.testing.assert_close(machine.images(DIGITS[:5]).points, of_class(0)[:1].expand(5, -1), atol=1e-12, rtol=0)
 
 
 def test_duplicates_and_constant_columns_change_nothing_but_their_weight():
     rows = of_class(0)
     constant = torch.cat([rows, torch.full((len(rows), 3), 7.0)], 1)
-    machine = fit(constant, Settings(10, lam=0.4))
-    plain = fit(rows, Settings(10, lam=0.4))
+    machine = fit_machine(constant, KahmSettings(10, lam=0.4))
+    plain = fit_machine(rows, KahmSettings(10, lam=0.4))
     images = machine.images(constant).points
     torch.testing.assert_close(images[:, :64], plain.images(rows).points, atol=1e-8, rtol=0)
     torch.testing.assert_close(images[:, 64:], constant[:, 64:], atol=1e-8, rtol=0)
-    assert fit(torch.cat([rows, rows]), Settings(10)).images(rows).points.isfinite().all()
+    assert fit_machine(torch.cat([rows, rows]), KahmSettings(10)).images(rows).points.isfinite().all()
 
 
 def test_deep_models_take_the_nearest_of_the_images_of_images():
-    layers = fit_layers(of_class(0), Settings(10, depth=3))
+    layers = fit_deep(of_class(0), KahmSettings(10, depth=3))
     assert [machine.components for machine in layers] == [10, 9, 8]
     x, image, distances = DIGITS[:30], DIGITS[:30], []
     for machine in layers:
@@ -172,37 +174,37 @@ def test_deep_models_take_the_nearest_of_the_images_of_images():
 def test_wide_models_have_a_branch_for_every_thousand_samples(monkeypatch):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2300, 3)) + np.repeat([[0, 0, 0], [20, 0, 0], [0, 20, 0]], [800, 800, 700], axis=0)
-    model = fit_wide(rows, Settings(3))
+    model = fit_wide(rows, KahmSettings(3))
     assert sorted(layers[0].n for layers in model.branches) == [700, 800, 800]
     from finc_eval.kahm import models as kahm_models
 
-    monkeypatch.setattr(kahm_models, "CLUSTERED", 500)
-    assert sorted(layers[0].n for layers in fit_wide(rows, Settings(3)).branches) == [700, 800, 800]
+    monkeypatch.setattr(kahm_models, "MAX_CLUSTERED", 500)
+    assert sorted(layers[0].n for layers in fit_wide(rows, KahmSettings(3)).branches) == [700, 800, 800]
 
 
 def test_small_clusters_join_the_nearest():
     rows = np.concatenate([np.random.default_rng(0).normal(size=(60, 2)), [[9.0, 9.0]], [[9.1, 9.0]], [[-30.0, 0.0]]])
-    parts = clusters(as_rows(rows, "rows"), 4, 5, 0)
+    parts = cluster_members(precise_rows(rows, "rows"), 4, 5, 0)
     assert min(map(len, parts)) >= 5 and sorted(np.concatenate(parts)) == list(range(63))
 
 
 def test_more_branches_than_distinct_samples_are_no_error():
     rows = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
-    assert fit_wide(rows, Settings(1, branches=8)).n == 10
+    assert fit_wide(rows, KahmSettings(1, branches=8)).n == 10
 
 
 @pytest.mark.parametrize(("components", "accuracy"), [(10, 0.985), (20, 0.985)])
 def test_digits_are_told_apart(components, accuracy):
     right = []
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(RAW, LABELS):
-        models = fit_classes(DIGITS[train], LABELS[train], Settings(components))
+        models = fit_classes(DIGITS[train], LABELS[train], KahmSettings(components))
         right.append((models.predict(DIGITS[test]) == LABELS[test]).mean())
     assert np.mean(right) >= accuracy
 
 
 def test_a_class_of_one_member_is_a_class():
     rows = torch.cat([of_class(0), of_class(1)[:1]])
-    models = fit_classes(rows, [0] * len(of_class(0)) + [1], Settings(10))
+    models = fit_classes(rows, [0] * len(of_class(0)) + [1], KahmSettings(10))
     assert models.predict(of_class(1)[:1]).tolist() == [1] and models.classes == (0, 1)
 
 
@@ -226,7 +228,7 @@ def test_no_module_but_the_classifier_imports_scikit_learn():
 
 @pytest.mark.gpu
 def test_a_gpu_computes_the_same():
-    here, there = (fit_classes(DIGITS, LABELS, Settings(10), device) for device in ("cpu", "cuda"))
+    here, there = (fit_classes(DIGITS, LABELS, KahmSettings(10), device=device) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(
         there.distances(DIGITS[:300]).values, here.distances(DIGITS[:300]).values, rtol=1e-8, atol=1e-10
     )
@@ -235,20 +237,23 @@ def test_a_gpu_computes_the_same():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Settings(0), "components must be at least 1, got 0"),
-        (lambda: Settings(2, depth=3), "depth must be between 1 and the 2 components"),
-        (lambda: Settings(branches=0), "branches must be at least 1, got 0"),
-        (lambda: Settings(lam="fixed_pont"), r'got \'fixed_pont\' \(did you mean "fixed_point"'),
-        (lambda: Settings(lam=("relative", -1.0)), "positive number"),
-        (lambda: Settings(lam=0.0), "positive number"),
-        (lambda: Settings(scale="unit"), "did you mean"),
-        (lambda: Settings(scale=float("nan")), "positive number, got nan"),
-        (lambda: fit_wide(np.full((3, 2), np.nan), Settings()), "samples: row 0 is not finite"),
-        (lambda: fit_wide(np.zeros((0, 2)), Settings()), r"shape \(n, d\), got shape \(0, 2\)"),
-        (lambda: fit_classes(np.ones((3, 2)), [0, 1], Settings()), r"labels must be one a sample, shape \(3,\)"),
-        (lambda: fit_wide(np.ones((3, 2)), Settings()).distances(np.ones((1, 3))), "queries have 3 entries"),
-        (lambda: fit_wide(np.eye(3), Settings()).distances([[1.0, 2.0, np.inf]]), "queries: row 0 is not finite"),
-        (lambda: WideKahm.union([]), "must be at least one"),
+        (lambda: KahmSettings(0), "components must be a whole number of at least 1, got 0"),
+        (lambda: KahmSettings(2, depth=3), "depth must be at most the 2 components"),
+        (lambda: KahmSettings(branches=0), "branches must be a whole number of at least 1, got 0"),
+        (lambda: KahmSettings(lam="fixed_pont"), r'got \'fixed_pont\' \(did you mean "fixed_point"'),
+        (lambda: KahmSettings(lam=("relative", -1.0)), "positive number"),
+        (lambda: KahmSettings(lam=0.0), "positive number"),
+        (lambda: KahmSettings(scale="unit"), "did you mean"),
+        (lambda: KahmSettings(scale=float("nan")), "positive number, got nan"),
+        (lambda: fit_wide(np.full((3, 2), np.nan), KahmSettings()), "samples: row 0 is not finite"),
+        (lambda: fit_wide(np.zeros((0, 2)), KahmSettings()), r"shape \(n, d\), got shape \(0, 2\)"),
+        (
+            lambda: fit_classes(np.ones((3, 2)), [0, 1], KahmSettings()),
+            r"labels must have one entry for each sample, shape \(3,\)",
+        ),
+        (lambda: fit_wide(np.ones((3, 2)), KahmSettings()).distances(np.ones((1, 3))), "queries have 3 entries"),
+        (lambda: fit_wide(np.eye(3), KahmSettings()).distances([[1.0, 2.0, np.inf]]), "queries: row 0 is not finite"),
+        (lambda: WideKahm.union([]), "must be at least one, got none"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(call, words):

@@ -5,13 +5,24 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gaussian_kde
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import UsageError
 from finc_eval.core.progress import silent
+from finc_eval.core.record import plain
 from finc_eval.embeddings.base import as_embeddings
-from finc_eval.memorization.attack_statistics import attack_statistics, auc
-from finc_eval.memorization.attacks import Attack, DensityRatio, by_ball, by_machine, by_nearest, log_density, run
-from finc_eval.memorization.distances import play
-from finc_eval.memorization.stated import ceilings_of, check_stated, stated
+from finc_eval.memorization.attacks import (
+    Attack,
+    AttackedSets,
+    DensityRatio,
+    log_density,
+    run_attacks,
+    score_by_ball,
+    score_by_kahm,
+    score_by_nearest,
+)
+from finc_eval.memorization.distances import measure
+from finc_eval.memorization.settings import AuditSettings
+from finc_eval.memorization.stated import guarantee_ceilings, judge_guarantee
+from finc_eval.numerics.attack_statistics import attack_statistics, auc
 from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
 
 
@@ -28,25 +39,25 @@ MEMBERS, OTHERS, REFERENCE, FRESH = (draw(400, seed) for seed in range(4))
 COPIES = noisy(MEMBERS, 0.1, 9)
 
 
-def played(gen):
-    return play(gen, MEMBERS, OTHERS, 1, "gen", silent)
+def measured(gen):
+    return measure(gen, MEMBERS, OTHERS, 1, "gen", silent)
 
 
 def aucs(gen):
-    known, ratio = played(gen), DensityRatio.of(REFERENCE, 0)
+    distances, sets = measured(gen), AttackedSets(gen, MEMBERS, OTHERS)
     return {
-        "nearest": by_nearest(known),
-        "ball": by_ball(known),
-        "domias": ratio.scores(gen, MEMBERS, OTHERS),
-        "kahm": by_machine(gen, MEMBERS, OTHERS, 0),
+        "nearest": score_by_nearest(distances),
+        "ball": score_by_ball(distances),
+        "domias": DensityRatio.of(REFERENCE, 0).score(sets),
+        "kahm": score_by_kahm(sets, 0),
     }
 
 
 def test_every_attack_tells_members_by_noisy_copies_and_none_by_fresh_samples():
     for name, scores in aucs(COPIES).items():
-        assert auc(scores.members, scores.others) > 0.7, name
+        assert auc(*scores) > 0.7, name
     for name, scores in aucs(FRESH).items():
-        assert auc(scores.members, scores.others) == pytest.approx(0.5, abs=0.06), name
+        assert auc(*scores) == pytest.approx(0.5, abs=0.06), name
 
 
 def test_the_density_is_that_of_a_gaussian_kernel_estimate():
@@ -63,22 +74,20 @@ def test_the_density_is_that_of_a_gaussian_kernel_estimate():
 
 def test_domias_allows_for_places_that_are_dense_anyway():
     """Where most samples are, members and others have many generated neighbors; the ratio takes that out."""
-    scores = DensityRatio.of(REFERENCE, 0).scores(FRESH, MEMBERS, OTHERS)
+    scores = DensityRatio.of(REFERENCE, 0).score(AttackedSets(FRESH, MEMBERS, OTHERS))
     norms = np.linalg.norm(OTHERS.rows_at(np.arange(400)).numpy(), axis=1)
-    ball = by_ball(played(FRESH)).others
+    ball = score_by_ball(measured(FRESH)).non_members
     assert np.corrcoef(norms, ball)[0, 1] < -0.5
-    assert abs(np.corrcoef(norms, scores.others)[0, 1]) < 0.35
+    assert abs(np.corrcoef(norms, scores.non_members)[0, 1]) < 0.35
 
 
 def test_all_attacks_run_on_the_generated_set_and_its_control_and_without_a_reference_one_is_left_out():
-    known = played(COPIES)
-    control = played(FRESH)
-    sets = (COPIES, MEMBERS, OTHERS), (FRESH, MEMBERS, OTHERS)
-    found = run(known, control, *sets, REFERENCE, delta=0.0, level=0.99, seed=0)
+    both = [(measured(gen), AttackedSets(gen, MEMBERS, OTHERS)) for gen in (COPIES, FRESH)]
+    found = run_attacks(*both, REFERENCE, delta=0.0, confidence=0.99, seed=0)
     assert [attack.name for attack in found] == ["nearest", "ball", "domias", "kahm"]
     assert all(attack.control_is_sound for attack in found)
-    assert found[0].to_dict()["statistics"]["level"] == 0.99
-    found = run(known, control, *sets, None, delta=0.0, level=0.99, seed=0)
+    assert plain(found[0])["statistics"]["confidence"] == 0.99
+    found = run_attacks(*both, None, delta=0.0, confidence=0.99, seed=0)
     assert [attack.name for attack in found] == ["nearest", "ball", "kahm"]
 
 
@@ -87,7 +96,7 @@ def test_the_ceilings_are_those_of_the_best_attack_on_any_private_mechanism(epsi
     def tpr(alpha):
         return min(np.exp(epsilon) * alpha + delta, 1 - np.exp(-epsilon) * (1 - delta - alpha), 1)
 
-    most = ceilings_of(epsilon, delta)
+    most = guarantee_ceilings(epsilon, delta)
     bend = (1 - delta) / (1 + np.exp(epsilon))
     assert most.auc == pytest.approx(quad(tpr, 0, 1, points=[bend, 1 - delta])[0])
     assert most.advantage == pytest.approx(max(tpr(a) - a for a in np.append(np.linspace(0, 1, 1001), bend)))
@@ -107,10 +116,10 @@ def test_a_statement_is_falsified_by_an_attack_that_gets_more_and_never_confirme
     rng = np.random.default_rng(0)
     strong = attack(rng.normal(3, 1, 2000), rng.normal(0, 1, 2000))
     weak = attack(rng.normal(0.1, 1, 2000), rng.normal(0, 1, 2000))
-    assert stated(0.5, 1e-5, [weak, strong]).falsified_by == ("nearest",)
-    assert stated(0.5, 1e-5, [strong]).to_dict()["falsified"] is True
-    assert not stated(0.5, 1e-5, [weak]).is_falsified
-    assert not stated(20, 1e-5, [strong]).is_falsified
+    assert judge_guarantee(0.5, 1e-5, [weak, strong]).falsified_by == ("nearest",)
+    assert plain(judge_guarantee(0.5, 1e-5, [strong]))["is_falsified"] is True
+    assert not judge_guarantee(0.5, 1e-5, [weak]).is_falsified
+    assert not judge_guarantee(20, 1e-5, [strong]).is_falsified
 
 
 def test_an_attack_that_tells_by_fresh_samples_too_falsifies_nothing():
@@ -118,7 +127,7 @@ def test_an_attack_that_tells_by_fresh_samples_too_falsifies_nothing():
     shifted = (rng.normal(3, 1, 2000), rng.normal(0, 1, 2000))
     unsound = attack(*shifted, control=shifted)
     assert not unsound.control_is_sound
-    assert not stated(0.5, 1e-5, [unsound]).is_falsified
+    assert not judge_guarantee(0.5, 1e-5, [unsound]).is_falsified
 
 
 def test_mechanisms_at_their_limit_are_not_called_false_more_often_than_stated():
@@ -128,13 +137,13 @@ def test_mechanisms_at_their_limit_are_not_called_false_more_often_than_stated()
     for _ in range(200):
         kept = np.exp(epsilon) / (1 + np.exp(epsilon))
         members, others = rng.random(500) < kept, rng.random(500) > kept
-        false += stated(epsilon, 0.0, [attack(members.astype(float), others.astype(float))]).is_falsified
+        false += judge_guarantee(epsilon, 0.0, [attack(members.astype(float), others.astype(float))]).is_falsified
     assert false <= 0.05 * 200
 
 
-def test_a_guarantee_that_is_none_is_refused():
-    check_stated(None, None)
-    check_stated(1.0, 0.0)
+def test_a_guarantee_that_is_not_one_is_refused():
+    AuditSettings()
+    AuditSettings(1.0, 0.0)
     for epsilon, delta, sentence in (
         (1.0, None, "pass both, or neither"),
         (None, 1e-5, "pass both, or neither"),
@@ -142,5 +151,5 @@ def test_a_guarantee_that_is_none_is_refused():
         (float("nan"), 0.0, "epsilon must lie between 0 and 500, got nan"),
         (1.0, 1.0, r"delta must lie in \[0, 1\), got 1"),
     ):
-        with pytest.raises(FincEvalError, match=sentence):
-            check_stated(epsilon, delta)
+        with pytest.raises(UsageError, match=sentence):
+            AuditSettings(epsilon, delta)

@@ -1,7 +1,7 @@
 """The audit of planted generators of real digits: what is planted is found, and what is fresh is not."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -11,19 +11,23 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.memorization import strata as kinds
-from finc_eval.report.audit import render_audit, summary
+from finc_eval.memorization import audit as audit_module
+from finc_eval.memorization import strata
+from finc_eval.memorization.result import Audit
+from finc_eval.memorization.settings import AuditOptions, AuditSettings
+from finc_eval.report.audit import page as audit_page
+from finc_eval.report.audit import summary
 
 SIZE = 600
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_frequencies():
-    """Fewer than an audit takes: on so small sets they tell the kinds as well, in a fifth of the time."""
+    """Fewer than an audit takes: on so small sets they tell the modes as well, in a fifth of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kinds, "FEATURES", 150)
+        patch.setattr(strata, "STRATA_FEATURES", 150)
         yield
 
 
@@ -64,8 +68,8 @@ def threes(sets):
 
 def test_a_fresh_generator_is_not_accused(fresh):
     assert fresh.copying.found_by == ()
-    assert fresh.copying.memorized_kinds == ()
-    assert fresh.copying.exact == (0, 0)
+    assert fresh.copying.memorized_strata == ()
+    assert (fresh.copying.exact_copies, fresh.copying.fresh_exact_copies) == (0, 0)
     assert not fresh.stated.is_falsified
     for attack in fresh.attacks:
         low, high = attack.statistics.auc_interval
@@ -75,8 +79,8 @@ def test_a_fresh_generator_is_not_accused(fresh):
 
 
 def test_planted_copies_are_found_counted_and_listed_first(threes, sets):
-    assert "calibrated" in [measure.name for measure in threes.copying.found_by]
-    assert threes.copying.exact == (45, 0)
+    assert "calibrated" in threes.copying.found_by
+    assert (threes.copying.exact_copies, threes.copying.fresh_exact_copies) == (45, 0)
     listed = threes.copying.pairs
     assert {int(pair.gen) for pair in listed} <= set(range(45))
     assert all(pair.distance == pair.calibrated == pair.fresh_share == 0 for pair in listed)
@@ -84,13 +88,13 @@ def test_planted_copies_are_found_counted_and_listed_first(threes, sets):
     assert all((train[int(pair.train)] == gen[int(pair.gen)]).all() for pair in listed)
 
 
-def test_it_says_which_kind_was_memorized(threes, sets):
-    (memorized, *others) = threes.copying.memorized_kinds
+def test_it_says_which_mode_of_the_training_set_was_memorized(threes, sets):
+    (memorized, *others) = threes.copying.memorized_strata
     labels = [sets["labels"][int(name)] for name in memorized.examples]
     assert labels.count(3) >= len(labels) / 2
-    assert len(others) <= 1  # threes may make two kinds
+    assert len(others) <= 1  # threes may make two modes
     assert memorized.suspicious > 10 * memorized.fresh_suspicious
-    assert sum(kind.generated for kind in threes.copying.kinds) <= SIZE
+    assert sum(stratum.generated for stratum in threes.copying.strata) <= SIZE
 
 
 def test_the_strongest_attack_tells_the_copied_members_at_a_low_rate_of_false_alarms(threes):
@@ -107,17 +111,20 @@ def test_each_of_seven_measures_has_an_interval_a_control_and_an_adjusted_p_valu
             assert measure.interval[0] <= measure.value <= measure.interval[1]
             assert measure.control_interval[0] <= measure.control <= measure.control_interval[1]
             assert measure.p_value <= measure.adjusted
-    assert fresh.copying.level == pytest.approx(0.05 / 7)
+    assert fresh.copying.power_alpha == pytest.approx(0.05 / 7)
 
 
 def test_the_three_blocks_are_apart_in_the_json_and_none_is_a_probability_or_a_score_of_privacy(threes, tmp_path):
     text = threes.to_json(tmp_path / "audit.json")
     content = json.loads((tmp_path / "audit.json").read_text())
     assert content == json.loads(text) == threes.to_dict()
-    assert {"copying", "attackability", "stated_guarantee"} <= set(content)
-    assert content["stated_guarantee"]["falsified"] is True
-    assert content["copying"]["power"]["planted"][0].keys() == {"noise", "share", "copies", "probability"}
-    for shown in (text, render_audit(threes), threes._repr_html_(), repr(threes)):
+    assert {"copying", "attacks", "stated"} <= set(content)
+    assert content["stated"]["is_falsified"] is True
+    assert content["copying"]["found_by"] == list(threes.copying.found_by)
+    assert content["strongest_attack"] == threes.strongest.name
+    assert content["copying"]["power"][0].keys() == {"noise", "share", "copies", "probability"}
+    assert Audit.from_dict(content).to_dict() == content
+    for shown in (text, audit_page(threes, {}), threes._repr_html_(), repr(threes)):
         assert "privacy score" not in shown.lower()
         assert "probability of being private" not in shown.lower()
 
@@ -133,14 +140,14 @@ def test_the_generated_set_is_not_in_the_signature(fresh, threes):
 
 
 def test_names_of_samples_cannot_break_out_of_the_page(threes):
-    pair, kind = threes.copying.pairs[0], threes.copying.kinds[0]
+    pair, stratum = threes.copying.pairs[0], threes.copying.strata[0]
     copying = replace(
         threes.copying,
         pairs=(replace(pair, gen=HOSTILE, train=BREAKOUT),),
-        kinds=(replace(kind, id=BREAKOUT, examples=(HOSTILE,)),),
+        strata=(replace(stratum, id=BREAKOUT, examples=(HOSTILE,)),),
     )
     hostile = replace(threes, copying=copying, gen=replace(threes.gen, name=BREAKOUT))
-    for text in (render_audit(hostile), hostile._repr_html_()):
+    for text in (audit_page(hostile, {}), hostile._repr_html_()):
         page = Page(text)  # which checks that elements nest
         assert not page.find("script")
         assert all(not name.startswith("on") for _, attributes, _ in page.elements for name in attributes)
@@ -150,33 +157,35 @@ def test_names_of_samples_cannot_break_out_of_the_page(threes):
 def test_the_summary_answers_three_questions(fresh, threes, sets):
     assert "No measure finds" in summary(fresh)
     assert "would have been seen with probability" in summary(fresh)
-    assert "do not contradict the stated guarantee of ε = 1, δ = 1e-05, which does not confirm it" in summary(fresh)
-    assert "45 have the very embedding of a training sample" in summary(threes)
+    assert "do not contradict the stated guarantee of ε = 1, δ = 1e-05. This does not confirm it." in summary(fresh)
+    assert "45 generated samples have the same embedding as a training sample" in summary(threes)
     assert "The stated guarantee of ε = 0.5, δ = 1e-05 is false" in summary(threes)
 
 
 def test_without_a_statement_and_a_reference_both_are_said_to_be_missing(sets):
     found = fe.audit(sets["gen"][:200], sets["train"][:200], sets["holdout"][:150], pairs=3)
     assert found.stated is None
-    assert "No guarantee was stated, and this audit is none." in summary(found)
-    assert "None was stated" in render_audit(found)
+    assert "No guarantee was stated, and this audit is not one." in summary(found)
+    assert "No guarantee was stated" in audit_page(found, {})
     assert len(found.copying.pairs) == 3
     assert any("no reference was given" in warning for warning in found.warnings)
     assert any("train has 200 samples and holdout 150" in warning for warning in found.warnings)
-    assert any("holdout has 150 samples: a rate of 0.1 %" in warning for warning in found.warnings)
+    assert any("holdout has 150 samples: rates at 0.1 %" in warning for warning in found.warnings)
 
 
 def test_a_holdout_that_was_trained_on_is_refused_and_a_few_duplicates_are_told(sets):
     train, holdout = sets["train"], sets["holdout"].copy()
-    with pytest.raises(FincEvalError, match="600 of the 600 samples of holdout have the very embedding of a training"):
+    with pytest.raises(FincEvalError, match="600 of the 600 samples of holdout have the same embedding as a training"):
         fe.audit(sets["gen"], train, train)
     with pytest.raises(FincEvalError, match="reference and holdout are the same samples"):
         fe.audit(sets["gen"], train, holdout, holdout.copy())
     holdout[:3] = train[:3]
     found = fe.audit(holdout, np.concatenate([train, train[:2]]), holdout)
-    assert any(warning.startswith("3 of the 600 samples of holdout have the very") for warning in found.warnings)
     assert any(
-        warning.startswith("600 generated samples have the very embedding of a hold") for warning in found.warnings
+        warning.startswith("3 of the 600 samples of holdout have the same embedding") for warning in found.warnings
+    )
+    assert any(
+        warning.startswith("600 generated samples have the same embedding as a hold") for warning in found.warnings
     )
     assert any(warning.startswith("4 of the 602 training samples are duplicates") for warning in found.warnings)
 
@@ -190,7 +199,7 @@ class OneVideo(ArrayEmbeddings):
 
 def test_a_holdout_of_one_video_cannot_be_cut_in_two(sets):
     holdout = OneVideo(sets["holdout"], "holdout")
-    with pytest.raises(FincEvalError, match="one half of the videos has 0: a control needs those of many videos"):
+    with pytest.raises(FincEvalError, match="one half of its videos has 0: pass samples of many videos"):
         fe.audit(sets["gen"], sets["train"], holdout)
 
 
@@ -210,10 +219,10 @@ def test_collapsed_and_degenerate_generators_are_audited_all_the_same(sets):
     one = np.repeat(sets["gen"][:1], 200, axis=0)
     found = fe.audit(one, sets["train"][:200], sets["holdout"][:200])
     assert json.loads(found.to_json())
-    assert render_audit(found)
+    assert audit_page(found, {})
     same = np.repeat(sets["train"][:1], 200, axis=0)
     found = fe.audit(same, sets["train"][:200], sets["holdout"][:200])
-    assert found.copying.exact[0] == 200
+    assert found.copying.exact_copies == 200
     assert json.loads(found.to_json())
 
 
@@ -226,13 +235,47 @@ def test_collapsed_and_degenerate_generators_are_audited_all_the_same(sets):
         ({"train": np.full((200, 12), np.nan, np.float32)}, r"train: the embedding in row 0 is not finite"),
         ({"gen": np.zeros((2, 2, 2), np.float32)}, r"gen must be embeddings of shape \(n, d\)"),
         ({"stated_epsilon": 1.0}, "pass both, or neither"),
-        ({"pairs": 0}, "pairs must be at least 1, got 0"),
+        ({"pairs": 0}, "pairs must be a whole number of at least 1, got 0"),
     ],
 )
 def test_bad_input_is_one_sentence(sets, changed, sentence):
     given = {name: sets[name] for name in ("gen", "train", "holdout", "reference")}
     with pytest.raises(FincEvalError, match=sentence):
         fe.audit(**given | changed)
+
+
+def test_settings_and_keywords_say_the_same_and_the_result_remembers_them(sets):
+    small = [sets[name][:150] for name in ("gen", "train", "holdout")]
+    by_keyword = fe.audit(*small, pairs=3, seed=5)
+    by_settings = fe.audit(*small, settings=AuditSettings(pairs=9, seed=5), pairs=3)
+    assert by_settings.to_dict() == by_keyword.to_dict()
+    assert by_keyword.settings == AuditSettings(pairs=3, seed=5)
+    assert set(AuditOptions.__annotations__) == {field.name for field in fields(AuditSettings)}
+
+
+def test_a_measure_that_the_data_do_not_allow_is_left_out_but_a_wrong_argument_is_not(sets, monkeypatch):
+    small = [sets[name][:150] for name in ("gen", "train", "holdout")]
+
+    def refuse(error):
+        def mifid(*_):
+            raise error
+
+        monkeypatch.setattr(audit_module, "mifid", mifid)
+        return fe.audit(*small)
+
+    found = refuse(DataError("too many entries"))
+    assert "MiFID is left out: too many entries" in found.warnings
+    with pytest.raises(DataError, match="mifid was not computed"):
+        found.copying.measure("mifid")
+    with pytest.raises(UsageError, match="no such option"):
+        refuse(UsageError("no such option"))
+
+
+def test_pictures_may_lie_elsewhere_now_but_must_be_of_a_set_that_is_shown(threes, tmp_path):
+    with pytest.raises(UsageError, match="the result has no set 'holdout': it has gen, train"):
+        threes.to_html(tmp_path / "a.html", samples={"holdout": "photos/"})
+    with pytest.raises(FincEvalError, match="photos"):
+        threes.to_html(tmp_path / "a.html", samples={"gen": "photos/"})
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +309,7 @@ def test_the_verb_audits_folders_of_images_and_shows_pairs(folders, tmp_path, mo
     html = page.read_text()
     assert html.count('alt="000.png"') >= 2  # the copy, and the training sample that it is of
     assert "http" not in html.replace('http-equiv="Content-Security-Policy"', "")
-    assert json.loads(page.with_suffix(".json").read_text())["copying"]["exact_copies"]["generated"] == 20
+    assert json.loads(page.with_suffix(".json").read_text())["copying"]["exact_copies"] == 20
 
 
 def test_the_verb_refuses_a_half_stated_guarantee_before_it_reads_anything(tmp_path):

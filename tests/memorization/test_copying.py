@@ -20,9 +20,9 @@ from finc_eval.memorization.copying import (
     mifid,
     nndr,
 )
-from finc_eval.memorization.distances import Halves, play, play_control, spacings
-from finc_eval.memorization.power import calibrated, planted_copies, power, power_table
-from finc_eval.memorization.tails import counts_below, critical_counts, ranks, survival, tail_p_value
+from finc_eval.memorization.distances import Halves, measure, measure_control, train_spacings
+from finc_eval.memorization.power import calibrated_distances, detection_probability, plant_copies, power_table
+from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value, threshold_ranks
 from finc_eval.metrics.authenticity import authpct as authpct_alone
 
 
@@ -40,14 +40,14 @@ COPIES = np.concatenate([TRAIN[:40], FRESH[40:]])
 
 def closeness(x, k=50):
     found = nearest(x, TRAIN, k)
-    return Closeness.of(found.distances, spacings(as_embeddings(TRAIN))[found.indices[:, 0]])
+    return Closeness.of(found.distances, train_spacings(as_embeddings(TRAIN))[found.indices[:, 0]])
 
 
 def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls():
-    known = play(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, "gen", silent)
+    known = measure(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, "gen", silent)
     for base, to_base, attacked in (
         (TRAIN, known.to_train, known.members),
-        (HOLDOUT, known.to_others, known.others),
+        (HOLDOUT, known.to_non_members, known.non_members),
     ):
         distances = between(FRESH, base)
         assert to_base.distances == pytest.approx(np.sort(distances, 1)[:, : to_base.distances.shape[1]])
@@ -59,17 +59,17 @@ def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls()
 
 
 def test_a_ball_of_radius_zero_holds_the_copies_of_its_center():
-    known = play(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, "gen", silent)
+    known = measure(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, "gen", silent)
     assert known.radius == 0
     assert known.members.within.tolist() == [1] * 400
 
 
 def test_the_halves_of_the_holdout_are_disjoint_and_come_together_in_its_order():
     halves = Halves.of(as_embeddings(HOLDOUT))
-    assert sorted([*halves.player.rows, *halves.others.rows]) == list(range(300))
-    control, whole = play_control(halves, as_embeddings(TRAIN), 4, silent)
+    assert sorted([*halves.stand_in.rows, *halves.non_members.rows]) == list(range(300))
+    control, whole = measure_control(halves, as_embeddings(TRAIN), 4, silent)
     assert whole.distances == pytest.approx(np.sort(between(HOLDOUT, TRAIN), 1)[:, :4])
-    assert len(control.others.distances) == halves.others.n
+    assert len(control.non_members.distances) == halves.non_members.n
 
 
 def test_the_measures_of_single_samples_are_as_defined():
@@ -77,14 +77,14 @@ def test_the_measures_of_single_samples_are_as_defined():
     found = closeness(COPIES)
     assert found.ratios == pytest.approx(distances[:, 0] / distances[:, 1])
     assert found.calibrated == pytest.approx(distances[:, 0] / distances[:, :50].mean(1))
-    measure = authpct(found, closeness(HOLDOUT), 0.95)
-    assert measure.value == pytest.approx(authpct_alone(COPIES, TRAIN).percent)
-    assert measure.control == pytest.approx(authpct_alone(HOLDOUT, TRAIN).percent)
+    result = authpct(found, closeness(HOLDOUT), 0.95)
+    assert result.value == pytest.approx(authpct_alone(COPIES, TRAIN).percent)
+    assert result.control == pytest.approx(authpct_alone(HOLDOUT, TRAIN).percent)
 
 
 def test_a_copy_of_a_duplicate_is_a_copy_and_not_undefined():
     found = Closeness.of(np.zeros((1, 3)), np.zeros(1))
-    assert (found.ratios[0], found.calibrated[0], found.authentic[0]) == (0, 0, False)
+    assert (found.ratios[0], found.calibrated[0], found.authenticity.authentic[0]) == (0, 0, False)
 
 
 def test_measures_stay_where_fresh_samples_are_and_move_the_way_they_say_for_copies():
@@ -107,18 +107,18 @@ def test_a_few_copies_move_the_tail_and_nothing_else():
 def test_the_dcr_share_is_one_half_for_fresh_samples_however_unequal_the_sets_are():
     for n, m in ((400, 300), (400, 60)):
         train, holdout = as_embeddings(TRAIN[:n]), as_embeddings(HOLDOUT[:m])
-        known = play(as_embeddings(FRESH), train, holdout, 1, "gen", silent)
-        measure = dcr(known, known, 0.95)
-        assert measure.interval[0] < 0.5 < measure.interval[1]
-        ours = (known.to_train.distances < known.to_others.distances).mean()
-        assert measure.value == pytest.approx((ours / n) / (ours / n + (1 - ours) / m))
-    copied = play(as_embeddings(COPIES), train, holdout, 1, "gen", silent)
-    assert dcr(copied, known, 0.95).value > measure.value
+        known = measure(as_embeddings(FRESH), train, holdout, 1, "gen", silent)
+        found = dcr(known, known, 0.95)
+        assert found.interval[0] < 0.5 < found.interval[1]
+        ours = (known.to_train.distances < known.to_non_members.distances).mean()
+        assert found.value == pytest.approx((ours / n) / (ours / n + (1 - ours) / m))
+    copied = measure(as_embeddings(COPIES), train, holdout, 1, "gen", silent)
+    assert dcr(copied, known, 0.95).value > found.value
 
 
 def test_the_p_value_of_the_dcr_share_is_that_of_permuted_labels():
     gen, real = FRESH[:200], np.concatenate([TRAIN, HOLDOUT])
-    known = play(as_embeddings(gen), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
+    known = measure(as_embeddings(gen), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
     owners, rng = between(gen, real).argmin(1), np.random.default_rng(0)
     seen = (owners < 400).sum()
     permuted = np.array([(rng.permutation(700)[owners] < 400).sum() for _ in range(4000)])
@@ -128,14 +128,14 @@ def test_the_p_value_of_the_dcr_share_is_that_of_permuted_labels():
 
 def test_samples_of_one_owner_count_as_one_and_owners_of_the_two_sets_are_told_apart():
     gen = np.concatenate([np.repeat(TRAIN[:1], 150, axis=0), np.repeat(HOLDOUT[:1], 50, axis=0)])
-    known = play(as_embeddings(gen), as_embeddings(TRAIN[:300]), as_embeddings(HOLDOUT), 1, "gen", silent)
+    known = measure(as_embeddings(gen), as_embeddings(TRAIN[:300]), as_embeddings(HOLDOUT), 1, "gen", silent)
     deviation = np.sqrt((150**2 + 50**2) / 200**2 / 4)
     assert dcr(known, known, 0.95).p_value == pytest.approx(norm.sf((0.75 - 0.5) / deviation))
 
 
 def test_the_dcr_share_of_samples_with_few_owners_is_little_known():
     one = as_embeddings(np.repeat(FRESH[:3], 100, axis=0))
-    known = play(one, as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
+    known = measure(one, as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
     low, high = dcr(known, known, 0.95).interval
     assert high - low > 0.6
 
@@ -163,9 +163,9 @@ def test_c_t_is_the_weighted_mean_of_mann_whitneys_z():
 def test_mifid_punishes_a_collapsed_copier_that_others_measure_the_wrong_way():
     """Copies of a few training samples: each generated one has its original, but few originals have a copy."""
     collapsed, fresh = np.repeat(TRAIN[:10], 35, axis=0), as_embeddings(FRESH)
-    measure = mifid(as_embeddings(collapsed), as_embeddings(TRAIN), fresh, 0.95, 0)
-    assert measure.p_value < 1e-6
-    assert measure.value > 1e6 * measure.control
+    found = mifid(as_embeddings(collapsed), as_embeddings(TRAIN), fresh, 0.95, 0)
+    assert found.p_value < 1e-6
+    assert found.value > 1e6 * found.control
     directions = TRAIN / np.linalg.norm(TRAIN, axis=1, keepdims=True)
     cosine = 1 - (FRESH / np.linalg.norm(FRESH, axis=1, keepdims=True)) @ directions.T
     again = mifid(fresh, as_embeddings(TRAIN), fresh, 0.95, 0)
@@ -182,10 +182,10 @@ def test_the_gap_of_fld_is_that_of_fld_and_falls_for_copies():
     from finc_eval.baselines.fld import fld
 
     train, test = as_embeddings(TRAIN), as_embeddings(HOLDOUT)
-    measure = fld_gap(as_embeddings(COPIES), as_embeddings(FRESH), train, test, 0.95)
-    assert measure.value == pytest.approx(fld(COPIES, TRAIN, HOLDOUT).gap)
-    assert measure.p_value < 0.01
-    assert measure.value < measure.control
+    found = fld_gap(as_embeddings(COPIES), as_embeddings(FRESH), train, test, 0.95)
+    assert found.value == pytest.approx(fld(COPIES, TRAIN, HOLDOUT).gap)
+    assert found.p_value < 0.01
+    assert found.value < found.control
 
 
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says():
@@ -198,7 +198,7 @@ def test_counts_below_order_statistics_are_beta_binomial():
     for n, m, k in ((7, 5, 1), (30, 20, 4), (200, 300, 128)):
         expected = betabinom(n, k, m - k + 1).sf(np.arange(n + 1) - 1)
         assert survival(n, m, k) == pytest.approx(expected, abs=1e-9)
-    assert ranks(100).tolist() == [1, 2, 4, 8, 16, 32]
+    assert threshold_ranks(100).tolist() == [1, 2, 4, 8, 16, 32]
     assert counts_below([0, 1, 2, 2, 3], np.arange(2.0, 12)).tolist() == [
         2,
         4,
@@ -218,22 +218,24 @@ def test_the_p_value_of_the_tail_test_is_no_smaller_than_it_should_be_and_agrees
 
 
 @pytest.mark.parametrize(
-    ("copies", "n", "m", "level"), [(4, 200, 150, 0.05), (8, 200, 150, 0.05), (11, 200, 150, 0.05), (2, 8, 4, 0.4)]
+    ("copies", "n", "m", "alpha"), [(4, 200, 150, 0.05), (8, 200, 150, 0.05), (11, 200, 150, 0.05), (2, 8, 4, 0.4)]
 )
-def test_the_power_is_the_share_of_planted_sets_that_are_found(copies, n, m, level):
+def test_the_power_is_the_share_of_planted_sets_that_are_found(copies, n, m, alpha):
     rng = np.random.default_rng(copies)
-    printed = power(np.zeros(1), copies, n, m, level, rng)
+    printed = detection_probability(np.zeros(1), copies, n, m, alpha, rng)
     found = []
     for _ in range(1500):
         scores = rng.random(n)
         scores[:copies] = 0
-        found.append(tail_p_value(scores, rng.random(m)) <= level)
+        found.append(tail_p_value(scores, rng.random(m)) <= alpha)
     assert np.mean(found) == pytest.approx(printed, abs=0.04)
 
 
 def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares_of_few_samples_are_left_out():
     train = as_embeddings(TRAIN)
-    table = power_table(train, spacings(train), closeness(HOLDOUT).calibrated, 350, neighbors=50, level=0.05, seed=0)
+    table = power_table(
+        train, train_spacings(train), closeness(HOLDOUT).calibrated, 350, neighbors=50, alpha=0.05, seed=0
+    )
     by_noise = {noise: [one.probability for one in table if one.noise == noise] for noise in (0.0, 0.25, 0.5)}
     for probabilities in by_noise.values():
         assert all(later >= before - 0.03 for before, later in pairwise(probabilities))
@@ -245,10 +247,10 @@ def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares
 def test_planted_copies_lie_as_far_from_their_originals_as_they_say_and_are_of_no_duplicate():
     twins = np.concatenate([TRAIN, TRAIN[:100]])
     train = as_embeddings(twins)
-    spaced = spacings(train)
-    made = planted_copies(train, spaced, 0.25, np.random.default_rng(0))
+    spaced = train_spacings(train)
+    made = plant_copies(train, spaced, 0.25, np.random.default_rng(0))
     found = nearest(made, train, 2)
     assert len(made) == 300
     assert found.distances[:, 0] / spaced[found.indices[:, 0]] == pytest.approx(np.full(300, 0.25), rel=1e-3)
-    assert calibrated(np.array([[0.0, 1.0, 2.0]])).tolist() == [0.0]
+    assert calibrated_distances(np.array([[0.0, 1.0, 2.0]])).tolist() == [0.0]
     assert isinstance(found, Neighbors)

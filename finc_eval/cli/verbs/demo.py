@@ -23,24 +23,17 @@ def demo(
     from finc_eval.demo.run import run_demo  # loads torch, which wrong options need not wait for
 
     with running(None) as run:
-        result = run_demo(out, run.progress)
-    comparison = result.digits.comparison
+        experiment = run_demo(out, run)
     if as_json:
-        print(comparison.to_json())
+        print(experiment.comparison.to_json())
         return
-    report.show(comparison)
-    copies = 0 if comparison.copies is None else comparison.copies.count
-    copied = ["exact copies of reference images", f"{result.copies_planted} images", f"{copies} images", "", ""]
-    print_planted(result.digits, copied)
+    report.show(experiment.comparison)
+    print_planted(experiment)
     print("Coloring half of the generated digits also halves its gray ones: the other gray modes are real, too.")
-    for experiment in result.real:
-        print_planted(experiment)
-    for experiment in (result.digits, *result.real):
-        if experiment.report:
-            print(f"\nOpen the report: {experiment.report}")
+    print(f"\nOpen the report: {experiment.report}")
 
 
-def print_planted(experiment: Experiment, *more: list[str]) -> None:
+def print_planted(experiment: Experiment) -> None:
     """Print what an experiment planted against what was found."""
 
     def row(planted: Planted) -> list[str]:
@@ -53,8 +46,10 @@ def print_planted(experiment: Experiment, *more: list[str]) -> None:
             f"{planted.recall:.2f}",
         ]
 
+    copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
+    copied = ["exact copies of reference images", f"{experiment.copies} images", f"{copies} images", "", ""]
     found = sum(planted.mode is not None for planted in experiment.planted)
     columns = ["planted", "share gen / ref", "found", "purity of top 50", "recall"]
     print()
-    print_table(f"{experiment.title}: planted against found", columns, [*map(row, experiment.planted), *more])
+    print_table(f"{experiment.title}: planted against found", columns, [*map(row, experiment.planted), copied])
     print(f"{found} of {len(experiment.planted)} planted differences are found")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from finc_eval.cli.options import Device, Extractor, Json, Strict, running
-from finc_eval.cli.output import twin_of
+import finc_eval as fe
+from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
+from finc_eval.cli.output import emit, twin_of
 from finc_eval.cli.sets import embed_all, named_sets
-from finc_eval.core.errors import FincEvalError
-
-if TYPE_CHECKING:
-    from finc_eval.privacy.dp.gaussian_mechanism import Adjacency
-    from finc_eval.privacy.dp.ledger import Ledger
-    from finc_eval.privacy.reference.release import Bound
-    from finc_eval.privacy.reference.sketch import PrivateSketch
+from finc_eval.core.errors import BudgetError, UsageError
+from finc_eval.core.storage import disk_errors
+from finc_eval.extractors.catalog import available_cards
+from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.settings import PrivacySettings
+from finc_eval.privacy.reference.settings import ReleaseSettings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,112 +25,92 @@ app = typer.Typer(
     "any number of generators against it.",
 )
 
-ROOM = 16 << 20
-"""Bytes that must be free for a release: no sketch is larger."""
+RELEASE_BYTES = 16 << 20
+"""Bytes that must be free on the disk for a release; no sketch is larger."""
 
-SketchFile = Annotated[Path, typer.Option("--ref", help="The private sketch.")]
-Out = Annotated[Path | None, typer.Option(help="A page to write, with its JSON twin.")]
+Gen = Annotated[
+    str, typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
+]
+SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
+Out = Annotated[Path | None, typer.Option(help="HTML page to write, and beside it the same as JSON.")]
+LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
+Budget = Annotated[
+    float | None, typer.Option(help="ε that all releases about a data set may spend together, for a new ledger.")
+]
 
 
 @app.command()
+@takes(ReleaseSettings, "settings")
 def release(
-    data: Annotated[str, typer.Option(help="The private set: a folder, .zip or .npz of images, or an .h5 of extract.")],
-    epsilon: Annotated[float, typer.Option(help="ε of the guarantee.")],
-    ledger: Annotated[Path, typer.Option(help="The file that counts what each data set has spent.")],
-    out: Annotated[Path, typer.Option(help="The .h5 file to write, for publication.")],
+    data: Annotated[
+        str, typer.Option(help="Private set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
+    ],
+    ledger: LedgerFile,
+    out: Annotated[Path, typer.Option(help="HDF5 file to write, which is meant for publication.")],
+    settings: ReleaseSettings,
+    budget: Budget = None,
     public: Annotated[
-        str | None, typer.Option(help="A public set of the same kind, which decides axes, length scale and radius.")
+        str | None,
+        typer.Option(help="Public set of the same kind, from which axes, length scale and radius are computed."),
     ] = None,
     like: Annotated[
-        Path | None, typer.Option(help="A released sketch, to share its transform and features: both can be merged.")
+        Path | None,
+        typer.Option(help="Released sketch whose transform and features to share, so that both can be merged."),
     ] = None,
     length_scale: Annotated[
-        float | None, typer.Option(help="Without a public set: the length scale of the kernel, with --radius.")
+        float | None, typer.Option(help="Length scale of the kernel, without a public set; needs --radius.")
     ] = None,
     radius: Annotated[
-        float | None, typer.Option(help="Without a public set: embeddings are drawn to this norm.")
+        float | None, typer.Option(help="Largest norm of an embedding, without a public set; needs --length-scale.")
     ] = None,
-    dims: Annotated[int, typer.Option(help="Principal axes of the public set, or random directions.")] = 20,
-    projection_seed: Annotated[int, typer.Option(help="Without a public set: seed of the directions.")] = 0,
-    delta: Annotated[float, typer.Option(help="δ of the guarantee and of a new ledger's budget.")] = 1e-5,
-    budget: Annotated[
-        float | None, typer.Option(help="For a new ledger: the ε that all releases of a data set may come to.")
-    ] = None,
-    adjacency: Annotated[
-        str,
-        typer.Option(metavar="replace|zero-out", help="Data sets are neighbors if a record is another, or is nothing."),
-    ] = "replace",
-    bound: Annotated[
-        str, typer.Option(metavar="tight|paper", help="Sensitivity √2/m, which is proved, or 2/m as in the paper.")
-    ] = "tight",
+    dims: Annotated[int, typer.Option(help="Number of principal axes of the public set, or random directions.")] = 20,
+    projection_seed: Annotated[int, typer.Option(help="Random seed of the directions, without a public set.")] = 0,
     classes: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,…", help="A public list of classes, for a sketch by class.")
+        str | None, typer.Option(metavar="NAME,NAME,…", help="Public list of classes, for a sketch by class.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What the ledger calls the data set.")] = None,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Release a sketch of private data, and count it in the ledger before any noise is drawn.
+    """Release a sketch of private data. The spending is in the ledger before any noise is drawn.
 
-    Nothing that decides scales may come from the private data: pass --public, --like, or --length-scale and --radius.
+    Scales must not come from the private data: pass --public, --like, or --length-scale and --radius.
     """
-    from finc_eval.embeddings.base import as_embeddings
-    from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
-    from finc_eval.privacy.reference.release import release as run
-    from finc_eval.privacy.reference.sketch import PrivateSketch
-    from finc_eval.privacy.reference.transform import PublicTransform
-    from finc_eval.report.private_tables import print_private_sketch
-
-    constants = length_scale is not None and radius is not None
     if (length_scale is None) != (radius is None):
-        raise FincEvalError("--length-scale and --radius go together: pass both, or neither")
-    if sum((public is not None, like is not None, constants)) != 1:
-        raise FincEvalError(
+        raise UsageError("--length-scale and --radius go together: pass both, or neither")
+    if [public, like, length_scale].count(None) != 2:
+        raise UsageError(
             "say where scales come from, as they must not come from the private set: pass one of --public, --like, or "
             "--length-scale with --radius"
         )
-    Guarantee.of(epsilon, delta, cast("Adjacency", adjacency))  # refused now, not after an hour of embedding
     _check_room(out)
-    with running(device) as how:
-        book = opened_ledger(ledger, budget, delta, cast("Adjacency", adjacency))
+    with running(device) as run:
+        book = opened_ledger(ledger, budget, settings)
+        released = None if like is None else fe.privacy.PrivateSketch.load(like)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        shared: object = None if like is None else PrivateSketch.load(like)
-        made_by = _made_by(shared) if isinstance(shared, PrivateSketch) else None
-        sets = embed_all(sources, extractor or made_by, strict, how)
+        made_by = None if released is None else _extractor_name(released)
+        sets = embed_all(sources, extractor or made_by, strict, run)
+        transform: object = released
         if public is not None:
-            shared = PublicTransform.fitted(sets["public"], dims)
-        elif constants:
-            width = as_embeddings(sets["data"]).dim
-            shared = PublicTransform.constant(
-                width,
-                min(dims, width),
-                length_scale=cast(float, length_scale),
-                radius=cast(float, radius),
-                seed=projection_seed,
-            )
-        sketch = run(
+            transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
+        elif length_scale is not None and radius is not None:
+            transform = _constant_transform(sets["data"], dims, length_scale, radius, projection_seed)
+        sketch = fe.privacy.release_sketch(
             sets["data"],
-            public=shared,
-            epsilon=epsilon,
-            delta=delta,
+            settings,
+            public=transform,
             ledger=book,
-            adjacency=cast("Adjacency", adjacency),
-            bound=cast("Bound", bound),
-            classes=None if classes is None else [one.strip() for one in classes.split(",")],
-            name=name,
-            progress=how.progress,
+            classes=None if classes is None else names_in(classes),
+            progress=run.progress,
         )
         sketch.save(out)
-    print(json.dumps(sketch.header(), indent=1)) if as_json else print_private_sketch(str(out), sketch)
+    _print_sketch(out, sketch, as_json)
 
 
 @app.command()
 def score(
-    gen: Annotated[
-        str, typer.Option(help="The generated set: a folder, .zip or .npz of images, or an .h5 of extract.")
-    ],
+    gen: Gen,
     ref: SketchFile,
     out: Out = None,
     extractor: Extractor = None,
@@ -138,25 +118,20 @@ def score(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Score a generator against a private sketch: an unbiased MMD² with intervals, in all and by degree."""
-    from finc_eval.privacy.reference.sketch import PrivateSketch
-    from finc_eval.report.private_tables import print_private_scores
-
-    twin = None if out is None else twin_of(out)
-    with running(device) as how:
-        sketch = PrivateSketch.load(ref)
-        sets = embed_all({"gen": gen}, extractor or _made_by(sketch), strict, how)
-        result = sketch.score(sets["gen"], name=Path(gen).stem, progress=how.progress)
-    if out is not None and twin is not None:
-        result.to_html(out)
-        result.to_json(twin)
-    print(result.to_json()) if as_json else print_private_scores((result,), ())
+    """Score a generator against a private sketch: an unbiased MMD² with intervals, and its parts by degree."""
+    if out is not None:
+        twin_of(out)  # refuses a path that cannot be used, before any work
+    with running(device) as run:
+        sketch = fe.privacy.PrivateSketch.load(ref)
+        sets = embed_all({"gen": gen}, extractor or _extractor_name(sketch), strict, run)
+        result = sketch.score(sets["gen"], name=Path(gen).stem, progress=run.progress)
+    emit(result, out, as_json)
 
 
 @app.command()
 def compare(
     gens: Annotated[
-        list[str], typer.Argument(metavar="NAME=PATH…", help="Two generated sets or more, each with a name.")
+        list[str], typer.Argument(metavar="NAME=PATH…", help="At least two generated sets, each with a name.")
     ],
     ref: SketchFile,
     out: Out = None,
@@ -165,91 +140,110 @@ def compare(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Rank generators by one private sketch, with paired differences, in which most of the noise cancels."""
-    from finc_eval.privacy.reference.sketch import PrivateSketch
-    from finc_eval.report.private_tables import print_private_scores
-
-    twin = None if out is None else twin_of(out)
+    """Rank generators by one private sketch. Most of the noise cancels in the differences of their scores."""
+    if out is not None:
+        twin_of(out)  # refuses a path that cannot be used, before any work
     named = named_sets(gens)
-    with running(device) as how:
-        sketch = PrivateSketch.load(ref)
-        sets = embed_all(named, extractor or _made_by(sketch), strict, how)
-        result = sketch.compare(sets, progress=how.progress)
-    if out is not None and twin is not None:
-        result.to_html(out)
-        result.to_json(twin)
-    print(result.to_json()) if as_json else print_private_scores(result.scores, result.pairs)
+    with running(device) as run:
+        sketch = fe.privacy.PrivateSketch.load(ref)
+        result = sketch.compare(
+            embed_all(named, extractor or _extractor_name(sketch), strict, run), progress=run.progress
+        )
+    emit(result, out, as_json)
 
 
 @app.command()
 def merge(
-    sketches: Annotated[list[Path], typer.Argument(help="Private sketches of owners who share no record.")],
-    out: Annotated[Path, typer.Option(help="The .h5 file to write.")],
+    sketches: Annotated[list[Path], typer.Argument(help="Private sketches of owners without common records.")],
+    out: Annotated[Path, typer.Option(help="HDF5 file to write.")],
+    as_json: Json = False,
 ) -> None:
-    """Merge the sketches of several owners, weighted by their records; each owner's guarantee stays what it is."""
-    from finc_eval.privacy.reference.sketch import PrivateSketch
-    from finc_eval.report.private_tables import print_private_sketch
-
-    merged = PrivateSketch.merge([PrivateSketch.load(path) for path in sketches])
+    """Merge the sketches of several owners, weighted by their records. Each owner's guarantee stays the same."""
+    merged = fe.privacy.PrivateSketch.merge([fe.privacy.PrivateSketch.load(path) for path in sketches])
     merged.save(out)
-    print_private_sketch(str(out), merged)
+    _print_sketch(out, merged, as_json)
 
 
 @app.command()
 def inspect(
-    sketch: Annotated[Path | None, typer.Argument(help="A private sketch.")] = None,
-    ledger: Annotated[
-        Path | None, typer.Option(help="A ledger: what each data set has spent, and what is left.")
-    ] = None,
+    sketch: Annotated[Path | None, typer.Argument(help="Private sketch.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Ledger of which to show what is spent and left.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a private sketch says and promises, or what a ledger has counted."""
-    from finc_eval.privacy.dp.ledger import Ledger
-    from finc_eval.privacy.reference.sketch import PrivateSketch
-    from finc_eval.report.private_tables import print_ledger, print_private_sketch
-
-    if (sketch is None) == (ledger is None):
-        raise FincEvalError("name a private sketch, or pass --ledger with a ledger, one of the two")
-    if ledger is not None:
+    """Show the contents and guarantees of a private sketch, or the spendings in a ledger."""
+    if sketch is not None and ledger is None:
+        _print_sketch(sketch, fe.privacy.PrivateSketch.load(sketch), as_json)
+    elif ledger is not None and sketch is None:
         book = Ledger(ledger)
-        print(json.dumps(book.to_dict(), indent=1)) if as_json else print_ledger(book)
-    elif sketch is not None:
-        found = PrivateSketch.load(sketch)
-        print(json.dumps(found.header(), indent=1)) if as_json else print_private_sketch(str(sketch), found)
+        if as_json:
+            print(json.dumps(book.to_dict(), indent=1))
+        else:
+            from finc_eval.report.private import show_ledger  # loads torch, which wrong options need not wait for
+
+            show_ledger(book)
+    else:
+        raise UsageError("name either a private sketch, or a ledger with --ledger")
 
 
-def opened_ledger(path: Path, budget: float | None, delta: float, adjacency: Adjacency) -> Ledger:
-    """The ledger at `path`, or with a budget a new one."""
-    from finc_eval.privacy.dp.ledger import Ledger
+def opened_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> Ledger:
+    """Open the ledger at `path`; with a budget, create it if it does not exist.
 
+    Raises:
+        BudgetError: a new ledger has no budget, or an old one has another budget.
+        DataError: the ledger is damaged.
+    """
     if not path.exists():
         if budget is None:
-            raise FincEvalError(f"{path} does not exist: pass --budget, the epsilon that a data set may spend in all")
-        return Ledger.create(path, budget, delta, adjacency)
+            raise BudgetError(f"{path} does not exist: pass --budget, the epsilon that a data set may spend in all")
+        return Ledger.create(path, budget, settings.delta, settings.guarantee.adjacency)
     found = Ledger(path)
     if budget not in (None, found.budget.epsilon):
-        raise FincEvalError(f"{path} has a budget of epsilon {found.budget.epsilon:g}, which is set once: leave it out")
+        raise BudgetError(f"{path} has a budget of epsilon {found.budget.epsilon:g}, which is set once: leave it out")
     return found
 
 
-def _check_room(out: Path) -> None:
-    """Raise FincEvalError where a sketch could not be written, as what it cost would be lost."""
-    from finc_eval.core.storage import disk_errors
+def names_in(text: str) -> list[str]:
+    """Return the names in "NAME,NAME"."""
+    return [name.strip() for name in text.split(",")]
 
+
+def _constant_transform(
+    data: object, dims: int, length_scale: float, radius: float, seed: int
+) -> fe.privacy.PublicTransform:
+    from finc_eval.embeddings.base import as_embeddings  # loads torch, which wrong options need not wait for
+
+    dim = as_embeddings(data).dim
+    return fe.privacy.PublicTransform.constant(dim, min(dims, dim), length_scale=length_scale, radius=radius, seed=seed)
+
+
+def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(sketch.header(), indent=1))
+        return
+    from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
+
+    show_sketch(str(path), sketch)
+
+
+def _check_room(out: Path) -> None:
+    """Refuse a path that a sketch could not be written to, because its budget would be lost.
+
+    Raises:
+        UsageError: the file exists.
+        DataError: the disk is full, or the folder cannot be written to.
+    """
     probe = out.with_name(f".{out.name}.room")
     with disk_errors(out, "nothing is spent"):
         if out.exists():
-            raise FincEvalError(f"{out} exists, and what it cost would be lost: choose another name for the release")
+            raise UsageError(f"{out} exists, and what it cost would be lost: choose another name for the release")
         out.parent.mkdir(parents=True, exist_ok=True)
         try:
-            probe.write_bytes(bytes(ROOM))
+            probe.write_bytes(bytes(RELEASE_BYTES))
         finally:
             probe.unlink(missing_ok=True)
 
 
-def _made_by(sketch: PrivateSketch) -> str | None:
-    """The extractor that a sketch needs, to be loaded by its name; None where it does not say."""
-    from finc_eval.extractors.catalog import available_cards
-
+def _extractor_name(sketch: fe.privacy.PrivateSketch) -> str | None:
+    """Return the name of the extractor that a sketch needs, or None if it cannot be loaded by its name."""
     name = sketch.space.split("@")[0]
     return name if name.startswith("timm:") or name in available_cards() else None

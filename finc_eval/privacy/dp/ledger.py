@@ -1,7 +1,8 @@
-"""The budget ledger: a small file in which every spending is on the disk before any noise is drawn.
+"""The budget ledger: a small file that holds every spending on the disk before any noise is drawn.
 
-One JSON object a line: the budget first, then a line for each release. A process that dies between the line and its
-release has spent for nothing; none can release for nothing. The file is its owner's and is not for publication.
+Each line is one JSON object: first the budget, then one line per release. A process that dies between the line and its
+release has spent budget for nothing, but no process can release without spending. The file belongs to the owner of the
+data and must not be published.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from typing import Any
 
 import filelock
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import BudgetError, DataError, UsageError
+from finc_eval.core.record import plain
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
 from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
-from finc_eval.privacy.dp.gaussian_mechanism import Adjacency, Guarantee
+from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
 
-KIND = "privacy ledger"
-SCHEMA = 1
+LEDGER_TYPE = "privacy ledger"
+LEDGER_LAYOUT = 1
 
 ROUNDING = 1e-9
-"""Of the budget, that sums of squares may exceed it by."""
+"""Share of the budget by which rounding may make a sum of squares exceed it."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class Spending:
     """One line of a ledger.
 
     Attributes:
-        data: the digests, and the name if it has one, of the data set.
-        mu: what was spent.
-        purpose: for what, such as "private sketch".
+        data: digests of the data set, and its name if it has one.
+        mu: μ that was spent.
+        purpose: what it was spent on, such as "private sketch".
     """
 
     data: tuple[str, ...]
@@ -45,74 +47,92 @@ class Spending:
 
 
 class Ledger:
-    """What has been spent on each data set, against a budget that is the same for all and was set once.
+    """Record of the privacy budget spent on each data set. The budget is set once and is the same for all data sets.
 
     Attributes:
         path: the file.
-        budget: what all releases about one data set may come to.
+        budget: guarantee that all releases about one data set must keep together.
 
     Args:
-        path: of a ledger that `create` made.
+        path: file of a ledger that `Ledger.create` made.
 
     Raises:
-        FincEvalError: it is missing, no ledger, or damaged.
+        DataError: the file is missing, damaged, or not a ledger.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> ledger = fe.privacy.Ledger.create("ledger.jsonl", epsilon=3, delta=1e-5)
+        >>> ledger.spend(["ward 7"], fe.privacy.Guarantee.of(epsilon=1, delta=1e-5), purpose="private sketch")
+        >>> round(ledger.left(["ward 7"]), 2), round(ledger.left(["ward 8"]), 2)
+        (2.76, 3.0)
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).resolve()  # the lock lies beside the file itself, not beside links to it
         header, _ = self._content()
-        if (header.get("program"), header.get("kind")) != (PROGRAM, KIND):
-            raise FincEvalError(f"{path} is no finc-eval ledger: name another file, or a new one and its budget")
-        if header.get("schema") != SCHEMA:
-            raise FincEvalError(f"{path} has ledger schema {header.get('schema')}, this version reads {SCHEMA}")
-        try:
-            self.budget = Guarantee.of(header["epsilon"], header["delta"], header["adjacency"])
-        except (KeyError, TypeError) as error:
-            raise self._damaged(1) from error
+        if (header.get("program"), header.get("kind")) != (PROGRAM, LEDGER_TYPE):
+            raise DataError(f"{path} is not a finc-eval ledger: name another file, or a new one and its budget")
+        if header.get("schema") != LEDGER_LAYOUT:
+            raise DataError(f"{path} has ledger schema {header.get('schema')}, this version reads {LEDGER_LAYOUT}")
+        match header:
+            case {"epsilon": int() | float() as epsilon, "delta": int() | float() as delta, "adjacency": adjacency}:
+                self.budget = Guarantee.of(epsilon, delta, adjacency)
+            case _:
+                raise self._damaged(1)
 
     @classmethod
     def create(cls, path: str | Path, epsilon: float, delta: float, adjacency: Adjacency = "replace") -> Ledger:
-        """A new ledger with the budget (ε, δ) for each data set.
+        """Create a ledger.
+
+        Args:
+            path: file to create.
+            epsilon: ε of the budget of each data set.
+            delta: δ of the budget.
+            adjacency: adjacency of all releases.
 
         Raises:
-            FincEvalError: there is a file at `path` already, or the budget is out of range.
+            BudgetError: the file exists already.
+            UsageError: the budget is out of range.
         """
         target = Path(path).resolve()
         budget = Guarantee.of(epsilon, delta, adjacency)
         header = {
             "program": PROGRAM,
-            "kind": KIND,
-            "schema": SCHEMA,
+            "kind": LEDGER_TYPE,
+            "schema": LEDGER_LAYOUT,
             "epsilon": budget.epsilon,
             "delta": budget.delta,
             "adjacency": budget.adjacency,
         }
         with _locked(target):
             if target.exists():
-                raise FincEvalError(f"{path} exists, and a budget is set once: leave the budget out")
+                raise BudgetError(f"{path} exists, and a budget is set once: leave the budget out")
             with written_whole(target) as temporary:
                 temporary.write_text(json.dumps(header) + "\n", encoding="utf-8")
             _sync_folder(target)
         return cls(target)
 
     def spend(self, data: Iterable[str], guarantee: Guarantee, purpose: str) -> None:
-        """Record a spending, and return once it is on the disk.
+        """Record a spending, and return when it is on the disk.
 
         Args:
-            data: what identifies the data set, one thing at least: lines that share one are about the same records.
-            guarantee: of the release that follows.
-            purpose: what that is.
+            data: digests and names that identify the data set, at least one. Lines that share one of them are about
+                the same records.
+            guarantee: guarantee of the release that follows.
+            purpose: description of that release.
 
         Raises:
-            FincEvalError: the budget does not suffice, or is of another adjacency. Nothing is recorded then.
+            BudgetError: the budget does not suffice, or has another adjacency. Nothing is recorded.
+            DataError: the ledger cannot be read or written. Nothing may be released.
+            UsageError: `data` is empty.
         """
         keys = tuple(data)
         if not keys:
-            raise FincEvalError("a spending needs something that identifies its data set, got nothing")
+            raise UsageError("a spending needs something that identifies its data set, got nothing")
         if guarantee.adjacency != self.budget.adjacency:
-            raise FincEvalError(
-                f"the budget of {self.path} is of {self.budget.adjacency} adjacency and the release of "
-                f"{guarantee.adjacency} adjacency, which do not add: keep a ledger for each"
+            raise BudgetError(
+                f"the budget of {self.path} has {self.budget.adjacency} adjacency and the release has "
+                f"{guarantee.adjacency} adjacency, which do not add: keep one ledger for each"
             )
         with _locked(self.path):
             spent = self.spent(keys)
@@ -121,20 +141,28 @@ class Ledger:
             self._append(Spending(keys, guarantee.mu, purpose))
 
     def spendings(self, data: Iterable[str] | None = None) -> tuple[Spending, ...]:
-        """All lines, or those about one data set: all that share what identifies it, directly or by way of others."""
+        """Return all lines, or the lines about one data set.
+
+        Args:
+            data: digests and names of the data set. Lines count that share one of them, directly or through other
+                lines. Default: all lines.
+
+        Raises:
+            DataError: the ledger is missing or damaged.
+        """
         _, lines = self._content()
         return tuple(lines) if data is None else _about(lines, data)
 
     def spent(self, data: Iterable[str]) -> float:
-        """The μ that all releases about a data set come to."""
+        """Return the μ of all releases about a data set together."""
         return composed(line.mu for line in self.spendings(data))
 
     def left(self, data: Iterable[str]) -> float:
-        """The largest ε, at the budget's δ, that a release about this data set may have; 0 where none."""
+        """Return the largest ε, at the budget's δ, that is left for a data set; 0 if nothing is left."""
         return self._epsilon(remaining(self.budget.mu, self.spent(data)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The budget, and of every data set what is spent and left, as plain JSON types."""
+        """Return the budget, and the spent and remaining ε of each data set, as plain JSON types."""
         rest, accounts = list(self.spendings()), []
         while rest:
             lines = _about(rest, rest[0].data)
@@ -148,35 +176,35 @@ class Ledger:
                     "epsilon_left": self._epsilon(remaining(self.budget.mu, spent)),
                 }
             )
-        return {"budget": self.budget.to_dict(), "data_sets": accounts}
+        return {"budget": plain(self.budget), "data_sets": accounts}
 
     def _epsilon(self, mu: float) -> float:
-        """ε at the budget's δ; what is left by rounding alone counts as nothing."""
+        """Return ε at the budget's δ; a rest that is due to rounding counts as 0."""
         return epsilon_of(mu, self.budget.delta) if mu > ROUNDING**0.5 * self.budget.mu else 0.0
 
-    def _refusal(self, keys: tuple[str, ...], mu: float) -> FincEvalError:
+    def _refusal(self, keys: tuple[str, ...], mu: float) -> BudgetError:
         budget, left = self.budget, self.left(keys)
         done = len(self.spendings(keys))
         remains = f"at most epsilon {left:.4g} is left" if left else "nothing is left"
-        return FincEvalError(
+        return BudgetError(
             f"this release would spend epsilon {self._epsilon(mu):.4g}, and of the data set's budget of epsilon "
             f"{budget.epsilon:g} (delta {budget.delta:g}) {remains} after {done} release{'' if done == 1 else 's'}"
         )
 
-    def _damaged(self, number: int) -> FincEvalError:
-        return FincEvalError(f"{self.path} is damaged in line {number}: nothing is released on its word")
+    def _damaged(self, number: int) -> DataError:
+        return DataError(f"{self.path} is damaged in line {number}: nothing can be released with it")
 
     def _content(self) -> tuple[dict[str, Any], list[Spending]]:
-        """Header and spendings; a last line that was cut off is none: who died over it had not drawn any noise."""
+        """Read header and spendings. A last line that was cut off does not count: its process had not drawn noise."""
         try:
             first, *rest = self.path.read_bytes().split(b"\n")
         except FileNotFoundError as error:
-            raise FincEvalError(f"{self.path} does not exist: set a budget to begin a ledger there") from error
+            raise DataError(f"{self.path} does not exist: set a budget to begin a ledger there") from error
         except OSError as error:
-            raise FincEvalError(f"{self.path} cannot be read ({error.strerror}): nothing is released") from error
+            raise DataError(f"{self.path} cannot be read ({error.strerror}): nothing is released") from error
         header = _parsed(first)
         if not rest or header is None:
-            raise FincEvalError(f"{self.path} is no finc-eval ledger: nothing is released on its word")
+            raise DataError(f"{self.path} is not a finc-eval ledger: nothing can be released with it")
         spendings = [_spending(_parsed(text)) for text in rest]
         if spendings[-1] is None:
             spendings.pop()
@@ -189,7 +217,7 @@ class Ledger:
             whole, end, last = file.read().rpartition(b"\n")
             if _spending(_parsed(last)) is None:
                 file.truncate(len(whole + end))
-            else:  # an editor took the end of the line away
+            else:  # an editor removed the end of the last line
                 file.write(b"\n")
             file.seek(0, os.SEEK_END)
             file.write(json.dumps(asdict(spending)).encode() + b"\n")
@@ -198,7 +226,7 @@ class Ledger:
 
 
 def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ...]:
-    """The lines that share something with the data, or with one another of these lines."""
+    """Return the lines that share an identifier with the data, directly or through other lines."""
     known: set[str] = set(data)
     while True:
         found = tuple(line for line in lines if known & set(line.data))
@@ -217,7 +245,7 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 
 def _spending(line: dict[str, Any] | None) -> Spending | None:
-    """The spending in a line; None where it says anything but one."""
+    """Return the spending in a line, or None if the line is not a valid spending."""
     match line:
         case {"data": [*data], "mu": float(mu), "purpose": str(purpose)} if data and 0 < mu < inf:
             return Spending(tuple(map(str, data)), mu, purpose)
@@ -227,7 +255,7 @@ def _spending(line: dict[str, Any] | None) -> Spending | None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Be the only process to look at what is left and to spend it."""
+    """Keep other processes from reading what is left, and spending it, at the same time."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(path.with_name(f".{path.name}.lock"))
@@ -239,8 +267,8 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _sync_folder(path: Path) -> None:
-    """Have a new name in its folder outlive a power cut: a ledger that vanishes gives its budget back."""
-    if os.name == "nt":  # which cannot open folders
+    """Make a new file's name survive a power cut: a ledger that vanishes would give its budget back."""
+    if os.name == "nt":  # Windows cannot open folders
         return
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""The records of a set that may not be shown: counted, identified, and never refused for what one of them holds."""
+"""Private records: counted and identified, and never refused because of what one of them holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """A set of records, read in batches.
+    """A set of private records, read in batches.
 
-    `Embeddings` refuse rows that are not finite. Here that would tell of one record, so such rows are handed on, and
-    samples that could not be read are rows of NaN: a set has as many records as its owner counts in it.
+    `Embeddings` refuse rows that are not finite. Here a refusal would reveal something about one record, so such rows
+    are kept. Samples that could not be read become rows of NaN, so the set has as many records as its owner counts.
 
     Attributes:
-        m: how many records.
+        m: number of records.
         dim: entries of an embedding.
         space: the extractor, as name@digest.
-        identities: digests of the set: of its samples where they are known, of its embeddings, and of the content of
-            all samples in any order, which outlives new names and folders.
-        content: digests of the records' content, in any order.
-        labels: their classes, None for a record without; None where the set has none.
-        rows: the embeddings from one row to another, shape (b, d).
+        identities: digests of the set: of its files if they are known, of its embeddings, and of the content of all
+            samples in any order. The last one survives new names and folders.
+        content: digests of the content of each record, in any order.
+        labels: class of each record, None for a record without one; None if the set has no classes.
+        rows: function that returns the embeddings from one row to another, shape (b, d).
     """
 
     m: int
@@ -47,28 +47,33 @@ class Records:
     rows: Callable[[int, int], torch.Tensor]
 
     def batches(self, size: int = BATCH_SIZE) -> Iterator[tuple[int, torch.Tensor]]:
-        """All records in order: (index of the first, rows)."""
+        """Yield all records in order, as (index of the first, rows)."""
         for start in range(0, self.m, size):
             yield start, self.rows(start, min(start + size, self.m))
 
-    def some(self, count: int) -> torch.Tensor:
-        """At most so many rows, evenly spread over the set."""
+    def evenly_spread(self, count: int) -> torch.Tensor:
+        """Return at most `count` rows, evenly spread over the set."""
         step = -(-self.m // count)
         return torch.cat([rows[-start % step :: step] for start, rows in self.batches()])
 
 
-def opened_records(source: object, name: str) -> Records:
-    """The records in an array or tensor of shape (n, d), an `EmbeddingCache`, or the path of one.
+def open_records(source: object, name: str) -> Records:
+    """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of the path of one.
+
+    Args:
+        source: the records.
+        name: what to call them in messages.
 
     Raises:
-        FincEvalError: it is none of these, or empty.
+        UsageError: the source is none of these.
+        DataError: the array is empty or of a wrong shape or type, or the file cannot be read.
     """
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
-    return _of_cache(source) if isinstance(source, EmbeddingCache) else _of_array(source, name)
+    return _cached_records(source) if isinstance(source, EmbeddingCache) else _array_records(source, name)
 
 
-def _of_cache(cache: EmbeddingCache) -> Records:
+def _cached_records(cache: EmbeddingCache) -> Records:
     unread = len(cache.failures)
     labels = None if cache.labels is None else (*cache.labels, *[None] * unread)
 
@@ -81,24 +86,24 @@ def _of_cache(cache: EmbeddingCache) -> Records:
         m=cache.n + unread,
         dim=cache.dim,
         space=f"{cache.extractor}@{cache.extractor_digest[:8]}",
-        identities=(cache.manifest_digest, cache.key, _of_contents(cache.content)),
+        identities=(cache.manifest_digest, cache.key, _content_digest(cache.content)),
         content=cache.content,
         labels=labels,
         rows=rows,
     )
 
 
-def _of_array(source: object, name: str) -> Records:
+def _array_records(source: object, name: str) -> Records:
     if not isinstance(source, torch.Tensor):
         try:
             source = torch.from_numpy(np.array(source))
         except (TypeError, ValueError) as error:
-            raise FincEvalError(
-                f"{name} must be an array of embeddings, a cache or a path of one, got {type(source).__name__}"
+            raise UsageError(
+                f"{name} must be an array of embeddings, a cache or the path of one, got {type(source).__name__}"
             ) from error
     array = source.detach().cpu()
     if array.ndim != 2 or 0 in array.shape or not array.dtype.is_floating_point:
-        raise FincEvalError(
+        raise DataError(
             f"{name} must be floating-point embeddings of shape (n, d), got {array.dtype} of shape {tuple(array.shape)}"
         )
     values = array.float().contiguous().numpy()
@@ -110,12 +115,12 @@ def _of_array(source: object, name: str) -> Records:
         m=len(array),
         dim=array.shape[1],
         space=f"{ARRAY_SPACE}{array.shape[1]}",
-        identities=(whole.hexdigest(), _of_contents(content)),
+        identities=(whole.hexdigest(), _content_digest(content)),
         content=content,
         labels=None,
         rows=lambda start, stop: array[start:stop],
     )
 
 
-def _of_contents(content: NDArray[np.uint64]) -> str:
+def _content_digest(content: NDArray[np.uint64]) -> str:
     return hashlib.sha256(np.sort(content).astype("<u8").tobytes()).hexdigest()

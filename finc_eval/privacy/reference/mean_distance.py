@@ -1,9 +1,10 @@
 """‖E φ(x) − E φ(y)‖² from a noisy mean of the reference and samples of a generator: estimate, variance, intervals.
 
-Notation: μ̃ = p + e is the released mean, p that of the m private records, e ~ N(0, s²I_A); q, S are mean and covariance
-of φ over n generated samples; Δ² is the squared distance of the two populations. About their populations p and q have
-covariances S_P/m and S/n, so d = μ̃ − q has the mean δ, ‖δ‖² = Δ², and the covariance Σ = s²I + S_P/m + S/n. Everything
-below follows from that, and from the moments of a normal d: E‖d‖² = Δ² + tr Σ, var ‖d‖² = 4 δᵀΣδ + 2 tr Σ².
+Notation: μ̃ = p + e is the released mean, where p is the mean of the m private records and e ~ N(0, s²I_A) the noise. q
+and S are mean and covariance of φ over n generated samples. Δ² is the squared distance of the two populations. Around
+their populations, p and q have the covariances S_P/m and S/n. So d = μ̃ − q has a mean δ with ‖δ‖² = Δ², and the
+covariance Σ = s²I + S_P/m + S/n. Everything below follows from that and from the moments of a normal d:
+E‖d‖² = Δ² + tr Σ and var ‖d‖² = 4 δᵀΣδ + 2 tr Σ².
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ class NoisyMean:
 
     Attributes:
         mean: μ̃, shape (A,), float64.
-        noise: s, the standard deviation of the noise on every entry.
-        sampling: an estimate of tr(S_P)/m, how far the records' mean is from their population's; it may be negative.
+        noise: s, standard deviation of the noise on every entry.
+        sampling: estimate of tr(S_P)/m, the expected squared distance of the records' mean from their population's.
+            It may be negative.
     """
 
     mean: torch.Tensor
@@ -41,7 +43,7 @@ class SampleMean:
     """Mean and covariance of the features of generated samples.
 
     Attributes:
-        n: how many samples, 2 at least.
+        n: number of samples, at least 2.
         mean: q, shape (A,), float64.
         covariance: S, shape (A, A), with n − 1 in the denominator.
     """
@@ -51,13 +53,13 @@ class SampleMean:
     covariance: torch.Tensor
 
     @property
-    def own(self) -> torch.Tensor:
+    def covariance_of_mean(self) -> torch.Tensor:
         """S/n, the covariance of q."""
         return self.covariance / self.n
 
 
 def sample_mean(batches: Iterable[torch.Tensor]) -> SampleMean:
-    """Mean and covariance of features that come in batches (b, A), in one pass: memory of A² and a batch."""
+    """Compute mean and covariance of features from batches (b, A), in one pass and with memory for A² numbers."""
     rest = iter(batches)
     first = next(rest)
     moments = Moments(first.shape[1], "float64", first.device)
@@ -68,67 +70,70 @@ def sample_mean(batches: Iterable[torch.Tensor]) -> SampleMean:
 
 
 def sampling_variance(mean: torch.Tensor, noise: float, square: float, m: int) -> float:
-    """An unbiased estimate of tr(S_P)/m from a release: (E‖φ‖² − ‖μ̃‖² + A s²)/(m − 1).
+    """Estimate tr(S_P)/m from a release, without bias: (E‖φ‖² − ‖μ̃‖² + A s²)/(m − 1).
 
     Args:
         mean: μ̃, shape (A,).
         noise: s.
-        square: the mean of ‖φ‖² over the records, or an unbiased estimate of it.
-        m: how many records, 2 at least.
+        square: mean of ‖φ‖² over the records, or an unbiased estimate of it.
+        m: number of records, at least 2.
     """
     return (square - float(mean @ mean) + len(mean) * noise**2) / (m - 1)
 
 
 def squared_distance(ref: NoisyMean, gen: SampleMean) -> float:
-    """Δ², unbiased: ‖d‖² − A s² − tr(S)/n − tr(S_P)/m. Negative values belong to it, or it would not be unbiased."""
+    """Estimate Δ² without bias: ‖d‖² − A s² − tr(S)/n − tr(S_P)/m. Cutting off negative values would bias it."""
     d = ref.mean - gen.mean
     return float(d @ d) - _expected(ref, gen)
 
 
 def variance(ref: NoisyMean, gen: SampleMean) -> float:
-    """Of `squared_distance`, over noise, records and generated samples: 4 δᵀΣδ + 2 tr Σ².
+    """Estimate the variance of `squared_distance` over noise, records and generated samples: 4 δᵀΣδ + 2 tr Σ².
 
-    δᵀΣδ is dᵀΣd less what the fluctuation of d adds to it, tr Σ². S_P is unknown save for its trace: S stands in.
+    δᵀΣδ is estimated by dᵀΣd − tr Σ², as the fluctuation of d adds tr Σ² on average. Of S_P only the trace is known, so
+    S takes its place.
     """
     along, squared, _ = _fluctuation(ref, gen)
     return 4 * max(along, 0.0) + 2 * squared
 
 
-def interval(ref: NoisyMean, gen: SampleMean, level: float) -> tuple[float, float]:
-    """The x that the estimate does not contradict: (Δ̂² − x)² ≤ z² (4κ max(x, 0) + 2 tr Σ²), as Wilson's for a share.
+def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float, float]:
+    """Return all x that the estimate does not contradict: (Δ̂² − x)² ≤ z² (4κ max(x, 0) + 2 tr Σ²).
 
-    κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z standard errors would be short where the estimate is
-    small by chance, as its variance is then taken for small, too, and would miss above (docs/private_reference.md).
-    Where δ is hardly known, κ is drawn to what it is on average over the fluctuation of d, tr Σ²/tr Σ.
+    The idea is that of Wilson's interval of a share. κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z
+    standard errors would be too short: when the estimate is small by chance, its variance is underestimated as well,
+    and the interval ends below the truth (docs/private_reference.md). When δ is hardly known, κ is shrunk to its
+    average over the fluctuation of d, tr Σ²/tr Σ.
     """
-    z, value = normal_quantile(level), squared_distance(ref, gen)
+    z, value = normal_quantile(confidence), squared_distance(ref, gen)
     along, squared, trace = _fluctuation(ref, gen)
     unsure = sqrt(2 * squared)
     kappa = (max(along, 0.0) + unsure * squared / trace) / (max(value, 0.0) + unsure)
     middle = value + 2 * kappa * z**2
     half = sqrt(max(middle**2 - value**2 + (z * unsure) ** 2, 0.0))
-    # Below zero, where no Δ² is but estimates are, the variance is that of zero, and the ends are straight.
+    # Estimates may be below zero, Δ² cannot: there the variance is the one at zero, and the ends are linear.
     low, high = (value + sign * z * unsure for sign in (-1, 1))
     return (low if low < 0 else middle - half), (high if high < 0 else middle + half)
 
 
-def noise_interval(ref: NoisyMean, gen: SampleMean, level: float) -> tuple[float, float]:
-    """What Δ² may be if the noise alone is uncertain, exactly: ‖d‖²/s² is noncentral χ² with A degrees of freedom.
+def noise_interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float, float]:
+    """Return the exact interval of Δ² when the noise alone is uncertain.
 
-    It holds for the two sets at hand, whose expected excess over their populations is subtracted as in the estimate.
+    ‖d‖²/s² is noncentral χ² with A degrees of freedom. The interval is about the two sets at hand; their expected
+    excess over their populations is subtracted as in the estimate.
     """
     d, s2 = ref.mean - gen.mean, ref.noise**2
-    low, high = noncentrality_interval(float(d @ d) / s2, len(ref.mean), level)
+    low, high = noncentrality_interval(float(d @ d) / s2, len(ref.mean), confidence)
     sets = _expected(ref, gen) - len(ref.mean) * s2
     return s2 * low - sets, s2 * high - sets
 
 
-def noncentrality_interval(x: float, degrees: int, level: float) -> tuple[float, float]:
-    """The noncentralities under which a noncentral χ² value x is in neither tail of probability (1 − level)/2."""
-    tail = (1 - level) / 2
+def noncentrality_interval(x: float, degrees: int, confidence: float) -> tuple[float, float]:
+    """Return the interval of the noncentrality of a noncentral χ² distribution from one value x of it."""
+    tail = (1 - confidence) / 2
 
-    def where(probability: float) -> float:
-        """The noncentrality with P(χ² ≤ x) = probability, which falls with it; 0 where even that of 0 is below."""
+    def noncentrality(probability: float) -> float:
+        """Solve P(χ² ≤ x) = probability, which falls with the noncentrality; 0 if it is smaller even at 0."""
         if ncx2.cdf(x, degrees, 0.0) <= probability:
             return 0.0
         most = max(x, 1.0)
@@ -136,46 +141,46 @@ def noncentrality_interval(x: float, degrees: int, level: float) -> tuple[float,
             most *= 2
         return float(brentq(lambda place: ncx2.cdf(x, degrees, place) - probability, 0.0, most, rtol=1e-10))
 
-    return where(1 - tail), where(tail)
+    return noncentrality(1 - tail), noncentrality(tail)
 
 
 def difference(ref: NoisyMean, one: SampleMean, other: SampleMean) -> float:
-    """Δ²(one) − Δ²(other): the square of the noise, and what the reference's sampling adds, are in both and cancel."""
+    """Estimate Δ²(one) − Δ²(other). The squared noise and the reference's sampling are in both and cancel."""
     return squared_distance(ref, one) - squared_distance(ref, other)
 
 
 def difference_variance(ref: NoisyMean, one: SampleMean, other: SampleMean) -> float:
-    """Of `difference`, over noise, records and two independent sets of generated samples.
+    """Estimate the variance of `difference` over noise, records and two independent sets of generated samples.
 
-    With g = q₁ − q₂ and Cᵢ = Sᵢ/nᵢ it is 4 gᵀ(s²I + S_P/m)g + Σᵢ (4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ²); of the noise only what lies
-    along g is left, 4 s²‖g‖².
+    With g = q₁ − q₂ and Cᵢ = Sᵢ/nᵢ it is 4 gᵀ(s²I + S_P/m)g + Σᵢ (4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ²). Only the noise along g is
+    left: 4 s²‖g‖².
     """
     gap = one.mean - other.mean
     shared = _reference(ref, (one, other))
     total = 4 * float(gap @ shared @ gap)
     for gen in (one, other):
-        d, own = ref.mean - gen.mean, gen.own
-        # dᵀCd holds tr C(s²I + S_P/m) too much, which gᵀ(…)g has already, and tr C².
+        d, own = ref.mean - gen.mean, gen.covariance_of_mean
+        # dᵀCd exceeds δᵀCδ by tr C(s²I + S_P/m), which gᵀ(…)g already contains, and by tr C².
         along = float(d @ own @ d) - float((own * (shared + own)).sum())
         total += 4 * max(along, 0.0) + 2 * float(own.square().sum())
     return total
 
 
 def two_sided(value: float, standard_error: float) -> float:
-    """The p-value of a normal estimate of something that is 0."""
+    """Return the two-sided p-value of a normal estimate under the hypothesis that its true value is 0."""
     return 2 * float(norm.sf(abs(value) / standard_error)) if standard_error > 0 else float(value == 0)
 
 
-def smallest_detected(ref: NoisyMean, level: float) -> float:
-    """The Δ² which the noise alone hides at this level: z √(2A) s²."""
-    return normal_quantile(level) * sqrt(2 * len(ref.mean)) * ref.noise**2
+def smallest_detected(ref: NoisyMean, confidence: float) -> float:
+    """Return the Δ² below which the noise alone hides any difference: z √(2A) s²."""
+    return normal_quantile(confidence) * sqrt(2 * len(ref.mean)) * ref.noise**2
 
 
 def part(ref: NoisyMean, gen: SampleMean, entries: torch.Tensor) -> tuple[NoisyMean, SampleMean]:
-    """Both for some entries of φ alone. Estimates of parts add to that of the whole.
+    """Restrict both to some entries of φ. The estimates of all parts add to the estimate of the whole.
 
-    What the records' sampling adds is known in total only; the parts share it as the generated samples' do, which is
-    right for a generator that equals the reference.
+    The effect of the records' sampling is known in total only. It is divided among the parts in proportion to the
+    effect of the generated samples, which is right for a generator that equals the reference.
     """
     covariance = gen.covariance[entries][:, entries]
     whole = float(gen.covariance.trace())
@@ -187,19 +192,19 @@ def part(ref: NoisyMean, gen: SampleMean, entries: torch.Tensor) -> tuple[NoisyM
 
 
 def _expected(ref: NoisyMean, gen: SampleMean) -> float:
-    """E‖d‖² − Δ² = tr Σ."""
+    """Return E‖d‖² − Δ² = tr Σ."""
     return len(ref.mean) * ref.noise**2 + float(gen.covariance.trace()) / gen.n + ref.sampling
 
 
 def _fluctuation(ref: NoisyMean, gen: SampleMean) -> tuple[float, float, float]:
-    """An unbiased estimate of δᵀΣδ, tr Σ² and tr Σ."""
-    d, total = ref.mean - gen.mean, _reference(ref, (gen,)) + gen.own
+    """Return an unbiased estimate of δᵀΣδ, then tr Σ² and tr Σ."""
+    d, total = ref.mean - gen.mean, _reference(ref, (gen,)) + gen.covariance_of_mean
     squared = float(total.square().sum())
     return float(d @ total @ d) - squared, squared, float(total.trace())
 
 
 def _reference(ref: NoisyMean, gens: tuple[SampleMean, ...]) -> torch.Tensor:
-    """s²I + S_P/m, with the generators' covariances, scaled to the known trace, in place of S_P."""
+    """Estimate s²I + S_P/m: the generators' covariances, scaled to the known trace, take the place of S_P."""
     identity = torch.eye(len(ref.mean), dtype=ref.mean.dtype)
     shapes = [
         gen.covariance / trace if (trace := float(gen.covariance.trace())) > 0 else identity / len(identity)

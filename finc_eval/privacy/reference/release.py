@@ -1,110 +1,117 @@
-"""Releasing a private sketch: the one moment at which private records are read, paid for and forgotten."""
+"""Release of a private sketch: the only moment at which private records are read and their budget is spent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import hypot
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Unpack
 
 import numpy as np
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.class_features import class_indices, features_of
+from finc_eval.feature_maps.class_features import class_features, class_indices
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
 from finc_eval.feature_maps.hermite_series import degree_probabilities
-from finc_eval.privacy.dp.gaussian_mechanism import Adjacency, Guarantee, released
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
-from finc_eval.privacy.dp.records import Records, opened_records
+from finc_eval.privacy.dp.records import Records, open_records
+from finc_eval.privacy.dp.settings import settings_of
 from finc_eval.privacy.reference.mean_distance import sampling_variance
-from finc_eval.privacy.reference.note import Release, digest_of
-from finc_eval.privacy.reference.sketch import LARGEST, PrivateSketch
+from finc_eval.privacy.reference.release_record import ReleaseRecord, digest_of
+from finc_eval.privacy.reference.settings import ReleaseOptions, ReleaseSettings
+from finc_eval.privacy.reference.sketch import MAX_SKETCH_FEATURES, PrivateSketch
 from finc_eval.privacy.reference.transform import PublicTransform
 
-Bound = Literal["tight", "paper"]
-"""How far one replaced record moves a sum of features: √2, which docs/private_reference.md proves, or the paper's 2."""
-
-NEGLIGIBLE = 1e-3
-"""Tail of ‖φ‖² up to which it counts as 1."""
+NEGLIGIBLE_TAIL = 1e-3
+"""Largest 1 − ‖φ‖² at which ‖φ‖² counts as 1."""
 
 SQUARE_WEIGHT = 0.1
 """Weight of the coordinate that releases the mean of ‖φ‖². It enters the estimate divided by the number of records, so
 it may be ten times as noisy as the others; at weight 1 it would make all noise √(3/2) times as large."""
 
-THIRD_DEGREE = (1.0, 5000)
-"""ε and number of records from which degree 3 tells more than its noise hides."""
+THIRD_DEGREE_EPSILON, THIRD_DEGREE_RECORDS = 1.0, 5000
+"""Smallest ε and number of records at which features of degree 3 reveal more than their noise hides."""
+
+MEHLER_RHOS = np.geomspace(1e-3, 0.5, 60)
+"""Values of Mehler's ρ that `total_degree_map` tries."""
 
 
-def release(
+def release_sketch(
     private: object,
+    settings: ReleaseSettings | None = None,
     *,
     public: object,
-    epsilon: float,
-    delta: float = 1e-5,
     ledger: Ledger | str | Path | None,
-    adjacency: Adjacency = "replace",
-    bound: Bound = "tight",
     feature_map: HermiteFeatures | None = None,
     labels: Sequence[object] | None = None,
     classes: Sequence[object] | None = None,
-    name: str | None = None,
     progress: Progress = silent,
+    **options: Unpack[ReleaseOptions],
 ) -> PrivateSketch:
-    """Sketch private records with (ε, δ)-differential privacy.
+    """Release a sketch of private records with (ε, δ)-differential privacy.
 
     Args:
-        private: the records: an array or tensor (n, d) of embeddings, an `EmbeddingCache`, or the path of one. Their
+        private: records: an array or tensor (n, d) of embeddings, an `EmbeddingCache`, or the path of one. Their
             number is public. Rows that are not finite, and samples that could not be read, count as the center.
-        public: what decides scales, axes and features: a `PublicTransform`; public embeddings to fit one to; or a
-            released `PrivateSketch`, whose transform, features and classes are then shared, so that both merge.
-        epsilon: ε of the guarantee.
-        delta: δ of it; below one over the number of records, and better far below.
-        ledger: where the spending is recorded, on the disk, before noise is drawn; None where nobody counts.
-        adjacency: "replace", or "zero-out", where a neighboring data set has a record that counts as nothing.
-        bound: "tight" or "paper"; it matters for "replace" alone.
-        feature_map: φ on the transform's images; total degree 2, or 3 where ε ≥ 1 and there are 5000 records.
-        labels: the records' classes; those of the cache when left out.
-        classes: the public list of classes, for a sketch by class; records of none of them count as nothing.
-        name: what the ledger calls the data set, beside its digests.
-        progress: told the stage, the records done and their number.
+        settings: budget and sensitivity; default: built from the options.
+        public: source of scales, axes and features: a `PublicTransform`; public embeddings to fit one to; or a
+            released `PrivateSketch`, whose transform, features and classes are then shared, so that both can merge.
+        ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
+        feature_map: φ on the transform's images; default: total degree 2, or 3 from ε = 1 and 5000 records on.
+        labels: classes of the records; default: the labels of the cache.
+        classes: public list of classes, for a sketch by class. Records of other classes count as nothing.
+        progress: called with the stage, the records done and their number.
+        options: fields of `ReleaseSettings` as keywords; epsilon is required.
 
     Raises:
-        FincEvalError: the transform has seen the private records, an argument is out of range, or the budget does not
-            suffice. Nothing is spent then.
+        BudgetError: the ledger's budget does not suffice. Nothing is spent.
+        UsageError: an argument is out of range. Nothing is spent.
+        DataError: the records cannot be used, or the transform has seen them. Nothing is spent.
+        IncompatibleError: records and transform do not belong together. Nothing is spent.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(400)
+        >>> public, private = ref[:200], ref[200:]
+        >>> ledger = fe.privacy.Ledger.create("ledger.jsonl", epsilon=3, delta=1e-5)
+        >>> sketch = fe.privacy.release_sketch(private, public=public, epsilon=1, ledger=ledger)
+        >>> sketch.m, sketch.mean.shape, sketch.guarantees[0].epsilon
+        (200, torch.Size([231]), 1)
     """
-    guarantee = Guarantee.of(epsilon, delta, adjacency)
-    if bound not in get_args(Bound):
-        raise FincEvalError(
-            f"bound must be one of {', '.join(get_args(Bound))}, got {bound!r}{did_you_mean(bound, get_args(Bound))}"
-        )
+    chosen = settings_of(ReleaseSettings, settings, options)
+    guarantee = chosen.guarantee
     if isinstance(public, PrivateSketch):
         if feature_map is not None or classes is not None:
-            raise FincEvalError("a released sketch brings its features and classes: leave feature_map and classes out")
+            raise UsageError("a released sketch brings its features and classes: leave feature_map and classes out")
         transform, feature_map, classes = public.transform, public.feature_map, public.classes
     else:
-        transform = public if isinstance(public, PublicTransform) else PublicTransform.fitted(public)
-    records = opened_records(private, "the private set")
+        transform = public if isinstance(public, PublicTransform) else PublicTransform.fit(public)
+    records = open_records(private, "the private set")
     transform.check_public(records)
     if records.m < 2:
-        raise FincEvalError("a private sketch needs two records at least, got one")
+        raise DataError("a private sketch needs at least two records, got one")
     guarantee.check_delta(records.m)
     classes = None if classes is None else tuple(map(str, classes))
     if classes is not None and (not classes or len(set(classes)) < len(classes)):
-        raise FincEvalError(f"classes must be different names, one at least, got {list(classes)}")
-    phi = feature_map or _default_map(transform, guarantee, records.m, len(classes or (1,)))
-    _check_size(phi, transform, len(classes or (1,)))
-    places = None if classes is None else _places(records, labels, classes)
-    weighted = largest_tail(phi, transform.radius) > NEGLIGIBLE
-    sensitivity = sensitivity_of(records.m, phi, adjacency, bound, SQUARE_WEIGHT if weighted else 0.0)
+        raise UsageError(f"classes must be different names, at least one, got {list(classes)}")
+    class_count = len(classes or (1,))
+    phi = feature_map or _default_map(transform, guarantee, records.m, class_count)
+    _check_size(phi, transform, class_count)
+    places = None if classes is None else _class_places(records, labels, classes)
+    weighted = largest_tail(phi, transform.radius) > NEGLIGIBLE_TAIL
+    sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, chosen.bound, SQUARE_WEIGHT if weighted else 0.0)
     noise = guarantee.noise(sensitivity)
 
-    exact = _mean(records, transform, phi, places, len(classes or (1,)), progress)
+    exact = _mean(records, transform, phi, places, class_count, progress)
     if ledger is not None:
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        book.spend((*records.identities, *([name] if name else [])), guarantee, "private sketch")
-    noisy = released(exact if weighted else exact[:-1], noise)
+        book.spend((*records.identities, *([chosen.name] if chosen.name else [])), guarantee, "private sketch")
+    noisy = add_gaussian_noise(exact if weighted else exact[:-1], noise)
 
     mean = noisy[: len(exact) - 1]
     square = float(noisy[-1]) / SQUARE_WEIGHT if weighted else 1.0
@@ -115,56 +122,58 @@ def release(
         classes=classes,
         space=records.space,
         mean=mean,
-        releases=(Release(records.m, guarantee, sensitivity, noise, square, sampling, digest_of(mean)),),
+        releases=(ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, digest_of(mean)),),
     )
 
 
 def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, bound: Bound, square_weight: float) -> float:
-    """How far one record moves (mean φ, w · mean ‖φ‖²), in Euclidean distance: √(Δ² + w²)/m.
+    """Return the largest Euclidean distance by which one record moves (mean φ, w · mean ‖φ‖²): √(Δ² + w²)/m.
 
-    Δ is the diameter √2 of φ's images, the paper's 2, or their largest norm 1 where a record may count as nothing.
+    Δ is the diameter √2 of φ's images, or the paper's 2. If a record may count as nothing, Δ is their largest norm, 1.
     """
     farthest = 1.0 if adjacency == "zero-out" else phi.diameter if bound == "tight" else 2.0
     return hypot(farthest, square_weight) / m
 
 
 def largest_tail(phi: HermiteFeatures, radius: float) -> float:
-    """The largest 1 − ‖φ(x)‖² of an x of this norm or a smaller one; 1 where no closed form is known."""
+    """Return the largest 1 − ‖φ(x)‖² over all x within the radius; 1 without a closed form."""
     if not isinstance(phi, TotalDegree):
         return 1.0
     return 1 - float(degree_probabilities(radius, phi.length_scale, phi.rho, phi.order, phi.dim).sum())
 
 
-def of_degree(transform: PublicTransform, degree: int) -> TotalDegree:
-    """The features of this total degree on a transform's images, with the ρ that leaves out least at the radius."""
+def total_degree_map(transform: PublicTransform, degree: int) -> TotalDegree:
+    """Return the features of this total degree on a transform's images, with the Mehler ρ of the smallest tail."""
     candidates = [
-        TotalDegree(transform.dims, degree, length_scale=transform.length_scale, rho=float(rho))
-        for rho in np.geomspace(1e-3, 0.5, 60)
+        TotalDegree(transform.dims, degree, length_scale=transform.length_scale, rho=float(mehler_rho))
+        for mehler_rho in MEHLER_RHOS
     ]
     return min(candidates, key=lambda phi: largest_tail(phi, transform.radius))
 
 
 def _default_map(transform: PublicTransform, guarantee: Guarantee, m: int, classes: int) -> TotalDegree:
-    """Total degree 2 or 3, by what is public alone."""
-    epsilon, records = THIRD_DEGREE
-    third = of_degree(transform, 3) if guarantee.epsilon >= epsilon and m >= records else None
-    return third if third is not None and third.size * classes <= LARGEST else of_degree(transform, 2)
+    """Choose total degree 2 or 3, from public facts alone."""
+    if guarantee.epsilon >= THIRD_DEGREE_EPSILON and m >= THIRD_DEGREE_RECORDS:
+        third = total_degree_map(transform, 3)
+        if third.size * classes <= MAX_SKETCH_FEATURES:
+            return third
+    return total_degree_map(transform, 2)
 
 
 def _check_size(phi: HermiteFeatures, transform: PublicTransform, classes: int) -> None:
     if phi.dim != transform.dims:
-        raise FincEvalError(f"the feature map takes {phi.dim} entries, the transform gives {transform.dims}")
-    if phi.size * classes > LARGEST:
-        raise FincEvalError(
-            f"{phi.size * classes:,} features are more than {LARGEST:,}, whose covariance error bars need: take fewer "
-            "dimensions, a lower degree or fewer classes"
+        raise IncompatibleError(f"the feature map takes {phi.dim} entries, the transform gives {transform.dims}")
+    if phi.size * classes > MAX_SKETCH_FEATURES:
+        raise UsageError(
+            f"{phi.size * classes:,} features are more than {MAX_SKETCH_FEATURES:,}, and error bars need their "
+            "covariance: take fewer dimensions, a lower degree or fewer classes"
         )
 
 
-def _places(records: Records, labels: Sequence[object] | None, classes: Sequence[str]) -> torch.Tensor:
+def _class_places(records: Records, labels: Sequence[object] | None, classes: Sequence[str]) -> torch.Tensor:
     given = records.labels if labels is None else labels
     if given is None:
-        raise FincEvalError("the private set has no labels: pass labels, or leave the classes out")
+        raise DataError("the private set has no labels: pass labels, or leave the classes out")
     return class_indices(given, classes, records.m)
 
 
@@ -176,11 +185,11 @@ def _mean(
     classes: int,
     progress: Progress,
 ) -> torch.Tensor:
-    """The mean of φ over all records, and of w‖φ‖² as its last entry: shape (A + 1,), float64."""
+    """Average φ over all records, with the mean of w‖φ‖² as the last entry: shape (A + 1,), float64."""
     total = torch.zeros(phi.size * classes + 1, dtype=torch.double)
     for start, rows in records.batches():
         stop = start + len(rows)
-        features = features_of(phi, transform(rows), None if places is None else places[start:stop], classes)
+        features = class_features(phi, transform(rows), None if places is None else places[start:stop], classes)
         total[:-1] += features.sum(0)
         total[-1] += SQUARE_WEIGHT * features.square().sum()
         progress("release", stop, records.m)

@@ -1,14 +1,14 @@
-"""The private sketch: a noisy mean of features that its owner releases once, and anybody scores generators against.
+"""The private sketch: a noisy mean of features that its owner releases once, for anybody to score generators against.
 
-Scoring reads what was released and nothing else, so it costs no privacy, however often it is done. The exception is a
-generator that was trained on the sketch: it fits the noise, too, and needs another sketch to be scored with.
+Scoring reads only what was released, so it costs no privacy, however often it is done. A generator that was trained on
+the sketch has fitted its noise, too, and must be scored with another sketch.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from math import sqrt
@@ -18,44 +18,65 @@ from typing import Any
 import torch
 
 from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.record import plain, structured
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import check_same_space
+from finc_eval.core.storage import PROGRAM, existing_hdf5, new_hdf5
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.feature_maps.class_features import class_features, class_indices
 from finc_eval.feature_maps.hermite import HermiteFeatures
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
-from finc_eval.privacy.reference import scoring as private_scoring
-from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
-from finc_eval.privacy.reference.note import Release, digest_of
-from finc_eval.privacy.reference.result import Part, PrivateComparison, PrivateScore
+from finc_eval.privacy.dp.guarantee import Guarantee
+from finc_eval.privacy.reference.mean_distance import (
+    NoisyMean,
+    SampleMean,
+    noise_interval,
+    sample_mean,
+    smallest_detected,
+)
+from finc_eval.privacy.reference.release_record import ReleaseRecord, digest_of
+from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
+from finc_eval.privacy.reference.scoring import estimated_part, estimated_parts, paired_differences
 from finc_eval.privacy.reference.transform import PublicTransform
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
 KIND = "private sketch"
-SCHEMA = 1
+PRIVATE_SKETCH_LAYOUT = 1
 
-LARGEST = 5000
-"""Features of a sketch, at most: error bars need their covariance, 200 MB of float64."""
+MAX_SKETCH_FEATURES = 5000
+"""Largest number of features of a sketch: error bars need their covariance, 200 MB of float64."""
 
 PROMISE = (
     "Everything here that depends on the private records had Gaussian noise added before it was written. The releases "
-    "say to what guarantee, for each record of a data set whose number of records is public. The noise is from the "
+    "state the guarantee to each record of a data set whose number of records is public. The noise comes from the "
     "operating system's random bytes, by inversion in float64, and is rounded to a grid of about 2^-20 of its size."
 )
+
+VARIATION_HIDDEN = "the noise hides how much the records vary: there are too few records for this epsilon"
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateSketch:
-    """A released mean of features, with all that is needed to score against it, and nothing else.
+    """A released mean of features, with everything that is needed to score generators against it, and nothing else.
 
     Attributes:
-        transform: from embeddings to what φ takes, public.
+        transform: public map from embeddings to the input of φ.
         feature_map: φ.
-        classes: the public list of classes, by each of which there is a mean of φ; None without.
+        classes: public list of classes, with one mean of φ per class; None without classes.
         space: the extractor of the embeddings, as name@digest.
-        mean: the released mean, shape (A,), float64; of several owners the mean weighted by their records.
-        releases: one for each owner.
+        mean: released mean, shape (A,), float64; for several owners, the mean weighted by their records.
+        releases: record of each owner's release.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(400)
+        >>> public, private = ref[:200], ref[200:]
+        >>> sketch = fe.privacy.release_sketch(private, public=public, epsilon=3, ledger=None)
+        >>> sketch.save("reference.h5")
+        >>> score = fe.privacy.PrivateSketch.load("reference.h5").score(gen)
+        >>> score.n, [part.name for part in score.degrees]
+        (400, ['degree 0', 'degree 1', 'degree 2'])
     """
 
     transform: PublicTransform
@@ -63,11 +84,11 @@ class PrivateSketch:
     classes: tuple[str, ...] | None
     space: str
     mean: torch.Tensor
-    releases: tuple[Release, ...]
+    releases: tuple[ReleaseRecord, ...]
 
     @property
     def m(self) -> int:
-        """How many records, of all owners."""
+        """Number of records of all owners."""
         return sum(release.m for release in self.releases)
 
     @property
@@ -77,103 +98,28 @@ class PrivateSketch:
 
     @property
     def noise(self) -> float:
-        """s, the standard deviation of the noise on every entry: s² = Σ w² s_i², with w the shares of the records."""
+        """s, the standard deviation of the noise on every entry: s² = Σ w² s_i², with w an owner's share of records."""
         return sqrt(sum((release.m / self.m * release.noise) ** 2 for release in self.releases))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all releases: what tells two sketches apart."""
+        """SHA-256 of all releases, which tells two sketches apart."""
         return hashlib.sha256("".join(release.digest for release in self.releases).encode()).hexdigest()
 
     @property
     def noisy_mean(self) -> NoisyMean:
-        """What the estimators take."""
+        """The released mean with its noise, as the estimators take it."""
         sampling = sum((release.m / self.m) ** 2 * release.sampling for release in self.releases)
         return NoisyMean(self.mean, self.noise, sampling)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What the records of each owner are promised."""
+        """Guarantee to the records of each owner."""
         return tuple(release.guarantee for release in self.releases)
-
-    def sampled(
-        self, gen: object, labels: Sequence[object] | None = None, *, progress: Progress = silent
-    ) -> SampleMean:
-        """Mean and covariance of the features of generated samples, in one pass.
-
-        Args:
-            gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path.
-            labels: their classes, where the sketch has classes; those of the cache when left out.
-            progress: told the stage, the samples done and their number.
-
-        Raises:
-            FincEvalError: they are of another extractor, or fewer than two, or have no labels where they are needed.
-        """
-        return private_scoring.sampled(self, gen, labels, progress)
-
-    def score(
-        self,
-        gen: object,
-        labels: Sequence[object] | None = None,
-        *,
-        name: str = "gen",
-        level: float = 0.95,
-        progress: Progress = silent,
-    ) -> PrivateScore:
-        """How far a generator is from the private records: an unbiased MMD² with its error bars.
-
-        Args:
-            gen: as of `sampled`, or what that returned.
-            labels: likewise.
-            name: what to call the generator.
-            level: of the intervals.
-            progress: told the stage, the samples done and their number.
-
-        Raises:
-            FincEvalError: as of `sampled`, or the level is no confidence.
-        """
-        check_fraction("level", level)
-        sampled = gen if isinstance(gen, SampleMean) else self.sampled(gen, labels, progress=progress)
-        return private_scoring.scored(self, sampled, name, level)
-
-    def by_degree(
-        self, gen: object, labels: Sequence[object] | None = None, *, level: float = 0.95
-    ) -> tuple[Part, ...]:
-        """The score taken apart by the degree of the features: which order of moments is wrong. The parts add to it."""
-        return self.score(gen, labels, level=level).degrees
-
-    def compare(
-        self,
-        gens: Mapping[str, object],
-        labels: Mapping[str, Sequence[object]] | None = None,
-        *,
-        level: float = 0.95,
-        progress: Progress = silent,
-    ) -> PrivateComparison:
-        """Rank generators by this one sketch. Of a difference of two scores most of the noise cancels.
-
-        Args:
-            gens: by name, as of `sampled`; independent of each other.
-            labels: by name, likewise.
-            level: of the intervals.
-            progress: told the stage, the samples done and their number.
-
-        Raises:
-            FincEvalError: there are fewer than two, or as of `sampled`.
-        """
-        check_fraction("level", level)
-        if len(gens) < 2:
-            raise FincEvalError(f"a comparison needs two generators at least, got {len(gens)}: score one alone")
-        known = labels or {}
-        sampled = {
-            name: gen if isinstance(gen, SampleMean) else self.sampled(gen, known.get(name), progress=progress)
-            for name, gen in gens.items()
-        }
-        return private_scoring.compared(self, sampled, level)
 
     @property
     def signature(self) -> Signature:
-        """Everything that changes a score save the generated set."""
+        """Everything that changes a score, except for the generated set."""
         return Signature(
             "private_mmd",
             (
@@ -187,30 +133,111 @@ class PrivateSketch:
             ),
         )
 
-    @staticmethod
-    def merge(sketches: Sequence[PrivateSketch]) -> PrivateSketch:
-        """The sketch of the records of several owners: means weighted by the numbers of records.
+    def summarize(
+        self, gen: object, labels: Sequence[object] | None = None, *, progress: Progress = silent
+    ) -> SampleMean:
+        """Compute mean and covariance of the features of generated samples, in one pass.
 
-        What each owner's records are promised stays as it is, as long as no record is with two owners.
+        Args:
+            gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path.
+            labels: class of each sample, if the sketch has classes; default: the labels of the cache.
+            progress: called with the stage, the samples done and their number.
 
         Raises:
-            FincEvalError: there are fewer than two, they differ in transform, features or classes, or one release is
-                in two of them.
+            IncompatibleError: the embeddings come from another extractor.
+            DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
+        """
+        embeddings = as_embeddings(gen, "the generated set")
+        check_same_space("the generated set", embeddings.space, "the private sketch", self.space)
+        if embeddings.n < 2:
+            raise DataError("a score against a private sketch needs at least two samples, got one")
+        return sample_mean(self._features(embeddings, labels, progress))
+
+    def score(
+        self,
+        gen: object,
+        labels: Sequence[object] | None = None,
+        *,
+        name: str = "gen",
+        confidence: float = 0.95,
+        progress: Progress = silent,
+    ) -> PrivateScore:
+        """Estimate how far a generator is from the private records: an unbiased MMD² with its error bars.
+
+        Args:
+            gen: embeddings as in `summarize`, or what that returned.
+            labels: class of each sample, as in `summarize`.
+            name: name of the generator.
+            confidence: confidence of the intervals.
+            progress: called with the stage, the samples done and their number.
+
+        Raises:
+            UsageError: the confidence is out of range.
+            FincEvalError: the samples cannot be used; see `summarize`.
+        """
+        check_fraction("confidence", confidence)
+        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, progress=progress)
+        return self._score(sample, name, confidence)
+
+    def compare(
+        self,
+        gens: Mapping[str, object],
+        labels: Mapping[str, Sequence[object]] | None = None,
+        *,
+        confidence: float = 0.95,
+        progress: Progress = silent,
+    ) -> PrivateComparison:
+        """Rank generators by this sketch. Most of the noise cancels in the difference of two scores.
+
+        Args:
+            gens: independent generated sets by name, each as in `summarize`.
+            labels: classes of the samples by name of the set, as in `summarize`.
+            confidence: confidence of the intervals.
+            progress: called with the stage, the samples done and their number.
+
+        Raises:
+            UsageError: there are fewer than two sets, or the confidence is out of range.
+            FincEvalError: a set cannot be used; see `summarize`.
+        """
+        check_fraction("confidence", confidence)
+        if len(gens) < 2:
+            raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
+        known = labels or {}
+        samples = {
+            name: gen if isinstance(gen, SampleMean) else self.summarize(gen, known.get(name), progress=progress)
+            for name, gen in gens.items()
+        }
+        scores = sorted(
+            (self._score(sample, name, confidence) for name, sample in samples.items()), key=lambda score: score.value
+        )
+        ranked = {score.name: samples[score.name] for score in scores}
+        pairs = paired_differences(self.noisy_mean, ranked, confidence)
+        return PrivateComparison(tuple(scores), pairs, confidence, self.guarantees, self.signature)
+
+    @staticmethod
+    def merge(sketches: Sequence[PrivateSketch]) -> PrivateSketch:
+        """Merge the sketches of several owners: means are weighted by the numbers of records.
+
+        The guarantee to each owner's records stays the same, as long as no record belongs to two owners.
+
+        Raises:
+            UsageError: there are fewer than two sketches, or one release is in two of them.
+            IncompatibleError: the sketches differ in extractor, transform, features or classes.
         """
         if len(sketches) < 2:
-            raise FincEvalError(f"merging needs two sketches at least, got {len(sketches)}")
+            raise UsageError(f"merging needs at least two sketches, got {len(sketches)}")
         first = sketches[0]
         for other in sketches[1:]:
             first.check_comparable(other)
         releases = tuple(release for sketch in sketches for release in sketch.releases)
         if len({release.digest for release in releases}) < len(releases):
-            raise FincEvalError("one release is in two of the sketches: merge each owner's once")
+            raise UsageError("one release is in two of the sketches: merge each owner's sketch once")
         total = sum(release.m for release in releases)
         mean = torch.stack([sketch.m / total * sketch.mean for sketch in sketches]).sum(0)
         return PrivateSketch(first.transform, first.feature_map, first.classes, first.space, mean, releases)
 
     def check_comparable(self, other: PrivateSketch) -> None:
-        """Raise FincEvalError unless both sketches are of one space, transform, feature map and list of classes."""
+        """Raise IncompatibleError unless both sketches share extractor, transform, feature map and list of classes."""
         check_same_space("one sketch", self.space, "the other", other.space)
         unlike = [
             what
@@ -222,18 +249,18 @@ class PrivateSketch:
             if mine != others
         ]
         if unlike:
-            raise FincEvalError(
+            raise IncompatibleError(
                 f"the sketches differ in their {' and '.join(unlike)}: release one of them like the other, which "
                 "spends its budget again"
             )
 
     def header(self) -> dict[str, Any]:
-        """Everything but the released mean, as plain JSON types."""
+        """Return everything but the released mean, as plain JSON types."""
         return {
-            "program": "finc-eval",
+            "program": PROGRAM,
             "version": version("finc-eval"),
             "kind": KIND,
-            "schema": SCHEMA,
+            "schema": PRIVATE_SKETCH_LAYOUT,
             "promise": PROMISE,
             "space": self.space,
             "transform": {
@@ -249,13 +276,13 @@ class PrivateSketch:
             "m": self.m,
             "noise": self.noise,
             "mean": digest_of(self.mean),
-            "releases": [release.to_dict() for release in self.releases],
+            "releases": [plain(release) for release in self.releases],
             "signature": str(self.signature),
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the sketch to an HDF5 file, which holds nothing of the owner's machine, and no time."""
-        with new_hdf5(path, KIND, SCHEMA) as file:
+        """Write the sketch to an HDF5 file, which holds no time and nothing about the owner's machine."""
+        with new_hdf5(path, KIND, PRIVATE_SKETCH_LAYOUT) as file:
             file.attrs["header"] = json.dumps(self.header(), ensure_ascii=False)
             self.transform.write(file)
             write_feature_map(file, self.feature_map)
@@ -266,25 +293,73 @@ class PrivateSketch:
         """Read a sketch that `save` wrote.
 
         Raises:
-            FincEvalError: the file is missing, damaged, or no private sketch.
+            DataError: the file is missing, damaged, or not a private sketch.
         """
-        with existing_hdf5(path, KIND, SCHEMA) as file:
+        with existing_hdf5(path, KIND, PRIVATE_SKETCH_LAYOUT) as file:
             try:
                 header = json.loads(file.attrs["header"])
                 phi = read_feature_map(file)
                 if not isinstance(phi, HermiteFeatures):
-                    raise TypeError(f"features of the kind {phi.kernel}")
+                    raise TypeError(f"features of the kernel {phi.kernel}")
                 sketch = cls(
                     transform=PublicTransform.read(file),
                     feature_map=phi,
                     classes=None if header["classes"] is None else tuple(header["classes"]),
                     space=header["space"],
                     mean=torch.from_numpy(file["mean"][:]),
-                    releases=tuple(map(Release.from_dict, header["releases"])),
+                    releases=tuple(structured(ReleaseRecord, one, "the release") for one in header["releases"]),
                 )
                 said, found = ((one["mean"], one["signature"]) for one in (header, sketch.header()))
                 if said != found:
                     raise ValueError(f"{found} in place of {said}")
-            except (FincEvalError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-                raise FincEvalError(f"{path} is damaged: ask its owner for the file again") from error
+            except (DataError, UsageError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+                raise DataError(f"{path} is damaged: ask its owner for the file again") from error
         return sketch
+
+    def _score(self, sample: SampleMean, name: str, confidence: float) -> PrivateScore:
+        ref = self.noisy_mean
+        whole = estimated_part("all", ref, sample, confidence)
+        hidden = any(release.sampling < 0 for release in self.releases)
+        return PrivateScore(
+            name=name,
+            n=sample.n,
+            value=whole.value,
+            standard_error=whole.standard_error,
+            interval=whole.interval,
+            noise_interval=noise_interval(ref, sample, confidence),
+            confidence=confidence,
+            smallest_detected=smallest_detected(ref, confidence),
+            degrees=estimated_parts(ref, sample, self._entries_by_degree(), confidence),
+            classes=estimated_parts(ref, sample, self._entries_by_class(), confidence),
+            guarantees=self.guarantees,
+            signature=self.signature,
+            notes=(VARIATION_HIDDEN,) if hidden else (),
+        )
+
+    def _features(
+        self, embeddings: Embeddings, labels: Sequence[object] | None, progress: Progress
+    ) -> Iterator[torch.Tensor]:
+        """Yield φ of generated samples batch by batch, (b, A)."""
+        places = None
+        if self.classes is not None:
+            known = embeddings.cache.labels if isinstance(embeddings, CachedEmbeddings) else None
+            given = known if labels is None else labels
+            if given is None:
+                raise DataError(
+                    f"the private sketch has classes ({', '.join(self.classes)}), but {embeddings.name} has no labels: "
+                    "pass labels"
+                )
+            places = class_indices(given, self.classes, embeddings.n)
+        for batch in embeddings.batches():
+            stop = batch.start + len(batch.rows)
+            here = None if places is None else places[batch.start : stop]
+            yield class_features(self.feature_map, self.transform(batch.rows.cpu()), here, len(self.classes or (1,)))
+            progress("score", stop, embeddings.n)
+
+    def _entries_by_degree(self) -> dict[str, torch.Tensor]:
+        degrees = self.feature_map.degrees.repeat(len(self.classes or (1,)))
+        return {f"degree {degree}": (degrees == degree).nonzero()[:, 0] for degree in sorted(set(degrees.tolist()))}
+
+    def _entries_by_class(self) -> dict[str, torch.Tensor]:
+        entries = torch.arange(self.size).view(-1, self.feature_map.size)
+        return {f"class {name}": entries[place] for place, name in enumerate(self.classes or ())}

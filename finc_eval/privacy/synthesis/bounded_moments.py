@@ -1,8 +1,9 @@
-"""Bounded moments: Hermite features of some degrees alone, of records without negative entries.
+"""Bounded moments: Hermite features of some degrees alone, for records without negative entries.
 
-For ρ near 0 a total-degree feature is a monomial of x, damped where ‖x‖ is large. Degree 0 tells hardly more than how
-many records there are, and yet decides how far two images can be apart. Without it, and of records whose inner products
-are never negative (pixels, shares, one-hot vectors), images are closer together, and less noise hides them.
+For a Mehler ρ near 0, a total-degree feature is a monomial of x that is damped where ‖x‖ is large. Degree 0 says little
+more than how many records there are, yet it decides how far apart two images can be. Without it, and for records whose
+inner products are never negative (pixels, shares, one-hot vectors), images are closer together, and less noise hides
+them.
 """
 
 from __future__ import annotations
@@ -13,32 +14,33 @@ from typing import Any
 import torch
 from scipy.optimize import minimize_scalar
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.hermite import TotalDegree
 
-FLAT = 1e-6
-"""ρ: features are Taylor's, exp(−‖x‖²/(2l²)) Π (x_d/l)^{k_d} / √(k_d!), to six digits."""
+TAYLOR_RHO = 1e-6
+"""Mehler's ρ at which features equal Taylor's, exp(−‖x‖²/(2l²)) Π (x_d/l)^{k_d} / √(k_d!), to six digits."""
 
-SLACK = 1e-5
-"""By which part the diameter is more than that of Taylor's features, for the digits that follow."""
+DIAMETER_MARGIN = 1e-5
+"""Relative margin of the diameter over that of Taylor's features, for the digits that follow."""
 
 
 class BoundedMoments(TotalDegree):
     """Features of total degrees a, …, T of max(x, 0).
 
-    Of degree k their squares add to the Poisson probability e^{−λ} λ^k/k! with λ = ‖x‖²/l², and inner products of two
-    images are positive, so that images are at most √(2 · max_λ Σ_k e^{−λ} λ^k/k!) apart: 0.86 for degree 1 alone, 0.74
-    for degree 2, 1.08 for both, where all total-degree features together need √2.
+    The squares of the features of degree k add to the Poisson probability e^{−λ} λ^k/k! with λ = ‖x‖²/l². Inner
+    products of two images are positive. So images are at most √(2 · max_λ Σ_k e^{−λ} λ^k/k!) apart: 0.86 for degree 1
+    alone, 0.74 for degree 2, 1.08 for both. All total-degree features together need √2.
 
     Args:
-        dim: d, the number of entries of a record.
+        dim: d, number of entries of a record.
         order: T, the highest degree.
-        lowest: a ≥ 1, the lowest.
+        lowest: a ≥ 1, the lowest degree.
         length_scale: l > 0; images are longest where ‖x‖² is about l² times the degree.
-        device: where φ is computed.
+        device: device on which φ is computed.
 
     Raises:
-        FincEvalError: an argument is out of range, or there would be too many features.
+        UsageError: the degrees are out of order.
+        FincEvalError: another argument is out of range, or there would be too many features.
     """
 
     kind = "bounded-moments"
@@ -47,9 +49,9 @@ class BoundedMoments(TotalDegree):
         self, dim: int, order: int, *, lowest: int = 1, length_scale: float, device: str | torch.device = "cpu"
     ) -> None:
         if not 1 <= lowest <= order:
-            raise FincEvalError(f"degrees must go from 1 or more to as many or more, got {lowest} to {order}")
+            raise UsageError(f"degrees must go from 1 or more to as many or more, got {lowest} to {order}")
         self.lowest = int(lowest)
-        super().__init__(dim, order, length_scale=length_scale, rho=FLAT, device=device)
+        super().__init__(dim, order, length_scale=length_scale, rho=TAYLOR_RHO, device=device)
 
     @property
     def diameter(self) -> float:  # type: ignore[override]
@@ -58,32 +60,33 @@ class BoundedMoments(TotalDegree):
         def kept(square: float) -> float:
             return exp(-square) * sum(square**k / factorial(k) for k in range(self.lowest, self.order + 1))
 
-        # One maximum: the weights of Poisson's distribution on an interval rise, then fall, with its mean.
+        # There is one maximum: the probability of an interval under a Poisson distribution rises, then falls, with its
+        # mean.
         best = minimize_scalar(lambda square: -kept(square), bounds=(0, 2 * self.order), method="bounded")
-        return (1 + SLACK) * sqrt(2 * kept(float(best.x)))
+        return (1 + DIAMETER_MARGIN) * sqrt(2 * kept(float(best.x)))
 
     @property
     def left_out(self) -> int:
-        """Features of lower degrees."""
+        """Number of features of lower degrees."""
         return comb(self.dim + self.lowest - 1, self.dim)
 
     @property
     def size(self) -> int:
-        """C(d+T, T) − C(d+a−1, a−1)."""
+        """Number of features: C(d+T, T) − C(d+a−1, a−1)."""
         return super().size - self.left_out
 
     @property
     def degrees(self) -> torch.Tensor:
-        """The degree of each feature, ascending."""
+        """Degree of each feature, ascending."""
         return super().degrees[self.left_out :]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """As the constructor takes them."""
+        """Arguments of the constructor, except for the device."""
         return {name: value for name, value in super().parameters.items() if name != "rho"} | {"lowest": self.lowest}
 
     def to(self, device: str | torch.device) -> BoundedMoments:
-        """The same map on another device."""
+        """Return the same map on another device."""
         return BoundedMoments(self.dim, self.order, lowest=self.lowest, length_scale=self.length_scale, device=device)
 
     def _features(self, rows: torch.Tensor) -> torch.Tensor:

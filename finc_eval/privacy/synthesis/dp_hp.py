@@ -1,9 +1,9 @@
 """Private data generation: one noisy mean embedding of the data, and a generator that is fitted to it.
 
 After Vinaroz et al., "Hermite Polynomial Features for Private Data Generation" (DP-HP, ICML 2022, arXiv 2106.05042).
-The data are looked at once, in `release`; whatever happens to its result costs no privacy. With Fourier features the
-same code is DP-MERF (Harder et al., AISTATS 2021). What the release needs to know besides the data must be public:
-the feature maps with their scales and views, the list of classes, the number of records.
+The data are read once, in `release_embedding`; whatever happens to its result costs no privacy. With Fourier features
+the same code is DP-MERF (Harder et al., AISTATS 2021). Everything else that enters the release must be public: the
+feature maps with their scales and views, the list of classes, the number of records.
 """
 
 from __future__ import annotations
@@ -12,71 +12,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import Protocol, get_args
 
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.class_features import labeled_sums
-from finc_eval.feature_maps.hermite import HermiteFeatures
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee, released
+from finc_eval.feature_maps.class_features import class_sums
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
-from finc_eval.privacy.dp.records import opened_records
-from finc_eval.privacy.reference.release import Bound
+from finc_eval.privacy.dp.records import open_records
+from finc_eval.privacy.synthesis.statistics import Statistic
 
-if TYPE_CHECKING:
-    from finc_eval.feature_maps.base import FeatureMap
-
-BATCH = 1024
-"""Records whose features are in memory at once."""
+RECORDS_AT_ONCE = 1024
+"""Number of records whose features are in memory at once."""
 
 LABELS_DIAMETER = sqrt(2)
-"""‖onehot(y) − onehot(y')‖, at most."""
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """What of a record enters the release: φ(view(x)), next to its class.
-
-    Attributes:
-        phi: the feature map, made of public numbers.
-        view: (k, d), a public linear map of records to what φ sees; the record itself when None.
-        budget: the part of the budget, in units of μ², that this statistic gets, relative to those of the others.
-        by_class: whether its mean is released for each class. Where it is not, one mean is released of all records,
-            in which the noise is smaller than in the mean of one class by that class's share.
-    """
-
-    phi: FeatureMap
-    view: torch.Tensor | None = None
-    budget: float = 1.0
-    by_class: bool = True
-
-    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        """The features of records: (n, k) → (n, q), with gradients."""
-        return self.phi(rows if self.view is None else rows @ self.view)
-
-    def diameter(self, bound: Bound) -> float:
-        """Sup ‖φ(x) − φ(y)‖: √2 for Hermite features, 2 for others, which are only known to have norm 1."""
-        return self.phi.diameter if bound == "tight" and isinstance(self.phi, HermiteFeatures) else 2.0
-
-    def to(self, device: str | torch.device) -> Statistic:
-        """The same statistic on another device."""
-        return replace(self, phi=self.phi.to(device), view=None if self.view is None else self.view.to(device))
+"""Largest ‖onehot(y) − onehot(y')‖."""
 
 
 @dataclass(frozen=True)
 class PrivateEmbedding:
-    """What was released of a data set, and all that a generator ever sees of it.
+    """The released mean embedding of a data set, which is all that a generator ever sees of it.
 
     Attributes:
-        statistics: what was asked.
-        means: for each statistic (classes, q): (1/m) Σ φ(x_i) ⊗ onehot(y_i) plus noise, float32; or (1, q), if it
+        statistics: released statistics.
+        means: noisy mean of each statistic, float32: (1/m) Σ φ(x_i) ⊗ onehot(y_i), shape (classes, q); or (1, q) if it
             is not by class.
-        scales: for each statistic the standard deviation of its noise.
-        shares: (classes,) the shares of the classes, ≥ 1/m and summing to 1: a small noisy release of their own.
-        records: m, which is public.
-        guarantee: of all of it together.
+        scales: standard deviation of the noise of each statistic.
+        shares: (classes,) shares of the classes, ≥ 1/m and summing to 1, from a small noisy release of their own.
+        records: m, the public number of records.
+        guarantee: guarantee of the whole release to each record.
     """
 
     statistics: tuple[Statistic, ...]
@@ -88,16 +56,16 @@ class PrivateEmbedding:
 
     @property
     def classes(self) -> int:
-        """The number of classes."""
+        """Number of classes."""
         return len(self.shares)
 
     @property
     def size(self) -> int:
-        """The number of released numbers, the shares of classes apart."""
+        """Number of released numbers, without the shares of the classes."""
         return sum(mean.numel() for mean in self.means)
 
     def to(self, device: str | torch.device) -> PrivateEmbedding:
-        """The same on another device."""
+        """Return the same embedding on another device."""
         return replace(
             self,
             statistics=tuple(statistic.to(device) for statistic in self.statistics),
@@ -106,38 +74,38 @@ class PrivateEmbedding:
         )
 
     def discrepancy(self, means: Sequence[torch.Tensor]) -> torch.Tensor:
-        """−2 log-likelihood of the release, up to a constant, per released number: Σ ‖μ̃ − μ_G‖²/s² over their number.
+        """Compute Σ ‖μ̃ − μ_G‖²/s² per released number: −2 log-likelihood of the release, up to a constant.
 
-        It weighs the statistics by what is known of them, where the paper has a factor γ to tune.
+        It weighs the statistics by how well each is known. The paper has a factor γ to tune instead.
 
         Args:
-            means: for each statistic (classes, q), the mean of φ over the generator's samples of each class.
+            means: mean of φ over the generator's samples of each class, (classes, q) for each statistic.
         """
         total = torch.zeros((), device=self.shares.device)
         for statistic, noisy, mean, scale in zip(self.statistics, self.means, means, self.scales, strict=True):
             joint = self.shares[:, None] * mean
-            met = joint if statistic.by_class else joint.sum(0, keepdim=True)
-            total = total + (noisy - met).square().sum() / scale**2
+            expected = joint if statistic.by_class else joint.sum(0, keepdim=True)
+            total = total + (noisy - expected).square().sum() / scale**2
         return total / self.size
 
 
 class Generator(Protocol):
-    """What can be fitted to an embedding, and sampled."""
+    """A model that can be fitted to an embedding, and sampled."""
 
     def parameters(self) -> list[torch.Tensor]:
-        """What is fitted."""
+        """Return the tensors that are fitted."""
         ...
 
     def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
-        """For each statistic (classes, q): the mean of φ over samples of each class, with gradients."""
+        """Return the mean of φ over samples of each class, (classes, q) for each statistic, with gradients."""
         ...
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
-        """A record of each of these classes: (n,) → (n, k), on the CPU."""
+        """Draw one record for each of these class labels: (n,) → (n, k), on the CPU."""
         ...
 
 
-def release(
+def release_embedding(
     records: torch.Tensor,
     labels: torch.Tensor | None,
     statistics: Sequence[Statistic],
@@ -150,27 +118,28 @@ def release(
     label_budget: float = 0.1,
     bound: Bound = "tight",
 ) -> PrivateEmbedding:
-    """Publish the noisy mean embedding of labeled records: the one place where private data are read.
+    """Release the noisy mean embedding of labeled records. This is the only function that reads the private data.
 
-    All parts together spend the guarantee exactly: part i has μᵢ² in proportion to its budget, and Σ μᵢ² = μ². The
-    noise of a part of diameter Δ is N(0, (Δ/(m μᵢ))²). Replacing one record by any other changes a part by Δ/m at
-    most, whatever its class: of two classes the features are at right angles.
+    All parts together spend the guarantee exactly: part i gets μᵢ² in proportion to its budget, and Σ μᵢ² = μ². The
+    noise of a part of diameter Δ is N(0, (Δ/(m μᵢ))²). Replacing one record by any other changes a part by at most Δ/m,
+    even if the class changes, because the features of two classes are orthogonal.
 
     Args:
-        records: (m, k). Rows that are not finite count as nothing: they cannot change the form of the release.
-        labels: (m,) whole numbers from 0; others count as nothing. None where there is one class.
-        statistics: what is asked of the data, at least one.
-        guarantee: what is to be spent, for records that are replaced.
-        ledger: where the spending is recorded, on the disk, before noise is drawn; None where nobody counts.
-        identities: what the ledger knows the data set by; digests of the records when empty.
-        name: what the ledger calls it beside that.
-        classes: how many classes there are; public.
-        label_budget: what the shares of the classes get, relative to the sum of all budgets; unused with one class.
-        bound: "tight", or "paper" for the paper's 2/m.
+        records: (m, k). Rows that are not finite count as nothing, so they cannot change the form of the release.
+        labels: (m,) whole numbers from 0; other numbers count as nothing. None with a single class.
+        statistics: statistics to release, at least one.
+        guarantee: guarantee to spend, for records that are replaced.
+        ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
+        identities: digests that identify the data set in the ledger; default: digests of the records.
+        name: name of the data set in the ledger, beside its digests.
+        classes: public number of classes.
+        label_budget: share of the budget for the shares of the classes; unused with a single class.
+        bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
 
     Raises:
-        FincEvalError: an argument is out of range, shapes do not fit, or the budget does not suffice. Nothing is spent
-            then.
+        BudgetError: the ledger's budget does not suffice. Nothing is spent.
+        UsageError: an argument is out of range. Nothing is spent.
+        DataError: shapes do not fit. Nothing is spent.
     """
     _check(records, labels, statistics, guarantee, classes, label_budget, bound)
     m = len(records)
@@ -185,12 +154,13 @@ def release(
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
     if ledger is not None:
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        known_by = identities or opened_records(records, "the private set").identities
+        known_by = identities or open_records(records, "the private set").identities
         book.spend((*known_by, *([name] if name else [])), guarantee, "data generation")
-    means = [released(mean, scale).float() for mean, scale in zip(exact, scales, strict=True)]
+    means = [add_gaussian_noise(mean, scale).float() for mean, scale in zip(exact, scales, strict=True)]
     shares = torch.ones(1)
     if classes > 1:
-        noisy = released(counts / m, LABELS_DIAMETER / (m * guarantee.mu * sqrt(label_budget))).clamp_min(1 / m)
+        scale = LABELS_DIAMETER / (m * guarantee.mu * sqrt(label_budget))
+        noisy = add_gaussian_noise(counts / m, scale).clamp_min(1 / m)
         shares = (noisy / noisy.sum()).float()
     return PrivateEmbedding(tuple(statistics), tuple(means), tuple(scales), shares, m, guarantee)
 
@@ -204,24 +174,24 @@ def fit(
     until: float = 1.0,
     progress: Progress = silent,
 ) -> list[float]:
-    """Fit a generator to an embedding by Adam, its rate falling to 0 as a cosine; the discrepancy at each step.
+    """Fit a generator to an embedding by Adam with cosine decay, and return the discrepancy at each step.
 
-    This is post-processing: it may be repeated, tuned and looked at freely. Below 1 the discrepancy is less than the
-    noise: the generator begins to learn that, too.
+    This is post-processing: it may be repeated, tuned and inspected freely. A discrepancy below 1 is smaller than the
+    noise: the generator begins to fit the noise as well.
 
     Args:
-        generator: what is fitted, in place; on the target's device.
-        target: the release.
-        steps: how many updates.
-        rate: the learning rate of the first of them.
-        until: the discrepancy at which to stop.
-        progress: told of every step.
+        generator: generator to fit, in place, on the target's device.
+        target: released embedding.
+        steps: maximum number of steps.
+        rate: learning rate of the first step.
+        until: discrepancy at which to stop.
+        progress: called after every step.
 
     Raises:
-        FincEvalError: steps or rate is not positive, or the discrepancy ceased to be a number.
+        UsageError: steps or rate is not positive, or the rate is so large that the discrepancy is not finite any more.
     """
-    if steps < 1 or not 0 < rate < float("inf"):
-        raise FincEvalError(f"steps and rate must be positive, got {steps} and {rate:g}")
+    check_count("steps", steps)
+    check_positive("rate", rate)
     optimizer = torch.optim.Adam(generator.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     course = []
@@ -229,9 +199,7 @@ def fit(
         loss = target.discrepancy(generator.means(target.statistics))
         course.append(float(loss.detach()))
         if not isfinite(course[-1]):
-            raise FincEvalError(
-                f"the discrepancy is {course[-1]} after {step} steps: take a smaller rate than {rate:g}"
-            )
+            raise UsageError(f"the discrepancy is {course[-1]} after {step} steps: take a smaller rate than {rate:g}")
         if course[-1] <= until:
             break
         optimizer.zero_grad()
@@ -242,8 +210,8 @@ def fit(
     return course
 
 
-def drawn_labels(shares: torch.Tensor, count: int, seed: int) -> torch.Tensor:
-    """Classes in these shares, as evenly as whole numbers allow, in a random order: (classes,) → (count,)."""
+def draw_labels(shares: torch.Tensor, count: int, seed: int) -> torch.Tensor:
+    """Draw class labels in these shares, as exactly as whole numbers allow, in random order: (classes,) → (count,)."""
     edges = (shares.double().cpu().cumsum(0) / float(shares.double().sum()) * count).round().long()
     sizes = torch.diff(edges, prepend=edges.new_zeros(1))
     labels = torch.arange(len(sizes)).repeat_interleave(sizes)
@@ -251,14 +219,14 @@ def drawn_labels(shares: torch.Tensor, count: int, seed: int) -> torch.Tensor:
 
 
 def _sums(records: torch.Tensor, labels: torch.Tensor, statistic: Statistic, classes: int) -> torch.Tensor:
-    """Σ φ(x_i) of each class, or of all: (classes, q) or (1, q), float64."""
+    """Sum φ over the records of each class, or over all: (classes, q) or (1, q), float64."""
     sums = torch.zeros(classes, statistic.phi.size, dtype=torch.double)
     with torch.no_grad():
-        for start in range(0, len(records), BATCH):
-            rows, known = records[start : start + BATCH], labels[start : start + BATCH]
+        for start in range(0, len(records), RECORDS_AT_ONCE):
+            rows, known = records[start : start + RECORDS_AT_ONCE], labels[start : start + RECORDS_AT_ONCE]
             counted = rows.isfinite().all(1).cpu() & (known >= 0) & (known < classes)
             features = statistic(rows[counted.to(rows.device)].float()).double().cpu()
-            sums += labeled_sums(features, known[counted], classes)
+            sums += class_sums(features, known[counted], classes)
     return sums if statistic.by_class else sums.sum(0, keepdim=True)
 
 
@@ -271,18 +239,18 @@ def _check(
     label_budget: float,
     bound: str,
 ) -> None:
-    if not statistics or not all(0 < statistic.budget < float("inf") for statistic in statistics):
-        raise FincEvalError("a release needs at least one statistic, each with a positive budget")
+    if not statistics:
+        raise UsageError("a release needs at least one statistic")
+    for statistic in statistics:
+        check_positive("budget", statistic.budget)
+    check_count("classes", classes)
+    check_fraction("label_budget", label_budget)
+    check_choice("bound", bound, get_args(Bound))
     if records.ndim != 2 or not len(records):
-        raise FincEvalError(f"records must have shape (m, k) with m > 0, got {tuple(records.shape)}")
+        raise DataError(f"records must have shape (m, k) with m > 0, got {tuple(records.shape)}")
     if (labels is None and classes != 1) or (labels is not None and labels.shape != records.shape[:1]):
         shape = None if labels is None else tuple(labels.shape)
-        raise FincEvalError(f"labels of {len(records)} records in {classes} classes must be as many, got {shape}")
-    if classes < 1 or not 0 < label_budget < 1:
-        raise FincEvalError(f"classes must be positive and label_budget between 0 and 1, got {classes}, {label_budget}")
+        raise DataError(f"{len(records)} records in {classes} classes need as many labels, got {shape}")
     guarantee.check_delta(len(records))
     if guarantee.adjacency != "replace":
-        raise FincEvalError(f'this release is for adjacency "replace", got {guarantee.adjacency!r}')
-    if bound not in get_args(Bound):
-        names = get_args(Bound)
-        raise FincEvalError(f"bound must be one of {', '.join(names)}, got {bound!r}{did_you_mean(bound, names)}")
+        raise UsageError(f'this release needs adjacency "replace", got {guarantee.adjacency!r}')

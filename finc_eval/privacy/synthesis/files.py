@@ -1,4 +1,4 @@
-"""Private data from a file, and synthetic data to another: tables as .csv or .npz, images as .npz."""
+"""Files of private and synthetic data: tables as .csv or .npz, images as .npz."""
 
 from __future__ import annotations
 
@@ -10,45 +10,43 @@ from pathlib import Path
 
 import numpy as np
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.storage import written_whole
 
 SUFFIXES = (".csv", ".npz")
 
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
-    """The columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz.
+    """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz.
 
     Raises:
-        FincEvalError: the file cannot be read, or is no table.
+        DataError: the file cannot be read, or is not a table.
     """
     columns = _arrays(path) if Path(path).suffix == ".npz" else _csv_columns(path)
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or not all(len(shape) == 1 and shape[0] > 0 for shape in shapes):
-        raise FincEvalError(f"{path} must have columns of one length, with a record at least, got {sorted(shapes)}")
+        raise DataError(f"{path} must have columns of one length, with at least one record, got {sorted(shapes)}")
     return columns
 
 
 def read_images(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """The arrays `images` and, where there is one, `labels` of an .npz.
+    """Read the array `images` of an .npz, and the array `labels` if there is one.
 
     Raises:
-        FincEvalError: the file cannot be read, or has no images.
+        DataError: the file cannot be read, or has no images.
     """
     arrays = _arrays(path)
     if "images" not in arrays:
-        raise FincEvalError(
-            f"{path} must have an array `images`, and `labels` if there are classes, got {list(arrays)}"
-        )
+        raise DataError(f"{path} must have an array `images`, and `labels` if there are classes, got {list(arrays)}")
     return arrays["images"], arrays.get("labels")
 
 
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
-    """Columns as .csv or .npz, or images as .npz; the file appears when it is whole."""
+    """Write columns as .csv or .npz, or images as .npz. The file appears when it is complete."""
     with written_whole(path) as temporary:
         if Path(path).suffix == ".npz":
             with temporary.open("wb") as file:
-                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # of a keyword that none of these is
+                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # mypy takes them for allow_pickle
         else:
             with temporary.open("w", newline="", encoding="utf-8") as text:
                 writer = csv.writer(text)
@@ -57,16 +55,20 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def check_out(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Raise FincEvalError when nothing may be written at `path`: before a budget is spent, not after."""
+    """Refuse a path that cannot be written to, before a budget is spent.
+
+    Raises:
+        UsageError: the file exists, or its name has another ending.
+    """
     target = Path(path)
     if target.suffix not in suffixes:
-        raise FincEvalError(f"{path} must end in {' or '.join(suffixes)}")
+        raise UsageError(f"{path} must end in {' or '.join(suffixes)}")
     if target.exists():
-        raise FincEvalError(f"{path} exists: synthetic records are not made twice by mistake, choose another name")
+        raise UsageError(f"{path} exists: synthetic records are not made twice by mistake, choose another name")
 
 
 def columns_digest(columns: dict[str, np.ndarray]) -> str:
-    """What the ledger knows a table by: all its columns and records, in whatever order."""
+    """Return a digest that identifies a table in the ledger: of all its columns and records, in any order."""
     names = sorted(columns)
     records = sorted("\x1f".join(map(str, record)) for record in zip(*(columns[name] for name in names), strict=True))
     return hashlib.sha256("\x1e".join(["\x1f".join(names), *records]).encode()).hexdigest()
@@ -77,7 +79,7 @@ def _arrays(path: str | Path) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
-        raise FincEvalError(f"{path} cannot be read as an .npz ({error})") from None
+        raise DataError(f"{path} cannot be read as an .npz ({error})") from None
 
 
 def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
@@ -85,11 +87,11 @@ def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
         text = Path(path).read_text(encoding="utf-8-sig")
         rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FincEvalError(f"{path} cannot be read as a .csv ({error})") from None
+        raise DataError(f"{path} cannot be read as a .csv ({error})") from None
     if len(rows) < 2:
-        raise FincEvalError(f"{path} must have a line of names and at least one record")
+        raise DataError(f"{path} must have a line of names and at least one record")
     head, *records = rows
     for number, row in enumerate(records, 1):
         if len(row) != len(head):
-            raise FincEvalError(f"{path}: record {number} has {len(row)} cells, the line of names {len(head)}")
+            raise DataError(f"{path}: record {number} has {len(row)} cells, the line of names {len(head)}")
     return dict(zip(head, np.array(records).T, strict=True))

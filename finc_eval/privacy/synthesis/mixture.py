@@ -1,4 +1,4 @@
-"""A mixture of independent columns: a generator of tables whose mean embedding is known exactly, not sampled."""
+"""A mixture of independent columns: a generator of tables whose mean embedding is computed exactly, not sampled."""
 
 from __future__ import annotations
 
@@ -6,62 +6,65 @@ from collections.abc import Sequence
 
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
-from finc_eval.privacy.synthesis.dp_hp import Statistic
+from finc_eval.privacy.synthesis.statistics import Statistic
 from finc_eval.privacy.synthesis.tabular import Table
 
-SPREAD = 0.5
-"""Deviation of the first logits: components must differ before they can part."""
+LOGIT_SPREAD = 0.5
+"""Standard deviation of the first logits: components must differ before they can separate."""
 
 
 class ProductMixture:
-    """Equal numbers of components for each class; within a component the columns are independent.
+    """Generator with the same number of components for each class, within which the columns are independent.
 
-    It starts from what is publicly known of the columns; a fit that stops early changes only what the data tell.
-    Enough components can be any distribution. Of each, E φ factorizes into expectations over single columns, so the
-    mean embedding is a smooth function of the probabilities, without sampling and without a relaxation that would
-    have to be rounded. (Aydore et al. 2021 fit relaxed records to noisy marginals in the same spirit.)
+    It starts from what is publicly known of the columns, so a fit that stops early changes only what the data say.
+    With enough components it can be any distribution. For each component, E φ factorizes into expectations over single
+    columns. So the mean embedding is a smooth function of the probabilities, without sampling, and without a relaxation
+    that would have to be rounded. (Aydore et al. 2021 fit relaxed records to noisy marginals in the same spirit.)
 
     Args:
-        table: the columns.
-        components: of each class.
-        seed: of the first logits.
-        device: where it is fitted.
+        table: description of the columns.
+        components: number of components of each class.
+        seed: random seed of the first logits.
+        device: device on which it is fitted.
+
+    Raises:
+        UsageError: components is not a positive whole number.
     """
 
     def __init__(self, table: Table, components: int, seed: int = 0, device: str | torch.device = "cpu") -> None:
-        if components < 1:
-            raise FincEvalError(f"a mixture needs components, got {components}")
+        check_count("components", components)
         self.table, self.components = table, components
         start = torch.randn(
             table.classes * components, sum(table.levels), generator=torch.Generator().manual_seed(seed)
         )
         prior = torch.cat([column.prior for column in table.columns]).log()
-        self.logits = (prior + SPREAD * start).to(device).requires_grad_()
+        self.logits = (prior + LOGIT_SPREAD * start).to(device).requires_grad_()
 
     def parameters(self) -> list[torch.Tensor]:
-        """The logits."""
+        """Return the logits."""
         return [self.logits]
 
     @property
     def probabilities(self) -> list[torch.Tensor]:
-        """For each column (classes · components, levels)."""
+        """Probability of each level of a column in each component: (classes · components, levels) per column."""
         return [block.softmax(1) for block in torch.split(self.logits, self.table.levels, 1)]
 
     def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
-        """For each statistic (classes, q): E φ over the components of each class.
+        """Return E φ over the components of each class, (classes, q) for each statistic.
 
         Raises:
-            FincEvalError: the expectation of a statistic is not known here.
+            UsageError: the expectation of a statistic cannot be computed.
         """
         columns = self.probabilities
         return [self._mean(statistic, columns) for statistic in statistics]
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
-        """A record of each class: a component of it, then a level of every column."""
+        """Draw one record for each label: a component of the class, then a level of every column."""
         generator = torch.Generator().manual_seed(seed)
         component = torch.randint(self.components, (len(labels),), generator=generator)
         chosen = labels.cpu() * self.components + component
@@ -79,7 +82,7 @@ class ProductMixture:
             parts = [columns[place] @ single(codes[place] - phi.center[place]) for place in coordinates]
             if isinstance(phi, CoordinateSum):
                 return self._by_class(torch.cat(parts, 1) * phi.dim**-0.5)
-            # The last factor joins in the product that averages, so that no component's tensor is ever whole.
+            # The last factor enters in the product that averages, so the full tensor of a component never exists.
             features = torch.ones_like(parts[0][:, :1])
             for part in parts[:-1]:
                 features = (features[:, :, None] * part[:, None]).flatten(1)
@@ -92,15 +95,15 @@ class ProductMixture:
             return self._second_order(phi, columns, codes)
         if isinstance(phi, RandomFourierFeatures):
             return self._fourier(phi, columns, codes)
-        raise FincEvalError(
-            f"the expectation of {phi!r} under a mixture is not known here: fit a network, or take Fourier features, "
-            "sum or product features of one coordinate a column, or total-degree ones to degree 2 without a center"
+        raise UsageError(
+            f"the expectation of {phi!r} under a mixture is not known: fit a network, or use Fourier features, sum or "
+            "product features with one coordinate per column, or total-degree features to degree 2 without a center"
         )
 
     def _second_order(self, phi: TotalDegree, columns: list[torch.Tensor], codes: list[torch.Tensor]) -> torch.Tensor:
-        """Features of a column alone, and of two columns the products of theirs: φ_a φ_b/φ_0, coordinate by coordinate.
+        """Return E φ from the features of single columns and their products, φ_a φ_b/φ_0 for each pair of coordinates.
 
-        `TotalDegree` orders the pairs of coordinates a ≤ b by a, then b, as the upper triangle of a matrix is read.
+        `TotalDegree` orders the pairs of coordinates a ≤ b by a, then b, like the upper triangle of a matrix by rows.
         """
         alone = [self._alone(phi, p, code) for p, code in zip(columns, codes, strict=True)]
         base = torch.stack([features[:, 0] for features in alone], 1).prod(1)
@@ -126,14 +129,14 @@ class ProductMixture:
 
     @staticmethod
     def _alone(phi: TotalDegree, probabilities: torch.Tensor, code: torch.Tensor) -> torch.Tensor:
-        """E of the features that a column would have if it were the only one."""
+        """Return the expected features of a column as if it were the only one."""
         block = TotalDegree(code.shape[1], phi.order, length_scale=phi.length_scale, rho=phi.rho, device=phi.device)
         return probabilities @ block(code)
 
     def _fourier(
         self, phi: RandomFourierFeatures, columns: list[torch.Tensor], codes: list[torch.Tensor]
     ) -> torch.Tensor:
-        """E exp(iω·x) is the product of the columns' characteristic functions; its parts are E cos and E sin."""
+        """Return E cos and E sin, the parts of E exp(iω·x): the product of the columns' characteristic functions."""
         product = torch.exp(-1j * (phi.center @ phi.frequencies)).expand(len(self.logits), -1)
         start = 0
         for p, code in zip(columns, codes, strict=True):
@@ -143,20 +146,24 @@ class ProductMixture:
         return self._by_class(torch.cat([product.real, product.imag], 1) * phi.features**-0.5)
 
     def _by_class(self, features: torch.Tensor) -> torch.Tensor:
-        """The mean over the components of each class."""
+        """Average over the components of each class."""
         return features.view(self.table.classes, self.components, -1).mean(1)
 
     def _codes(self, statistic: Statistic) -> list[torch.Tensor]:
-        """What φ sees of each level of each column, (levels, coordinates), where the view keeps columns apart."""
+        """Return the input of φ for each level of each column, (levels, coordinates).
+
+        Raises:
+            UsageError: the view does not give every column coordinates of its own.
+        """
         view = statistic.view
         if view is None or len(view) != sum(self.table.levels):
-            raise FincEvalError("a mixture needs statistics that see a table's codes or positions")
+            raise UsageError("a mixture needs statistics that see a table's codes or positions")
         codes, start = [], 0
         for block in torch.split(view, self.table.levels):
             own = (block != 0).any(0).nonzero()[:, 0]
             width = max(len(own), 1)
             if len(own) and (int(own[0]) != start or int(own[-1]) != start + width - 1):
-                raise FincEvalError("a mixture needs a view that gives every column coordinates of its own")
+                raise UsageError("a mixture needs a view that gives every column coordinates of its own")
             codes.append(block[:, start : start + width])
             start += width
         return codes

@@ -2,74 +2,82 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Unpack
 
 import numpy as np
 import torch
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.checks import check_choice
+from finc_eval.core.device import usable_device
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.record import Record
+from finc_eval.core.run import Run
 from finc_eval.feature_maps.class_features import class_indices
-from finc_eval.privacy.dp.gaussian_mechanism import Guarantee
+from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
-from finc_eval.privacy.reference.release import Bound
-from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, Statistic, drawn_labels, fit, release
+from finc_eval.privacy.dp.settings import settings_of
+from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
+from finc_eval.privacy.synthesis.image_views import Shape
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.recipes import (
-    Shape,
-    fourier_image_recipe,
-    fourier_table_recipe,
-    image_recipe,
-    paper_image_recipe,
-    paper_table_recipe,
-    table_recipe,
+from finc_eval.privacy.synthesis.settings import (
+    ImageSynthesisOptions,
+    ImageSynthesisSettings,
+    NetworkName,
+    SynthesisOptions,
+    SynthesisSettings,
+)
+from finc_eval.privacy.synthesis.statistics import (
+    Statistic,
+    fourier_image_statistics,
+    fourier_table_statistics,
+    image_statistics,
+    paper_image_statistics,
+    paper_table_statistics,
+    table_statistics,
 )
 from finc_eval.privacy.synthesis.tabular import Table
 
-NetworkKind = Literal["smooth", "fully-connected", "convolutional"]
+MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1
+"""Components of a table's mixture for each class, and learning rate of its fit, which ends sooner if the release is met
+within its noise."""
 
-COMPONENTS, TABLE_STEPS, TABLE_RATE = 200, 300, 0.1
-"""Of a table's mixture for each class, and of its fit, which ends sooner where the release is met within its noise."""
-
-HIDDEN, IMAGE_BATCH, IMAGE_STEPS, IMAGE_RATE = (60, 60), 300, 300, 0.01
-"""Of a fully connected network for images, and of its fit: samples of each class in a step. Wider ones learn noise."""
-
-FEW = "dp-hp-few"
+HIDDEN_WIDTHS, IMAGE_BATCH, IMAGE_RATE = (60, 60), 300, 0.01
+"""Widths of a fully connected network for images, samples of each class in a step, and learning rate. Wider networks
+learn noise."""
 
 TABLE_METHODS: dict[str, tuple[Callable[[Table, int], tuple[Statistic, ...]], Bound]] = {
-    "dp-hp": (lambda table, seed: table_recipe(table), "tight"),
-    FEW: (lambda table, seed: table_recipe(table, 1), "tight"),
-    "dp-hp-paper": (paper_table_recipe, "paper"),
-    "dp-merf": (fourier_table_recipe, "tight"),
+    "dp-hp": (lambda table, seed: table_statistics(table), "tight"),
+    "dp-hp-few": (lambda table, seed: table_statistics(table, 1), "tight"),
+    "dp-hp-paper": (paper_table_statistics, "paper"),
+    "dp-merf": (fourier_table_statistics, "tight"),
 }
-"""By name: what of a table is released, and the sensitivity that is assumed."""
+"""Statistics that each method releases of a table, and the bound of their sensitivity."""
 
 IMAGE_METHODS: dict[str, tuple[Callable[[Shape, int], tuple[Statistic, ...]], Bound]] = {
-    "dp-hp": (lambda shape, seed: image_recipe(shape), "tight"),
-    "dp-hp-paper": (paper_image_recipe, "paper"),
-    "dp-merf": (fourier_image_recipe, "tight"),
+    "dp-hp": (lambda shape, seed: image_statistics(shape), "tight"),
+    "dp-hp-paper": (paper_image_statistics, "paper"),
+    "dp-merf": (fourier_image_statistics, "tight"),
 }
-"""The same of images."""
+"""Statistics that each method releases of images, and the bound of their sensitivity."""
 
 
 @dataclass(frozen=True)
-class Synthesis:
-    """What was done, none of which says more of the data than the synthetic records do.
+class Synthesis(Record):
+    """Description of a synthesis. It reveals no more about the data than the synthetic records do.
 
     Attributes:
-        method: one of `TABLE_METHODS` or `IMAGE_METHODS`.
-        guarantee: of everything that came of it, this result included, to each private record.
-        records: private ones; their number is public.
-        synthetic: those made.
-        features: released numbers, the shares of classes apart.
-        shares: of the classes, by name, as released; empty where there are no classes.
-        discrepancy: of the generator from the release: about 1 where only noise is left.
-        steps: of the fit.
+        method: name of the method.
+        guarantee: guarantee to each private record about everything that was made, this description included.
+        records: number of private records, which is public.
+        synthetic: number of synthetic records.
+        features: number of released numbers, without the shares of the classes.
+        shares: released share of each class; empty without classes.
+        discrepancy: discrepancy of the generator from the release, about 1 when only noise is left.
+        steps: number of steps of the fit.
     """
 
     method: str
@@ -81,14 +89,6 @@ class Synthesis:
     discrepancy: float
     steps: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON types, the ceilings of attackers among it."""
-        return asdict(self) | {"guarantee": self.guarantee.to_dict()}
-
-    def to_json(self) -> str:
-        """The same as text."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
-
     def __str__(self) -> str:
         return (
             f"{self.synthetic} synthetic records by {self.method} from {self.records} private ones: "
@@ -99,7 +99,12 @@ class Synthesis:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTable:
-    """Attributes: the columns of the table's description by name, and how they came about."""
+    """A synthetic table.
+
+    Attributes:
+        values: columns by name.
+        synthesis: description of how they were made.
+    """
 
     values: dict[str, np.ndarray]
     synthesis: Synthesis
@@ -107,7 +112,13 @@ class SyntheticTable:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticImages:
-    """Attributes: images of the private ones' shape and type, the class of each if there are any, and how they came."""
+    """Synthetic images.
+
+    Attributes:
+        images: images of the private ones' shape and type.
+        labels: class of each image; None without classes.
+        synthesis: description of how they were made.
+    """
 
     images: np.ndarray
     labels: np.ndarray | None
@@ -117,142 +128,146 @@ class SyntheticImages:
 def synthesize_table(
     values: Mapping[str, np.ndarray],
     table: Table,
+    settings: SynthesisSettings | None = None,
     *,
-    epsilon: float,
-    delta: float = 1e-5,
     ledger: Ledger | str | Path | None,
     identities: Sequence[str] = (),
-    name: str | None = None,
-    method: str = "dp-hp",
-    count: int | None = None,
-    seed: int = 0,
-    progress: Progress = silent,
+    run: Run | None = None,
+    **options: Unpack[SynthesisOptions],
 ) -> SyntheticTable:
-    """A synthetic table made from one private release of another.
+    """Make a synthetic table from one private release of a real one.
 
     Args:
-        values: the private columns by name; those that the description leaves out are not looked at.
-        table: the public description.
-        epsilon: ε of the guarantee, for a record that is replaced; the number of records is public.
-        delta: δ of it; well below one over the number of records.
-        ledger: where the spending is recorded, on the disk, before noise is drawn; None where nobody counts.
-        identities: what the ledger knows the data set by; digests of the encoded records when empty.
-        name: what the ledger calls it beside that.
-        method: one of `TABLE_METHODS`.
-        count: synthetic records; as many as private ones when None.
-        seed: of generator and samples; noise has none.
-        progress: told of the steps of the fit.
+        values: private columns by name. Columns that the description does not list are not read.
+        table: public description of the table.
+        settings: budget and method; default: built from the options.
+        ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
+        identities: digests that identify the data set in the ledger; default: digests of the encoded records.
+        run: device on which the mixture is fitted, and progress.
+        options: fields of `SynthesisSettings` as keywords; epsilon is required.
 
     Raises:
-        FincEvalError: the data do not fit the description, an argument is out of range, or the budget does not
-            suffice. Nothing is spent then.
+        BudgetError: the ledger's budget does not suffice. Nothing is spent.
+        UsageError: an argument is out of range. Nothing is spent.
+        DataError: the data do not fit the description. Nothing is spent.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> from finc_eval.privacy import Category, Number, Table
+        >>> table = Table((Number.between("age", 18, 95), Category("smokes", ("no", "yes"))))
+        >>> private = {"age": np.arange(18, 68), "smokes": np.array(["no", "yes"] * 25)}
+        >>> made = fe.privacy.synthesize_table(private, table, epsilon=1, steps=5, count=20, ledger=None)
+        >>> list(made.values), len(made.values["age"]), made.synthesis.guarantee.epsilon
+        (['age', 'smokes'], 20, 1)
     """
-    _check(method, TABLE_METHODS, count)
-    recipe, bound = TABLE_METHODS[method]
-    guarantee = Guarantee.of(epsilon, delta)
+    chosen = settings_of(SynthesisSettings, settings, options)
+    where = usable_device((run or Run()).device)
+    statistics_of, bound = TABLE_METHODS[chosen.method]
     records, labels = table.encoded(values)
-    target = release(
+    target = release_embedding(
         records,
         labels,
-        recipe(table, seed),
-        guarantee,
+        statistics_of(table, chosen.seed),
+        chosen.guarantee,
         ledger=ledger,
         identities=identities,
-        name=name,
+        name=chosen.name,
         classes=table.classes,
         bound=bound,
-    )
-    generator = ProductMixture(table, 1 if method == FEW else COMPONENTS, seed)
-    course = fit(generator, target, steps=TABLE_STEPS, rate=TABLE_RATE, progress=progress)
-    drawn = drawn_labels(target.shares, count or len(records), seed)
-    made = table.decoded(generator.sample(drawn, seed), drawn, seed)
+    ).to(where)
+    components = 1 if chosen.method == "dp-hp-few" else MIXTURE_COMPONENTS
+    generator = ProductMixture(table, components, chosen.seed, where)
+    course = fit(generator, target, steps=chosen.steps, rate=MIXTURE_RATE, progress=(run or Run()).progress)
+    drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
+    made = table.decoded(generator.sample(drawn, chosen.seed), drawn, chosen.seed)
     names = table.label.values if table.label else ()
-    return SyntheticTable(made, _described(method, target, names, len(drawn), course))
+    return SyntheticTable(made, _description(chosen.method, target, names, len(drawn), course))
 
 
 def synthesize_images(
     images: np.ndarray,
     labels: Sequence[object] | None,
+    settings: ImageSynthesisSettings | None = None,
     *,
     classes: Sequence[str] = (),
-    epsilon: float,
-    delta: float = 1e-5,
     ledger: Ledger | str | Path | None,
     identities: Sequence[str] = (),
-    name: str | None = None,
-    method: str = "dp-hp",
-    network: NetworkKind = "smooth",
-    steps: int = IMAGE_STEPS,
-    count: int | None = None,
-    seed: int = 0,
-    device: str | torch.device = "cpu",
-    progress: Progress = silent,
+    run: Run | None = None,
+    **options: Unpack[ImageSynthesisOptions],
 ) -> SyntheticImages:
-    """Synthetic images made from one private release of others.
+    """Make synthetic images from one private release of real ones.
 
     Args:
-        images: private ones, (m, h, w) or (m, h, w, c), uint8.
-        labels: their classes; None where there are none.
-        classes: the public list of them; images of no class in it count as nothing.
-        epsilon: ε of the guarantee, for an image that is replaced; the number of images is public.
-        delta: δ of it; well below one over the number of images.
-        ledger: where the spending is recorded, on the disk, before noise is drawn; None where nobody counts.
-        identities: what the ledger knows the data set by; digests of the images when empty.
-        name: what the ledger calls it beside that.
-        method: one of `IMAGE_METHODS`.
-        network: "smooth", which makes images of low frequencies and grain, or the paper's "fully-connected" or
-            "convolutional".
-        steps: of the fit.
-        count: synthetic images; as many as private ones when None.
-        seed: of network, codes and random features; noise has none.
-        device: where the network is fitted.
-        progress: told of the steps of the fit.
+        images: private images, (m, h, w) or (m, h, w, c), uint8.
+        labels: class of each image; None without classes.
+        settings: budget, method and network; default: built from the options.
+        classes: public list of classes. Images of other classes count as nothing.
+        ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
+        identities: digests that identify the data set in the ledger; default: digests of the images.
+        run: device on which the network is fitted, and progress.
+        options: fields of `ImageSynthesisSettings` as keywords; epsilon is required.
 
     Raises:
-        FincEvalError: an argument is out of range, or the budget does not suffice. Nothing is spent then.
+        BudgetError: the ledger's budget does not suffice. Nothing is spent.
+        UsageError: an argument is out of range. Nothing is spent.
+        DataError: the images or labels cannot be used. Nothing is spent.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> rows, _ = example_sets(200)
+        >>> private = (255 * rows).astype(np.uint8).reshape(-1, 28, 28)
+        >>> made = fe.privacy.synthesize_images(private, None, epsilon=5, steps=2, count=10, ledger=None)
+        >>> made.images.shape, made.images.dtype, made.synthesis.records
+        ((10, 28, 28), dtype('uint8'), 200)
     """
-    _check(method, IMAGE_METHODS, count)
+    chosen = settings_of(ImageSynthesisSettings, settings, options)
+    check_choice("method", chosen.method, IMAGE_METHODS)
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or 0 in images.shape:
-        raise FincEvalError(f"images must be uint8 of shape (m, h, w) or (m, h, w, c), got {_form(images)}")
+        form = f"{images.dtype} of shape {images.shape}"
+        raise DataError(f"images must be uint8 of shape (m, h, w) or (m, h, w, c), got {form}")
     if (labels is None) != (not classes) or len(set(classes)) < len(classes):
-        raise FincEvalError(f"labels come with a public list of classes, each once, got {list(classes)}")
-    recipe, bound = IMAGE_METHODS[method]
-    guarantee = Guarantee.of(epsilon, delta)
+        raise UsageError(f"labels come with a public list of classes, each once, got {list(classes)}")
+    where = usable_device((run or Run()).device)
+    statistics_of, bound = IMAGE_METHODS[chosen.method]
     shape: Shape = (*images.shape[1:3], images.shape[3] if images.ndim == 4 else 1)
     places = None if labels is None else class_indices(labels, classes, len(images))
     records = torch.from_numpy(images.reshape(len(images), *shape).transpose(0, 3, 1, 2).reshape(len(images), -1))
-    generator = _network(network, shape, max(len(classes), 1), seed, device)
-    target = release(
+    generator = _network(chosen.network, shape, max(len(classes), 1), chosen.seed, where)
+    target = release_embedding(
         records.float() / 255,
         places,
-        recipe(shape, seed),
-        guarantee,
+        statistics_of(shape, chosen.seed),
+        chosen.guarantee,
         ledger=ledger,
         identities=identities,
-        name=name,
+        name=chosen.name,
         classes=max(len(classes), 1),
         bound=bound,
-    ).to(device)
-    course = fit(generator, target, steps=steps, rate=IMAGE_RATE, progress=progress)
-    drawn = drawn_labels(target.shares, count or len(images), seed)
-    pixels = (generator.sample(drawn, seed) * 255).round().to(torch.uint8).numpy()
+    ).to(where)
+    course = fit(generator, target, steps=chosen.steps, rate=IMAGE_RATE, progress=(run or Run()).progress)
+    drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
+    pixels = (generator.sample(drawn, chosen.seed) * 255).round().to(torch.uint8).numpy()
     height, width, channels = shape
     made = pixels.reshape(-1, channels, height, width).transpose(0, 2, 3, 1).reshape(-1, *images.shape[1:])
     named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
-    return SyntheticImages(made, named, _described(method, target, classes, len(drawn), course))
+    return SyntheticImages(made, named, _description(chosen.method, target, classes, len(drawn), course))
 
 
-def _network(kind: str, shape: Shape, classes: int, seed: int, device: str | torch.device) -> Generator:
-    if kind not in get_args(NetworkKind):
-        names = get_args(NetworkKind)
-        raise FincEvalError(f"network must be one of {', '.join(names)}, got {kind!r}{did_you_mean(kind, names)}")
-    head = Smooth(shape) if kind == "smooth" else Bounded(shape[0] * shape[1] * shape[2])
+def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: torch.device) -> Generator:
+    head = Smooth(shape) if name == "smooth" else Bounded(shape[0] * shape[1] * shape[2])
     with torch.random.fork_rng():  # a new layer draws weights, which are then drawn again with the seed
-        body = Convolutional(classes, shape) if kind == "convolutional" else FullyConnected(classes, HIDDEN, head.width)
+        body = (
+            Convolutional(classes, shape)
+            if name == "convolutional"
+            else FullyConnected(classes, HIDDEN_WIDTHS, head.width)
+        )
     return Network(body, head, classes, IMAGE_BATCH, seed, device)
 
 
-def _described(
+def _description(
     method: str, target: PrivateEmbedding, names: Sequence[str], count: int, course: list[float]
 ) -> Synthesis:
     return Synthesis(
@@ -265,16 +280,3 @@ def _described(
         discrepancy=course[-1],
         steps=len(course),
     )
-
-
-def _check(method: str, methods: Mapping[str, object], count: int | None) -> None:
-    if method not in methods:
-        raise FincEvalError(
-            f"method must be one of {', '.join(methods)}, got {method!r}{did_you_mean(method, methods)}"
-        )
-    if count is not None and count < 1:
-        raise FincEvalError(f"the number of synthetic records must be positive, got {count}")
-
-
-def _form(array: np.ndarray) -> str:
-    return f"{array.dtype} of shape {array.shape}"

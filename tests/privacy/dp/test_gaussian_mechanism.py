@@ -7,9 +7,11 @@ import pytest
 import torch
 from scipy.stats import kstest, norm
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.record import plain
 from finc_eval.privacy.dp.accounting import ceilings, composed, delta_of, epsilon_of, mu_of, remaining
-from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, Guarantee, released, secure_normal
+from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, add_gaussian_noise, secure_normal
+from finc_eval.privacy.dp.guarantee import Guarantee
 
 GOLDEN = {
     (1, 1e-5): 3.7306316348,
@@ -100,7 +102,7 @@ def test_noise_does_not_come_from_any_seedable_generator():
 
 
 def test_a_release_has_the_noise_it_promises_and_lies_on_a_grid():
-    noisy = released(torch.full((100_000,), 7.0), 0.3)
+    noisy = add_gaussian_noise(torch.full((100_000,), 7.0), 0.3)
     assert float(noisy.mean()) == pytest.approx(7, abs=5 * 0.3 / len(noisy) ** 0.5)
     assert float(noisy.std()) == pytest.approx(0.3, rel=0.02)
     steps = noisy / 2.0 ** (-2 - GRID_BITS)
@@ -108,15 +110,15 @@ def test_a_release_has_the_noise_it_promises_and_lies_on_a_grid():
 
 
 def test_a_statistic_that_is_not_finite_is_never_released():
-    with pytest.raises(FincEvalError, match="holds NaN or infinity"):
-        released(torch.tensor([1.0, float("nan")]), 1.0)
+    with pytest.raises(DataError, match="holds NaN or infinity"):
+        add_gaussian_noise(torch.tensor([1.0, float("nan")]), 1.0)
 
 
 def test_a_guarantee_says_what_it_means():
     promise = Guarantee.of(1, 1e-5)
     assert promise.noise(2**0.5 / 7000) == pytest.approx(2**0.5 / 7000 * GOLDEN[1, 1e-5], rel=1e-9)
     assert "AUC ≤ 0.575" in str(promise) and "replace adjacency" in str(promise)
-    assert promise.to_dict()["ceilings"]["advantage"] == pytest.approx(0.107, abs=5e-4)
+    assert plain(promise)["ceilings"]["advantage"] == pytest.approx(0.107, abs=5e-4)
     assert Guarantee.of_mu(promise.mu, 1e-5).epsilon == pytest.approx(1)
 
 
@@ -133,5 +135,5 @@ def test_a_guarantee_says_what_it_means():
     ],
 )
 def test_what_is_out_of_range_is_refused_in_a_sentence(call, words):
-    with pytest.raises(FincEvalError, match=words):
+    with pytest.raises(UsageError, match=words):
         call()

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release
+from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
 from finc_eval.privacy.dp.accounting import epsilon_of, mu_of
 
 DELTA = 1e-5
@@ -27,7 +27,7 @@ def records(seed=0):
 
 
 def release_of(rows, epsilon, ledger, **rest):
-    return release(rows, public=PUBLIC, epsilon=epsilon, delta=DELTA, ledger=ledger, feature_map=PHI, **rest)
+    return release_sketch(rows, public=PUBLIC, epsilon=epsilon, delta=DELTA, ledger=ledger, feature_map=PHI, **rest)
 
 
 def python(code, *arguments):
@@ -46,10 +46,10 @@ def test_releases_add_up_and_the_one_that_exceeds_the_budget_is_refused(ledger):
     left = ledger.left(ledger.spendings()[0].data)
     assert left == pytest.approx(epsilon_of((mu_of(1, DELTA) ** 2 - mu_of(0.6, DELTA) ** 2) ** 0.5, DELTA))
     message = f"would spend epsilon 0.9, .* budget of epsilon 1 .* at most epsilon {left:.4g} is left after 1 release$"
-    with pytest.raises(FincEvalError, match=message):
+    with pytest.raises(BudgetError, match=message):
         release_of(records(), 0.9, ledger)
     release_of(records(), left, ledger.path)
-    with pytest.raises(FincEvalError, match="nothing is left after 2 releases"):
+    with pytest.raises(BudgetError, match="nothing is left after 2 releases"):
         release_of(records(), 0.01, ledger)
     assert len(ledger.spendings()) == 2
 
@@ -57,15 +57,15 @@ def test_releases_add_up_and_the_one_that_exceeds_the_budget_is_refused(ledger):
 def test_every_data_set_has_its_own_budget(ledger):
     for seed in (0, 1):
         release_of(records(seed), 1.0, ledger)
-    with pytest.raises(FincEvalError, match="nothing is left"):
+    with pytest.raises(BudgetError, match="nothing is left"):
         release_of(records(1), 0.1, ledger)
 
 
 def test_a_name_joins_what_digests_do_not(ledger):
     release_of(records(0), 1.0, ledger, name="ward 7")
-    with pytest.raises(FincEvalError, match="nothing is left"):
+    with pytest.raises(BudgetError, match="nothing is left"):
         release_of(records(0)[:40], 0.1, ledger, name="ward 7")
-    with pytest.raises(FincEvalError, match="nothing is left"):
+    with pytest.raises(BudgetError, match="nothing is left"):
         release_of(records(0), 0.1, ledger, name="another name")
 
 
@@ -75,7 +75,7 @@ def test_what_a_name_joined_once_stays_joined(ledger):
         release_of(rows, epsilon, ledger, name="ward 7")
     spent = 2**0.5 * mu_of(0.5, DELTA)
     assert [ledger.spent(line.data[:1]) for line in ledger.spendings()] == pytest.approx([spent, spent])
-    with pytest.raises(FincEvalError, match="after 2 releases"):
+    with pytest.raises(BudgetError, match="after 2 releases"):
         release_of(part, 0.9, ledger)
     (account,) = ledger.to_dict()["data_sets"]
     assert account["epsilon_left"] == pytest.approx(ledger.left(["ward 7"]))
@@ -83,7 +83,7 @@ def test_what_a_name_joined_once_stays_joined(ledger):
 
 def test_records_in_another_order_are_the_same_records(ledger):
     release_of(records(), 1.0, ledger)
-    with pytest.raises(FincEvalError, match="nothing is left"):
+    with pytest.raises(BudgetError, match="nothing is left"):
         release_of(records()[::-1].copy(), 0.1, ledger)
 
 
@@ -96,15 +96,15 @@ def test_a_renamed_copy_of_a_folder_has_the_same_budget(ledger, digits, tmp_path
             Image.fromarray(image).save(tmp_path / folder / f"{folder}-{-number % 30:02d}.png")
     caches = [fe.extract(tmp_path / folder, "pixels") for folder in ("wards", "copy")]
     public = PublicTransform.constant(caches[0].dim, 2, length_scale=10, radius=10)
-    release(caches[0], public=public, epsilon=1.0, ledger=ledger)
-    with pytest.raises(FincEvalError, match="nothing is left"):
-        release(caches[1], public=public, epsilon=0.1, ledger=ledger)
+    release_sketch(caches[0], public=public, epsilon=1.0, ledger=ledger)
+    with pytest.raises(BudgetError, match="nothing is left"):
+        release_sketch(caches[1], public=public, epsilon=0.1, ledger=ledger)
 
 
 def test_what_is_refused_for_another_reason_spends_nothing(ledger):
-    with pytest.raises(FincEvalError, match="no labels"):
+    with pytest.raises(DataError, match="no labels"):
         release_of(records(), 1.0, ledger, classes=["a"])
-    with pytest.raises(FincEvalError, match="do not add"):
+    with pytest.raises(BudgetError, match="do not add"):
         release_of(records(), 1.0, ledger, adjacency="zero-out")
     assert ledger.spendings() == ()
 
@@ -115,14 +115,14 @@ def test_a_kill_between_the_spending_and_the_noise_gives_no_second_release_for_f
         """
         import os, signal, sys
         import numpy as np
-        from finc_eval.privacy import release, PublicTransform
+        from finc_eval.privacy import PublicTransform, release_sketch
         from finc_eval.privacy.dp import gaussian_mechanism as gaussian
         from finc_eval.feature_maps.hermite import TotalDegree
         gaussian.secure_normal = lambda shape: os.kill(os.getpid(), signal.SIGKILL)
         public = PublicTransform.constant(4, length_scale=2, radius=3)
         rows = np.random.default_rng(0).normal(size=(50, 4))
         phi = TotalDegree(4, 2, length_scale=2, rho=0.1)
-        release(rows, public=public, epsilon=1.0, ledger=sys.argv[1], feature_map=phi).save(sys.argv[2])
+        release_sketch(rows, public=public, epsilon=1.0, ledger=sys.argv[1], feature_map=phi).save(sys.argv[2])
         """,
         ledger.path,
         out,
@@ -131,7 +131,7 @@ def test_a_kill_between_the_spending_and_the_noise_gives_no_second_release_for_f
     assert child.returncode == -signal.SIGKILL
     assert not out.exists()
     assert len(ledger.spendings()) == 1
-    with pytest.raises(FincEvalError, match="nothing is left after 1 release"):
+    with pytest.raises(BudgetError, match="nothing is left after 1 release"):
         release_of(records(), 0.1, ledger)
 
 
@@ -158,7 +158,7 @@ def test_two_processes_cannot_both_spend_the_last_epsilon(ledger, tmp_path):
     code = """
         import sys, time
         from pathlib import Path
-        from finc_eval.core.errors import FincEvalError
+        from finc_eval.core.errors import BudgetError
         from finc_eval.privacy import Guarantee, Ledger
         ledger, won = Ledger(sys.argv[1]), []
         append = Ledger._append
@@ -170,7 +170,7 @@ def test_two_processes_cannot_both_spend_the_last_epsilon(ledger, tmp_path):
             try:
                 ledger.spend([f"set {number}"], Guarantee.of(1.0, 1e-5), "race")
                 won.append(number)
-            except FincEvalError:
+            except BudgetError:
                 pass
         print(*won)
     """
@@ -193,13 +193,13 @@ def test_two_names_of_one_ledger_share_its_lock(ledger, tmp_path):
 def test_a_last_line_whose_end_an_editor_took_away_still_counts(ledger):
     release_of(records(), 0.6, ledger)
     ledger.path.write_bytes(ledger.path.read_bytes().rstrip())
-    with pytest.raises(FincEvalError, match=r"after 1 release$"):
+    with pytest.raises(BudgetError, match=r"after 1 release$"):
         release_of(records(), 0.9, ledger)
     release_of(records(1), 0.5, ledger)
     assert len(ledger.spendings()) == 2
     with ledger.path.open("a") as file:
         file.write("{}\n")
-    with pytest.raises(FincEvalError, match="damaged in line 4"):
+    with pytest.raises(DataError, match="damaged in line 4"):
         ledger.spendings()
 
 
@@ -216,9 +216,9 @@ def test_a_line_that_was_cut_off_was_never_released_on_and_is_written_over(ledge
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no finc-eval ledger"),
-        (b"notes\n", "is no finc-eval ledger"),
-        (b'{"kind": "other"}\n', "is no finc-eval ledger"),
+        (b"", "is not a finc-eval ledger"),
+        (b"notes\n", "is not a finc-eval ledger"),
+        (b'{"kind": "other"}\n', "is not a finc-eval ledger"),
         (HEADER + b"}\n", "schema None"),
         (HEADER + b', "schema": 1}\n', "damaged in line 1"),
         (HEADER + b', "schema": 1, "epsilon": "1", "delta": 1e-5, "adjacency": "replace"}\n', "damaged in line 1"),
@@ -228,17 +228,17 @@ def test_a_line_that_was_cut_off_was_never_released_on_and_is_written_over(ledge
 def test_another_file_is_no_ledger(tmp_path, content, message):
     path = tmp_path / "l"
     path.write_bytes(content)
-    with pytest.raises(FincEvalError, match=message):
+    with pytest.raises((DataError, UsageError), match=message):
         Ledger(path)
 
 
 def test_a_ledger_that_cannot_be_read_releases_nothing(tmp_path):
-    with pytest.raises(FincEvalError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         Ledger(tmp_path)
 
 
 def test_a_spending_is_of_some_data_set(ledger):
-    with pytest.raises(FincEvalError, match="identifies its data set"):
+    with pytest.raises(UsageError, match="identifies its data set"):
         ledger.spend([], Guarantee.of(0.5, DELTA), "test")
 
 
@@ -254,15 +254,15 @@ def test_a_spending_is_of_some_data_set(ledger):
 )
 def test_nothing_is_released_on_the_word_of_a_damaged_ledger(ledger, line):
     ledger.path.write_bytes(ledger.path.read_bytes() + line + b"\n")
-    with pytest.raises(FincEvalError, match="damaged in line 2"):
+    with pytest.raises(DataError, match="damaged in line 2"):
         release_of(records(), 0.5, ledger)
 
 
 def test_a_budget_is_set_once(ledger):
-    with pytest.raises(FincEvalError, match="set once"):
+    with pytest.raises(BudgetError, match="set once"):
         Ledger.create(ledger.path, 100.0, DELTA)
     assert Ledger(ledger.path).budget == Guarantee.of(1.0, DELTA)
-    with pytest.raises(FincEvalError, match="does not exist"):
+    with pytest.raises(DataError, match="does not exist"):
         Ledger(Path(ledger.path.parent / "other"))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from finc_eval.privacy import PublicTransform, release
+from finc_eval.privacy import PublicTransform, release_sketch
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 from finc_eval.privacy.reference import mean_distance
 from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
@@ -27,10 +27,10 @@ def pools(digits):
 def drawn(pools):
     """300 times private records, a release of them, and two generated sets: sketches, and summaries of the sets."""
     public, *populations = pools
-    transform = PublicTransform.fitted(public, 4)
+    transform = PublicTransform.fit(public, 4)
     rng = np.random.default_rng(0)
     generator = torch.Generator().manual_seed(0)
-    phi = release(populations[0], public=transform, epsilon=4.0, ledger=None).feature_map
+    phi = release_sketch(populations[0], public=transform, epsilon=4.0, ledger=None).feature_map
     repetitions = []
     with pytest.MonkeyPatch.context() as patch:
         normal = lambda shape: torch.randn(shape, generator=generator, dtype=torch.double)  # noqa: E731
@@ -40,8 +40,8 @@ def drawn(pools):
                 population[rng.integers(len(population), size=size)]
                 for population, size in zip(populations, (400, 300, 500), strict=True)
             )
-            sketch = release(private, public=transform, epsilon=4.0, ledger=None, feature_map=phi)
-            repetitions.append((sketch, private, sketch.sampled(first), sketch.sampled(second)))
+            sketch = release_sketch(private, public=transform, epsilon=4.0, ledger=None, feature_map=phi)
+            repetitions.append((sketch, private, sketch.summarize(first), sketch.summarize(second)))
     return repetitions
 
 

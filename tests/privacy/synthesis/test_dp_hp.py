@@ -2,16 +2,18 @@ import math
 
 import pytest
 import torch
+from _points import Points
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import BudgetError, FincEvalError, UsageError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
 from finc_eval.privacy import Guarantee, Ledger
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 from finc_eval.privacy.synthesis import dp_hp
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
-from finc_eval.privacy.synthesis.dp_hp import Statistic, drawn_labels, fit, release
-from finc_eval.privacy.synthesis.generators import Bounded, Points
+from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
+from finc_eval.privacy.synthesis.generators import Bounded
+from finc_eval.privacy.synthesis.statistics import Statistic
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
 
@@ -38,18 +40,18 @@ def records(m=40, seed=0):
 
 
 def released_of(x, y, asked=None, **rest):
-    return release(x, y, asked or statistics(), BUDGET, **({"ledger": None, "classes": CLASSES} | rest))
+    return release_embedding(x, y, asked or statistics(), BUDGET, **({"ledger": None, "classes": CLASSES} | rest))
 
 
 @pytest.fixture
 def without_noise(monkeypatch):
-    monkeypatch.setattr(dp_hp, "released", lambda statistic, scale: statistic)
+    monkeypatch.setattr(dp_hp, "add_gaussian_noise", lambda statistic, scale: statistic)
 
 
 @pytest.mark.parametrize("bound", ["tight", "paper"])
 def test_the_parts_of_a_release_spend_its_guarantee_and_no_more(monkeypatch, bound):
     scales = []
-    monkeypatch.setattr(dp_hp, "released", lambda statistic, scale: scales.append(scale) or statistic)
+    monkeypatch.setattr(dp_hp, "add_gaussian_noise", lambda statistic, scale: scales.append(scale) or statistic)
     target = released_of(*records(), bound=bound)
     diameters = [one.diameter(bound) for one in target.statistics]
     assert diameters[0] == (math.sqrt(2) if bound == "tight" else 2)
@@ -115,7 +117,7 @@ def test_spending_is_on_the_disk_before_noise_is_drawn(tmp_path, monkeypatch):
     def crash(statistic, scale):
         raise RuntimeError("the power is gone")
 
-    monkeypatch.setattr(dp_hp, "released", crash)
+    monkeypatch.setattr(dp_hp, "add_gaussian_noise", crash)
     with pytest.raises(RuntimeError):
         released_of(*records(), ledger=ledger, name="wards")
     (line,) = Ledger(tmp_path / "ledger").spendings(["wards"])
@@ -127,7 +129,7 @@ def test_a_second_release_of_the_same_records_is_refused_when_the_budget_is_spen
     x, y = records()
     ledger = Ledger.create(tmp_path / "ledger", 1, 1e-5)
     released_of(x, y, ledger=ledger)
-    with pytest.raises(FincEvalError, match="nothing is left after 1 release"):
+    with pytest.raises(BudgetError, match="nothing is left after 1 release"):
         released_of(x, y, ledger=tmp_path / "ledger")
     released_of(x + 1, y, ledger=ledger)
 
@@ -158,20 +160,20 @@ def test_discrepancy_of_the_true_means_is_1_in_expectation():
 
 
 def test_drawn_labels_have_the_shares_they_should():
-    labels = drawn_labels(torch.tensor([0.5, 0.3, 0.2]), 1000, 0)
+    labels = draw_labels(torch.tensor([0.5, 0.3, 0.2]), 1000, 0)
     assert torch.bincount(labels).tolist() == [500, 300, 200]
-    assert len(drawn_labels(torch.tensor([1.0, 1.0, 1.0]), 100, 0)) == 100
+    assert len(draw_labels(torch.tensor([1.0, 1.0, 1.0]), 100, 0)) == 100
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"asked": []}, "at least one statistic"),
-        ({"asked": [Statistic(TotalDegree(4, 1, length_scale=1), budget=0)]}, "positive budget"),
-        ({"classes": 0}, "classes must be positive"),
-        ({"label_budget": 1.0}, "label_budget between 0 and 1"),
+        ({"asked": [Statistic(TotalDegree(4, 1, length_scale=1), budget=0)]}, "budget must be a positive number"),
+        ({"classes": 0}, "classes must be a whole number of at least 1, got 0"),
+        ({"label_budget": 1.0}, "label_budget must lie between 0 and 1"),
         ({"bound": "papre"}, 'did you mean "paper"'),
-        ({"y": None}, "labels of 40 records"),
+        ({"y": None}, "40 records in 3 classes need as many labels"),
         ({"x": torch.zeros(0, 4), "y": torch.zeros(0)}, "shape \\(m, k\\)"),
         ({"guarantee": Guarantee.of(1, 1e-5, "zero-out")}, 'adjacency "replace"'),
         ({"guarantee": Guarantee.of(1, 0.025)}, "0.025 is not below one over the 40 records"),
@@ -183,7 +185,7 @@ def test_bad_arguments_are_refused_in_a_sentence_before_anything_is_spent(tmp_pa
     given = {"x": x, "y": y, "asked": statistics(), "guarantee": BUDGET} | change
     rest = {key: value for key, value in given.items() if key not in ("x", "y", "asked", "guarantee")}
     with pytest.raises(FincEvalError, match=message):
-        release(
+        release_embedding(
             given["x"],
             given["y"],
             given["asked"],
@@ -195,5 +197,7 @@ def test_bad_arguments_are_refused_in_a_sentence_before_anything_is_spent(tmp_pa
 
 def test_a_fit_refuses_steps_and_rates_that_are_none():
     target = released_of(*records())
-    with pytest.raises(FincEvalError, match="steps and rate must be positive"):
+    with pytest.raises(UsageError, match="steps must be a whole number of at least 1, got 0"):
         fit(Points(Bounded(4), CLASSES, 5), target, steps=0, rate=0.1)
+    with pytest.raises(UsageError, match="rate must be a positive number, got 0"):
+        fit(Points(Bounded(4), CLASSES, 5), target, steps=1, rate=0)

@@ -148,5 +148,5 @@ def test_a_wrong_description_is_refused_in_a_sentence(tmp_path, old, new, messag
 
 
 def test_a_missing_column_is_named_with_its_nearest(table):
-    with pytest.raises(FincEvalError, match="no column 'age' in the data \\(did you mean \"agee\"\\?\\)"):
+    with pytest.raises(FincEvalError, match="column 'age' is missing in the data \\(did you mean \"agee\"\\?\\)"):
         table.encoded({"agee": np.zeros(3), "dose": np.zeros(3), "ward": np.zeros(3), "ill": np.zeros(3)})

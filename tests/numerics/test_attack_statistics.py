@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.memorization.attack_statistics import (
+from finc_eval.numerics.attack_statistics import (
     advantage,
+    alarm_curve,
     attack_statistics,
     auc,
     auc_interval,
     clopper_pearson,
-    curve,
     epsilon_lower_bound,
     operating_point,
 )
@@ -21,7 +21,7 @@ from finc_eval.privacy.dp.accounting import mu_of
 
 
 def test_equal_scores_raise_an_alarm_together():
-    true, false = curve([3, 2, 2, 1], [2, 2, 0])
+    true, false = alarm_curve([3, 2, 2, 1], [2, 2, 0])
     assert true.tolist() == [0, 1, 3, 4, 4] and false.tolist() == [0, 0, 2, 2, 3]
 
 
@@ -108,7 +108,7 @@ def test_scores_that_say_nothing_bound_nothing(rng):
         (lambda: operating_point([1], [1], 0), "must lie between 0 and 1, got 0"),
         (lambda: clopper_pearson(3, 2), "got 3 of 2"),
         (lambda: epsilon_lower_bound([1], [1], delta=1), "delta must lie in"),
-        (lambda: attack_statistics([1], [1], level=95), "level must lie between 0 and 1, got 95"),
+        (lambda: attack_statistics([1], [1], confidence=95), "confidence must lie between 0 and 1, got 95"),
     ],
 )
 def test_what_is_out_of_range_is_refused_in_a_sentence(call, words):

@@ -1,8 +1,7 @@
-"""What synthetic data are worth: classifiers trained on them, tested on real data (the DP-HP paper's Table 2).
+"""The value of synthetic data: classifiers trained on them, tested on real data (the DP-HP paper's Table 2).
 
-The paper's code scores hard decisions, with which the area under the ROC curve is the balanced accuracy and that under
-the precision-recall curve a single corner. Both are given: `_hard` as the paper has it, and from scores, as the names
-say.
+The paper's code scores hard decisions. The area under the ROC curve is then the balanced accuracy, and the area under
+the precision-recall curve a single corner. Both are given: `_hard` as in the paper, and from scores.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.checks import check_choice
+from finc_eval.core.errors import UsageError
 from finc_eval.core.progress import Progress, silent
 
-NAMES = (
+CLASSIFIER_NAMES = (
     "logistic regression",
     "Gaussian naive Bayes",
     "Bernoulli naive Bayes",
@@ -31,18 +31,18 @@ NAMES = (
     "MLP",
     "XGBoost",
 )
-"""The twelve of the paper; the last needs the extra "classifiers"."""
+"""The twelve classifiers of the paper; the last needs the extra "classifiers"."""
 
 
 @dataclass(frozen=True)
 class Downstream:
-    """How well one classifier does on real data, or the mean of several.
+    """Performance of a classifier on real data, or the mean of several.
 
     Attributes:
         accuracy: share of right decisions.
         f1: mean over classes, weighted by their size.
         roc, prc: area under the ROC and the precision-recall curve, from scores; NaN for more than two classes.
-        roc_hard, prc_hard: the same from decisions, 0 or 1.
+        roc_hard, prc_hard: the same areas from decisions, 0 or 1.
     """
 
     accuracy: float
@@ -56,7 +56,7 @@ class Downstream:
 def downstream(
     train: tuple[np.ndarray, np.ndarray],
     test: tuple[np.ndarray, np.ndarray],
-    names: Sequence[str] = NAMES,
+    names: Sequence[str] = CLASSIFIER_NAMES,
     *,
     seed: int = 0,
     progress: Progress = silent,
@@ -64,17 +64,17 @@ def downstream(
     """Train each classifier with the settings of the paper, and test it.
 
     Args:
-        train: (n, d) features and (n,) classes, synthetic as a rule; of at least two classes.
-        test: real ones.
-        names: which of `NAMES`.
-        seed: of classifiers that are random.
-        progress: told of every classifier.
+        train: features (n, d) and classes (n,), usually synthetic, of at least two classes.
+        test: real features and classes.
+        names: names of classifiers.
+        seed: random seed of the classifiers.
+        progress: called after every classifier.
 
     Raises:
-        FincEvalError: a name is unknown, XGBoost is not installed, or the training data have one class only.
+        UsageError: a name is unknown, XGBoost is not installed, or the training data have one class only.
     """
     if len(np.unique(train[1])) < 2:
-        raise FincEvalError(f"a classifier cannot be trained on one class alone, got {np.unique(train[1]).tolist()}")
+        raise UsageError(f"a classifier cannot be trained on one class alone, got {np.unique(train[1]).tolist()}")
     results = {}
     for done, name in enumerate(names):
         results[name] = _tested(_classifier(name, seed), train, test)
@@ -83,7 +83,7 @@ def downstream(
 
 
 def mean_downstream(results: dict[str, Downstream]) -> Downstream:
-    """The mean over classifiers, which is what the paper reports."""
+    """Average over classifiers, which is what the paper reports."""
     means = {
         field.name: float(np.mean([getattr(one, field.name) for one in results.values()]))
         for field in fields(Downstream)
@@ -99,7 +99,7 @@ def _tested(classifier: Any, train: tuple[np.ndarray, np.ndarray], test: tuple[n
     present, known = np.unique(train[1], return_inverse=True)
     features, truth = test
     with warnings.catch_warnings():
-        # As many iterations as in the paper, whether or not they suffice; constant columns are no fault of anyone.
+        # As many iterations as in the paper, whether or not they suffice; constant columns are expected.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -118,7 +118,7 @@ def _tested(classifier: Any, train: tuple[np.ndarray, np.ndarray], test: tuple[n
 
 
 def _scores(classifier: Any, features: np.ndarray) -> np.ndarray:
-    """Larger for the second class: a margin, or its probability."""
+    """Return numbers that are larger for the second class: a margin, or its probability."""
     if hasattr(classifier, "decision_function"):
         margins: np.ndarray = classifier.decision_function(features)
         return margins
@@ -145,10 +145,7 @@ def _classifier(name: str, seed: int) -> Any:
         "MLP": lambda: neural_network.MLPClassifier(random_state=seed),
         "XGBoost": lambda: _xgboost(seed),
     }
-    if name not in makers:
-        raise FincEvalError(
-            f"there is no classifier {name!r}{did_you_mean(name, makers)}: choose of {', '.join(NAMES)}"
-        )
+    check_choice("classifier", name, CLASSIFIER_NAMES)
     return makers[name]()
 
 
@@ -156,5 +153,5 @@ def _xgboost(seed: int) -> Any:
     try:
         from xgboost import XGBClassifier
     except ImportError:
-        raise FincEvalError('XGBoost is not installed: pip install "finc-eval[classifiers]"') from None
+        raise UsageError('XGBoost is not installed: pip install "finc-eval[classifiers]"') from None
     return XGBClassifier(random_state=seed, n_jobs=1)

@@ -1,4 +1,4 @@
-"""How far the joint distributions of a few columns of two tables are apart (α-way marginals)."""
+"""Distance between the joint distributions of a few columns of two tables (α-way marginals)."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from math import comb
 
 import numpy as np
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import UsageError
 
 
 def marginal_distance(
     one: np.ndarray, other: np.ndarray, columns: int, *, at_most: int | None = None, seed: int = 0
 ) -> float:
-    """Total variation distance ½ Σ |p − q| of the joint distribution of α columns, averaged over the choices of them.
+    """Return the total variation distance ½ Σ |p − q| of the joint distribution of α columns, averaged over choices.
 
     Every value is a cell of its own. The code of the DP-HP paper counts the two highest values of each column as one
-    (its histograms have max − min bins), which makes distances smaller, and those of two-valued columns vanish:
-    `merge_highest` gives what it sees.
+    (its histograms have max − min bins), which makes distances smaller, and zero for columns of two values:
+    `merge_highest` reproduces it.
 
     Args:
-        one: (n, D) whole numbers.
-        other: (k, D) as well.
+        one: whole numbers, (n, D).
+        other: whole numbers, (k, D).
         columns: α, from 1 to D.
-        at_most: if there are more choices, a seeded sample of so many.
-        seed: of that sample.
+        at_most: maximum number of choices; if there are more, a seeded sample of them is taken.
+        seed: random seed of that sample.
 
     Raises:
-        FincEvalError: shapes do not fit, or α is out of range.
+        UsageError: shapes do not fit, or α is out of range.
     """
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1] or not len(one) or not len(other):
-        raise FincEvalError(f"tables must have the same columns and some rows, got {one.shape} and {other.shape}")
+        raise UsageError(f"tables must have the same columns and some rows, got {one.shape} and {other.shape}")
     if not 1 <= columns <= one.shape[1]:
-        raise FincEvalError(f"marginals must be of 1 to {one.shape[1]} columns, got {columns}")
+        raise UsageError(f"marginals must be of 1 to {one.shape[1]} columns, got {columns}")
     chosen = list(combinations(range(one.shape[1]), columns))
     if at_most is not None and at_most < len(chosen):
         picked = np.random.default_rng(seed).choice(comb(one.shape[1], columns), at_most, replace=False)
@@ -43,7 +43,7 @@ def marginal_distance(
 
 
 def merge_highest(table: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """The table with the two highest values of each column made one, as the DP-HP paper's evaluation has it."""
+    """Merge the two highest values of each column, as the DP-HP paper's evaluation does."""
     merged: np.ndarray = np.clip(table, lowest, np.maximum(highest - 1, lowest))
     return merged
 

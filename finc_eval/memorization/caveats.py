@@ -1,0 +1,81 @@
+"""Warnings to print with an audit: unequal or small sets, duplicates, unreadable files, windows, unsound controls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from finc_eval.comparison.set_info import SetInfo
+    from finc_eval.memorization.distances import SetDistances
+
+MIN_RESOLVED_NON_MEMBERS = 10_000
+"""Number of non-members from which on a rate of 0.1 % false positives means something."""
+
+
+def set_warnings(
+    infos: Mapping[str, SetInfo], overlap: int, measured: SetDistances, spacings: NDArray[np.float64]
+) -> Iterator[str]:
+    """Yield warnings about the sets.
+
+    Args:
+        infos: description of each set, by label.
+        overlap: number of holdout samples with the same embedding as a training sample.
+        measured: distances of the generated set.
+        spacings: distance of each training sample to its nearest neighbor in the training set, shape (n,).
+    """
+    n, m = infos["train"].n, infos["holdout"].n
+    if n != m:
+        yield (
+            f"train has {n:,} samples and holdout {m:,}: all are used, because copies of samples that are left out "
+            "would not be seen, and the DCR share is given as for equal sizes"
+        )
+    if m < MIN_RESOLVED_NON_MEMBERS:
+        yield (
+            f"holdout has {m:,} samples: rates at 0.1 % false positives are rough below "
+            f"{MIN_RESOLVED_NON_MEMBERS:,} samples"
+        )
+    if overlap:
+        yield (
+            f"{overlap} of the {m:,} samples of holdout have the same embedding as a training sample: they make the "
+            "control look like copies, and hide some copies"
+        )
+    held = int((measured.to_non_members.distances[:, 0] == 0).sum())
+    if held:
+        yield (
+            f"{held} generated samples have the same embedding as a holdout sample: make sure that the generator was "
+            "not trained on the holdout"
+        )
+    repeated = int((spacings == 0).sum())
+    if repeated:
+        yield (
+            f"{repeated:,} of the {n:,} training samples are duplicates of others: AuthPct and NNDR see no near copies "
+            "of them"
+        )
+    for label, info in infos.items():
+        if info.unreadable:
+            yield f"{info.unreadable} samples of {label} could not be read and are not in the audit"
+        if info.clip and info.clip.windows > 1:
+            yield (
+                f"samples of {label} are windows of videos, and the windows of one video are alike: intervals and "
+                "p-values take them for independent, and are too sure"
+            )
+
+
+def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:
+    """Yield warnings about the attacks."""
+    for attack in attacks:
+        if not attack.control_is_sound:
+            yield (
+                f"the attack {attack.name} tells train from holdout by fresh samples, too (AUC "
+                f"{attack.control.auc:.3f}, not within {CONTROL_AUC_RANGE[0]} to {CONTROL_AUC_RANGE[1]}): the two are "
+                "not of one distribution, and it measures that"
+            )
+    if "domias" not in [attack.name for attack in attacks]:
+        yield "no reference was given, so that the DOMIAS attack, often the strongest, is left out"

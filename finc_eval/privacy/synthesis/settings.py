@@ -1,0 +1,87 @@
+"""`SynthesisSettings`: the budget and the method of a synthetic table; `ImageSynthesisSettings` adds the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
+
+from finc_eval.core.checks import check_choice, check_count
+from finc_eval.core.record import about
+from finc_eval.privacy.dp.settings import PrivacyOptions, PrivacySettings
+
+SynthesisMethod = Literal["dp-hp", "dp-hp-few", "dp-hp-paper", "dp-merf"]
+NetworkName = Literal["smooth", "fully-connected", "convolutional"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesisSettings(PrivacySettings):
+    """Budget and method of a synthetic table. Each field is also a keyword of `synthesize_table`.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> settings = fe.privacy.SynthesisSettings(epsilon=1, method="dp-hp-few", count=500)
+        >>> settings.steps, round(settings.guarantee.mu, 4)
+        (300, 0.2681)
+    """
+
+    method: Annotated[
+        SynthesisMethod,
+        about(
+            "features to release: dp-hp, ours; dp-hp-few, first moments alone, for a table of a few hundred records; "
+            "dp-hp-paper, the paper's sums and products; dp-merf, random Fourier features"
+        ),
+    ] = "dp-hp"
+    count: Annotated[int | None, about("number of synthetic records; default: as many as private ones")] = None
+    steps: Annotated[int, about("maximum number of steps of the fit")] = 300
+    seed: Annotated[int, about("random seed of the generator and its samples; noise has no seed")] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("method", self.method, get_args(SynthesisMethod))
+        check_count("steps", self.steps)
+        if self.count is not None:
+            check_count("count", self.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSynthesisSettings(SynthesisSettings):
+    """Budget, method and network of a synthesis. Each field is also a keyword of `synthesize_images`.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.privacy.ImageSynthesisSettings(epsilon=3, steps=100).network
+        'smooth'
+    """
+
+    network: Annotated[
+        NetworkName,
+        about(
+            "generator of images: smooth makes low spatial frequencies with grain; fully-connected and convolutional "
+            "are the paper's"
+        ),
+    ] = "smooth"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("network", self.network, get_args(NetworkName))
+
+
+class SynthesisOptions(PrivacyOptions, total=False):
+    """The fields of `SynthesisSettings` as keywords of a function."""
+
+    method: SynthesisMethod
+    count: int | None
+    steps: int
+    seed: int
+
+
+class ImageSynthesisOptions(SynthesisOptions, total=False):
+    """The fields of `ImageSynthesisSettings` as keywords of a function."""
+
+    network: NetworkName

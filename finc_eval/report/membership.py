@@ -1,0 +1,63 @@
+"""The page, the notebook view and the terminal table of a membership score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from finc_eval.core.errors import UsageError
+from finc_eval.kahm.membership import MembershipScore
+from finc_eval.report.formats import p_value, percent
+from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.terminal import print_table
+from finc_eval.samples import Samples
+
+COLUMNS = ("Figure", "Value")
+
+
+def page(result: MembershipScore, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing. It shows no samples.
+
+    Raises:
+        UsageError: samples were passed.
+    """
+    if samples:
+        raise UsageError("the page of a membership score shows no samples: leave samples out")
+    return render("membership.html", result, columns=COLUMNS, rows=rows(result), summary=summary(result))
+
+
+def fragment(result: MembershipScore) -> str:
+    """Return the figures for a notebook."""
+    return table_fragment(summary(result), COLUMNS, rows(result))
+
+
+def show(result: MembershipScore) -> None:
+    """Print the figures."""
+    print_table(summary(result), COLUMNS, rows(result))
+
+
+def rows(result: MembershipScore) -> list[tuple[str, str]]:
+    """Return the figures with their names."""
+    difference, attack = result.difference, result.attack
+    null = [] if difference.p_value is None else [p_value(difference.p_value), f"{result.threshold_95:.3g}"]
+    low, high = attack.auc_interval
+    return [
+        ("Squared L2 difference of the densities, standardized", f"{difference.standardized:.3g}"),
+        ("The same in 1/distance", f"{difference.value:.3g}"),
+        *zip(("p", "95 % of equal densities stay below"), null, strict=False),
+        (
+            f"AUC of the attack by distance, and interval at {percent(attack.confidence)}",
+            f"{attack.auc:.3f} [{low:.3f}, {high:.3f}]",
+        ),
+        ("Advantage", f"{attack.advantage:.3f}"),
+        ("True positives at 1 %", percent(attack.at_1_percent.tpr, 1)),
+        ("True positives at 0.1 %", percent(attack.at_01_percent.tpr, 1)),
+        ("Members and non-members", f"{attack.members:,} and {attack.non_members:,}"),
+        ("Of them without a distance", f"{result.undefined_members:,} and {result.undefined_non_members:,}"),
+    ]
+
+
+def summary(result: MembershipScore) -> str:
+    """Return the direction of the difference as a sentence."""
+    if result.direction == "neither":
+        return "The attack by distance does not tell members from non-members."
+    return f"The attack by distance tells members from non-members: {result.direction}."

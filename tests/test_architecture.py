@@ -1,0 +1,131 @@
+"""The house keeps its shape: small folders, small modules, imports that go down, and docs that name what exists.
+
+`make lint` checks the layers and the cycles (import-linter, `pyproject.toml`); these tests check the rest.
+"""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "finc_eval"
+MAX_MODULES, MAX_LINES = 20, 400
+
+STEP_UP = ("finc_eval.core.serialize", "report")
+"""The one lazy import that goes up: a result draws its page."""
+
+PLACES = (ROOT, PACKAGE, PACKAGE / "privacy")
+"""Where a path that the architecture names may start."""
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FOLDERS = sorted({path.parent for path in MODULES})
+
+
+def table_rows(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading of a Markdown text, without its two head lines."""
+    section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+QUESTIONS = table_rows(ARCHITECTURE, "Where is …?")
+STEPS = table_rows(ARCHITECTURE, "The way of a sample")
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def floors() -> dict[str, int]:
+    """The floor of each folder and top-level module; a higher number may import a lower one."""
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(contract["layers"] for contract in linter["contracts"] if contract["type"] == "layers")
+    return {room.strip(): floor for floor, layer in enumerate(reversed(layers)) for room in layer.split("|")}
+
+
+def imports(path: Path, *, lazy: bool) -> list[tuple[int, str]]:
+    """The line and the full name of each import of the package; `lazy`: only those inside functions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    found = set()
+    for node in [part for function in functions for part in ast.walk(function)] if lazy else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write imports with their full name"
+            whole = node.module == "finc_eval"
+            names = [f"finc_eval.{alias.name}" for alias in node.names] if whole else [node.module]
+        else:
+            continue
+        found |= {(node.lineno, name) for name in names if name.split(".")[0] == "finc_eval"}
+    return sorted(found)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_folder_has_at_most_twenty_modules(folder):
+    modules = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+    assert len(modules) <= MAX_MODULES, f"{len(modules)} modules: divide the folder by questions"
+
+
+def test_no_module_is_longer_than_four_hundred_lines():
+    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
+
+
+def test_only_the_step_from_results_to_their_pages_is_a_lazy_import_upwards():
+    floor = floors()
+    upwards = set()
+    for path in MODULES:
+        own = name_of(path)
+        for line, name in imports(path, lazy=True):
+            room, target = own.split(".")[1], name.split(".")[1]
+            if floor[target] > floor[room]:
+                upwards.add((own, target, line))
+    assert {(own, target) for own, target, _ in upwards} == {STEP_UP}, sorted(upwards)
+
+
+def test_no_module_below_the_command_line_imports_the_public_names_of_the_package():
+    """They load lazily, so import-linter does not see what is behind them."""
+    rooms = {path.stem for path in PACKAGE.iterdir()}
+    hidden = [
+        f"{name_of(path)}:{line} imports {name}"
+        for path in MODULES
+        if PACKAGE / "cli" not in path.parents
+        for line, name in imports(path, lazy=False)
+        if name == "finc_eval" or name.split(".")[1] not in rooms
+    ]
+    assert hidden == []
+
+
+def test_every_floor_of_the_contract_exists_and_is_described():
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"} - {"__pycache__"}
+    assert set(floors()) == rooms - {"__init__"}
+    missing = [room for room in floors() if f"| `{room}` |" not in ARCHITECTURE]
+    assert missing == []
+
+
+def test_the_table_answers_twenty_questions():
+    assert len(QUESTIONS) == 20
+
+
+@pytest.mark.parametrize("question, answer", QUESTIONS, ids=[question for question, _ in QUESTIONS])
+def test_a_newcomers_question_is_answered_by_files_that_exist(question, answer):
+    names = re.findall(r"`([^`]+)`", answer)
+    assert names
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("file, name", [step[2:] for step in STEPS], ids=[step[3].strip("`") for step in STEPS])
+def test_each_step_of_the_way_is_a_function_or_class_of_its_file(file, name):
+    tree = ast.parse((ROOT / file.strip("`")).read_text(encoding="utf-8"))
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert name.strip("`") in defined
+
+
+def test_the_files_that_the_architecture_names_exist():
+    names = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", ARCHITECTURE))
+    assert sorted(name for name in names if not any((top / name).exists() for top in PLACES)) == []

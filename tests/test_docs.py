@@ -1,0 +1,74 @@
+"""The commands and the public names in README and docs exist, with the options that the text gives them."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+GROUPS = ("private-sketch", "extractors", "weights", "cache")
+
+
+def commands():
+    """Each command line in a block of a page, as its words."""
+    for page in PAGES:
+        for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
+            if re.match(r"( {4,})?finc-eval ", line):
+                yield pytest.param(shlex.split(line, comments=True), id=f"{page.name}: {line.strip()[:60]}")
+
+
+@pytest.mark.parametrize("words", commands())
+def test_a_command_in_the_docs_has_its_verb_and_options(words):
+    words = words[: words.index("|")] if "|" in words else words
+    verb = words[1 : 2 + (words[1] in GROUPS)]
+    shown = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
+    assert shown.exit_code == 0, shown.output
+    options = [word.partition("=")[0] for word in words if word.startswith("--")]
+    assert [option for option in options if not re.search(rf"{option}\b", shown.output)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_public_name_in_the_docs_exists(page):
+    text = page.read_text(encoding="utf-8")
+    names = set(re.findall(r"\bfe\.((?:privacy\.|kahm\.)?\w+)", text))
+    missing = []
+    for name in names:
+        place = fe
+        for part in name.split("."):
+            place = getattr(place, part, None)
+        if place is None:
+            missing.append(name)
+    assert missing == []
+
+
+def test_every_verb_is_in_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"}).output
+    verbs = re.findall(r"^│ ([a-z][\w-]*) {2,}", shown, re.M)
+    assert len(verbs) > 10
+    assert [verb for verb in verbs if f"| `{verb}` |" not in text] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_links_between_pages_lead_somewhere(page):
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+def anchors(page):
+    """The anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
