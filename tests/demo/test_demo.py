@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from finc_eval.cli.demo import print_planted
+from finc_eval.cli.verbs.demo import print_planted
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets, shipped_digits
 from finc_eval.demo.run import run_demo
 

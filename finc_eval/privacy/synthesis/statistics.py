@@ -13,7 +13,13 @@ import numpy as np
 import torch
 
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import LARGEST_MAP, CoordinateProduct, CoordinateSum, HermiteFeatures, TotalDegree
+from finc_eval.feature_maps.hermite import (
+    MAX_HERMITE_FEATURES,
+    CoordinateProduct,
+    CoordinateSum,
+    HermiteFeatures,
+    TotalDegree,
+)
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
 from finc_eval.privacy.dp.guarantee import Bound
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
@@ -172,7 +178,7 @@ def paper_image_statistics(
     pixels = shape[0] * shape[1] * shape[2]
     # The sum kernel has too many features for one map. Maps of some of the pixels, each with its share of the budget
     # and features √parts times as large, are the same release.
-    parts = torch.eye(pixels).chunk(-(-pixels * (order + 1) // LARGEST_MAP), 1)
+    parts = torch.eye(pixels).chunk(-(-pixels * (order + 1) // MAX_HERMITE_FEATURES), 1)
     sums = [
         Statistic(
             CoordinateSum(part.shape[1], order, length_scale=length_scale),
