@@ -36,7 +36,7 @@ VERBS: dict[str, dict[str, str]] = {
         "signatures.",
     },
     "Privacy": {
-        "audit": "Audit a generator: are samples copies of training images, what do attacks tell, does a stated "
+        "audit": "Audit a generator: are its samples copies, do attacks tell its training set, does a stated "
         "guarantee hold?",
         "private-sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, "
         "and anybody scores any number of generators against it.",

@@ -65,7 +65,7 @@ class Diagnosis(Record):
 
     @property
     def disagrees(self) -> bool:
-        """Whether an installed library gives different numbers."""
+        """True if an installed library gives different numbers."""
         return any(outcome.verdict == "disagree" for outcome in self.parity or ())
 
 

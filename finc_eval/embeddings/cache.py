@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.record import structured
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.hdf5 import read_strings
 from finc_eval.embeddings.recipe import CACHE_SCHEMA, DTYPE, Recipe
@@ -91,7 +92,7 @@ class EmbeddingCache:
             self.extractor_digest = str(attributes["extractor_digest"])
             self.manifest_digest = str(attributes["manifest_digest"])
             self.recipe: Recipe = json.loads(read_strings(self._file["recipe"])[0])
-            self.profile = Profile.from_dict(json.loads(read_strings(self._file["profile"])[0]))
+            self.profile = structured(Profile, json.loads(read_strings(self._file["profile"])[0]), str(path))
             (self.source,) = read_strings(self._file["source"])
             self.ignored: dict[str, int] = json.loads(attributes["ignored"])
             self.outputs = tuple(self._file.get("outputs", ()))
@@ -111,7 +112,7 @@ class EmbeddingCache:
                     strict=True,
                 )
             )
-        except (KeyError, OSError, ValueError) as error:
+        except (DataError, KeyError, OSError, ValueError) as error:
             self.close()
             raise _damaged(self.path) from error
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.progress import Progress
+from finc_eval.core.record import plain
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import WHOLE, block_rows
 from finc_eval.embeddings.hdf5 import contiguous_dataset, write_strings
@@ -43,7 +44,7 @@ def write_metadata(
     write_strings(file, "failures/ids", [name for name, _ in failures])
     write_strings(file, "failures/reasons", [reason for _, reason in failures])
     profile = Profile.of(Traits.decode(one) for one in part["traits"][:][good])
-    write_strings(file, "profile", [json.dumps(profile.to_dict())])
+    write_strings(file, "profile", [json.dumps(plain(profile))])
     write_strings(file, "recipe", [json.dumps(identity.recipe)])
     write_strings(file, "source", [identity.source])
     file["content"] = part["content"][:][good]

@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import FiniteFloat
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from finc_eval.core.record import Record
 from finc_eval.samples.clips import Clip
 
 NetworkPrecision = Literal["float32", "bfloat16", "float16"]
 """Arithmetic of a network: float32 is exact on every device, the others run under autocast."""
+
+Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Preprocessing(Record):
         std: value that divides each channel, in units of `range`.
     """
 
-    size: tuple[int, int]
+    size: tuple[PositiveInt, PositiveInt]
     geometry: Literal["squash", "crop"]
     method: Literal["pil", "clean", "tensorflow1", "torch"]
     interpolation: Literal["bicubic", "bilinear", "lanczos"]
@@ -90,8 +92,8 @@ class Preprocessing(Record):
     rounding: Literal["uint8", "none"]
     range: tuple[FiniteFloat, FiniteFloat]
     mean: tuple[FiniteFloat, FiniteFloat, FiniteFloat]
-    std: tuple[FiniteFloat, FiniteFloat, FiniteFloat]
-    crop_fraction: FiniteFloat = 1.0
+    std: tuple[Positive, Positive, Positive]
+    crop_fraction: Annotated[Positive, Field(le=1)] = 1.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Output(Record):
 
     layer: str
     pooling: str
-    dimension: int
+    dimension: PositiveInt
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -128,11 +130,11 @@ class Golden(Record):
         tolerance: largest relative deviation.
     """
 
-    seed: int
-    shape: tuple[int, ...]
-    norm: FiniteFloat
-    first: tuple[FiniteFloat, ...]
-    tolerance: FiniteFloat
+    seed: NonNegativeInt
+    shape: tuple[PositiveInt, ...]
+    norm: Positive
+    first: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
+    tolerance: Positive
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def load_card(name_or_path: str | Path) -> Card:
             of timm with the preprocessing of timm's own configuration.
 
     Raises:
-        UsageError: there is no extractor of that name.
+        UsageError: the name is unknown.
         DataError: the file cannot be read, or is not a valid card; the message names the key.
 
     Example:
@@ -65,7 +65,7 @@ def load_card(name_or_path: str | Path) -> Card:
     known = available_cards()
     if name not in known:
         raise UsageError(
-            f'there is no extractor "{name}"{did_you_mean(name, known)}: choose one of {", ".join(known)}, '
+            f'unknown extractor "{name}"{did_you_mean(name, known)}: choose one of {", ".join(known)}, '
             "pass the path of a card ending in .toml, or timm:NAME"
         )
     return _read((resources.files(CARDS) / f"{name}.toml").read_text(encoding="utf-8"), name)

@@ -123,7 +123,7 @@ class Embedder:
         compiled = torch.compile(self._network, dynamic=False)
         try:
             self._run(compiled, normalized(torch.zeros(shape, dtype=torch.uint8, device=self.device), how))
-        except Exception:  # there is no compiler on this machine, or it cannot take this network
+        except Exception:  # this machine has no compiler, or it cannot compile this network
             return None
         return compiled
 

@@ -105,7 +105,8 @@ class RandomFourierFeatures(FeatureMap):
 
     def to(self, device: str | torch.device) -> RandomFourierFeatures:
         """Return the same map on another device."""
-        return RandomFourierFeatures(self.dim, self.features, **self.parameters, **self.tensors, device=device)
+        state: dict[str, Any] = self.parameters | self.tensors
+        return RandomFourierFeatures(self.dim, self.features, device=device, **state)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -21,9 +21,10 @@ def restored_feature_map(
     numbers: dict[str, Any], tensors: dict[str, torch.Tensor], device: str | torch.device = "cpu"
 ) -> FeatureMap:
     """Make the feature map of a `feature_map_state`."""
-    parameters = {name: value for name, value in numbers.items() if name != "kernel"}
-    if "kind" in parameters:
-        return HERMITE_MAPS[parameters.pop("kind")](**parameters, **tensors, device=device)
+    state: dict[str, Any] = {name: value for name, value in numbers.items() if name != "kernel"} | tensors
+    if "kind" in state:
+        return HERMITE_MAPS[state.pop("kind")](device=device, **state)
     if numbers["kernel"] == CosineFeatures.kernel:
         return CosineFeatures(int(numbers["dim"]), device)
-    return RandomFourierFeatures(*tensors["frequencies"].shape, **parameters, **tensors, device=device)
+    dim, features = state["frequencies"].shape
+    return RandomFourierFeatures(dim, features, device=device, **state)

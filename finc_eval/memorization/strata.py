@@ -76,8 +76,8 @@ def principal_modes(samples: Embeddings, seed: int, run: Run | None = None) -> C
         run: how to compute.
     """
     order = np.random.default_rng(seed).permutation(samples.n)[: 2 * MAX_STRATA_SAMPLES]
-    halves = (Subset(samples, np.sort(order[half::2])) for half in (0, 1))
-    return compare(*halves, rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed, run=run)
+    half, other = (Subset(samples, np.sort(order[start::2])) for start in (0, 1))
+    return compare(half, other, rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed, run=run)
 
 
 def assign_strata(principal: Comparison, samples: Embeddings) -> NDArray[np.int64]:

@@ -48,7 +48,7 @@ class InceptionScore:
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return Student's interval for the mean over splits of as many other samples, from the scores of the splits.
 
-        The splits share no sample, so no resampling is needed. In simulations (10 and 100 classes with 100 to 5000
+        The splits do not share samples, so none are resampled. In simulations (10 and 100 classes with 100 to 5000
         samples, 1008 with 100 to 2000, ten splits) intervals of 95 % held the mean score of that many samples in 92 to
         98 % of 150 to 300 repetitions. They do not hold the score of larger splits, which is higher.
 

@@ -1,4 +1,4 @@
-"""What a metric is computed from (`MetricInputs`), and the entry that makes a metric known by its name (`Metric`)."""
+"""Inputs of a metric (`MetricInputs`), and the entry that makes a metric known by its name (`Metric`)."""
 
 from __future__ import annotations
 

@@ -1,56 +1,52 @@
-"""Scores of metrics: their page, their notebook view and their terminal table, from the same rows."""
+"""The page, the notebook view and the terminal table of the scores of metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.metadata import version
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
 
+from finc_eval.core.errors import UsageError
 from finc_eval.metrics.score import Score, Scores
-from finc_eval.report.pages import environment
+from finc_eval.report.pages import render, table_fragment
 from finc_eval.report.terminal import print_table
+from finc_eval.samples import Samples
 
-DIRECTIONS = {True: "higher", False: "lower", None: ""}
-"""Word for the better direction of a score."""
+BETTER = {True: "higher", False: "lower", None: "–"}
 
 
-class Row(NamedTuple):
-    """Text of one score.
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6g}"
 
-    Attributes:
-        metric: name of the score.
-        value: its value.
-        interval: its interval; empty if it has none.
-        floor: value that the reference itself gets; empty if it was not computed.
-        better: "higher" or "lower", or empty if neither direction is better.
+
+COLUMNS: dict[str, Callable[[Score], str]] = {
+    "Metric": lambda score: score.key,
+    "Value": lambda score: _number(score.value),
+    "Interval, 95 %": lambda score: f"[{', '.join(map(_number, score.interval))}]" if score.interval else "–",
+    "Floor": lambda score: _number(score.floor),
+    "Better": lambda score: BETTER[score.higher_is_better],
+}
+"""The columns of a table of scores, on the page and on the terminal."""
+
+
+def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing. It shows no samples.
+
+    Raises:
+        UsageError: samples were passed.
     """
-
-    metric: str
-    value: str
-    interval: str
-    floor: str
-    better: str
-
-
-COLUMNS = ("metric", "value", "95 %", "floor", "better")
-"""Heading of each field of a row."""
-
-
-def page(scores: Scores, samples: Mapping[str, Any]) -> str:
-    """Return the page of scores as HTML. It does not show samples."""
-    return environment().get_template("scores.html").render(**_content(scores), version=version("finc-eval"))
+    if samples:
+        raise UsageError("the page of scores shows no samples: leave samples out")
+    return render("scores.html", scores, columns=COLUMNS, summary=summary(scores), warnings=_failures(scores))
 
 
 def fragment(scores: Scores) -> str:
-    """Return the table of scores for a notebook."""
-    return environment().get_template("scores_fragment.html").render(**_content(scores))
+    """Return the scores as a table, for a notebook."""
+    return table_fragment(" ".join([summary(scores), *_failures(scores)]), list(COLUMNS), _rows(scores))
 
 
 def show(scores: Scores) -> None:
-    """Print the table of scores, then the signature and the notes of each."""
+    """Print the scores, then the signature and the notes of each."""
     if scores.scores:
-        title = f"{scores.gen} against {scores.ref}"
-        print_table(title, list(COLUMNS), [list(_row(score)) for score in scores.scores])
+        print_table(f"{scores.gen} against {scores.ref}", list(COLUMNS), _rows(scores))
     for score in scores.scores:
         print(score.signature)
         for note in score.notes:
@@ -58,29 +54,16 @@ def show(scores: Scores) -> None:
 
 
 def summary(scores: Scores) -> str:
-    """Say in one sentence how many numbers there are, and how many metrics have none."""
+    """Return how many numbers there are, and how many metrics have none, in one sentence."""
     computed, failed = len(scores.scores), len(scores.failures)
     numbers = f"{computed} number{'s' * (computed != 1)}"
     refused = f"; {failed} metric{'s' * (failed != 1)} could not be computed" if failed else ""
     return f"{numbers} on how {scores.gen} compares with {scores.ref}{refused}."
 
 
-def _row(score: Score) -> Row:
-    return Row(
-        metric=score.key,
-        value=f"{score.value:.6g}",
-        interval="" if score.interval is None else f"[{score.interval[0]:.6g}, {score.interval[1]:.6g}]",
-        floor="" if score.floor is None else f"{score.floor:.6g}",
-        better=DIRECTIONS[score.higher_is_better],
-    )
+def _failures(scores: Scores) -> list[str]:
+    return [f"{name}: {reason}." for name, reason in scores.failures.items()]
 
 
-def _content(scores: Scores) -> dict[str, Any]:
-    return {
-        "result": scores,
-        "columns": COLUMNS,
-        "rows": [(_row(score), score) for score in scores.scores],
-        "summary": summary(scores),
-        "warnings": [f"{name}: {reason}" for name, reason in scores.failures.items()],
-        "notes": (),
-    }
+def _rows(scores: Scores) -> list[list[str]]:
+    return [[text(score) for text in COLUMNS.values()] for score in scores.scores]

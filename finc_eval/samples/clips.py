@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, FiniteFloat, PositiveInt
 
 from finc_eval.samples.source import Pixels
 
@@ -115,8 +116,8 @@ class Clip:
             as they are stored.
     """
 
-    frames: int
-    stride: int
-    windows: int
+    frames: PositiveInt
+    stride: PositiveInt
+    windows: PositiveInt
     short: Literal["loop", "hold", "refuse"]
-    fps: float | None = None
+    fps: Annotated[FiniteFloat, Field(gt=0)] | None = None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from itertools import accumulate
 from math import log
 from typing import Any, Self, TypeVar
 
+from finc_eval.core.record import Record
 from finc_eval.samples.traits import Traits
 
 MAX_SIZES = 32
@@ -37,7 +38,7 @@ Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Record):
     """Counts of how the samples of a set are encoded; `a + b` is the profile of the union.
 
     Attributes:
@@ -118,22 +119,6 @@ class Profile:
     def share(self, count: int) -> float:
         """Return a number of samples as a share of all samples."""
         return count / self.n if self.n else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain JSON types."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Build the profile from what `to_dict` returned, also after JSON, which turns every key into a string."""
-        keys = {"widths": int, "heights": int, "qualities": int, "aspects": float, "fps": float}
-        typed: dict[str, Any] = {
-            name: {keys.get(name, str)(key): int(count) for key, count in value.items()}
-            if isinstance(value, dict)
-            else int(value)
-            for name, value in content.items()
-        }
-        return cls(**typed)
 
 
 def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:

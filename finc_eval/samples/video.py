@@ -1,7 +1,7 @@
 """Decoding of one video file, from its start to its end, with the FFmpeg in the package `av`.
 
 - Frames are numbered from 0 in the order of display, as PyAV's `decode` returns them. The container's statements about
-  their number and times are not trusted, and there is no seeking, which is inexact in AVI.
+  their number and times are not trusted. Videos are never sought in, because that is inexact in AVI.
 - RGB is that of `frame.to_ndarray(format="rgb24")`: swscale, bilinear chroma, with the matrix (BT.601, BT.709 …) and
   the range in the frame's marks; default: BT.601 and limited range. Alpha is dropped, more than 8 bits become 8, HDR is
   not tone-mapped, and pixels count as square.

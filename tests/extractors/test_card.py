@@ -98,7 +98,7 @@ def test_weights_may_lie_beside_the_users_card(edited, tmp_path):
 
 def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
     text = message(load_card, "pixel")
-    assert 'there is no extractor "pixel" (did you mean "pixels"?)' in text
+    assert 'unknown extractor "pixel" (did you mean "pixels"?)' in text
     assert "choose one of " + ", ".join(available_cards()) in text
 
 
@@ -111,9 +111,9 @@ def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
         ('geometry = "squash"', "", 'the key "preprocessing.geometry" is missing: add "squash" or "crop"'),
         ("dimension = 2352", 'dimension = "2352"', """"output.dimension" must be a whole number, got '2352'"""),
         ("dimension = 2352", "dimension = true", '"output.dimension" must be a whole number, got True'),
-        ("dimension = 2352", "dimension = 0", '"output.dimension" must be positive, got 0'),
+        ("dimension = 2352", "dimension = 0", '"output.dimension" must be greater than 0, got 0'),
         ("[28, 28]", "[28]", '"preprocessing.size" must be a list of 2 whole numbers, got [28]'),
-        ("[28, 28]", "[28, 0]", '"preprocessing.size" must be positive'),
+        ("[28, 28]", "[28, 0]", '"preprocessing.size" must be greater than 0, got 0'),
         ("[28, 28]", "28", '"preprocessing.size" must be a list of 2 whole numbers, got 28'),
         ('"bicubic"', '"cubic"', """must be "bicubic" or "bilinear" or "lanczos", got 'cubic\'"""),
         (
@@ -124,8 +124,12 @@ def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
         ('"uint8"', '"none"', '"preprocessing.rounding" must be "uint8" with method = "pil", got "none"'),
         ('"pil"', '"tensorflow1"', '"preprocessing.interpolation" must be "bilinear" with method = "tensorflow1"'),
         ("[0.0, 1.0]", "[1.0, 0.0]", '"preprocessing.range" must be a lower and a higher value, got [1.0, 0.0]'),
-        ('geometry = "squash"', 'geometry = "crop"\ncrop_fraction = 1.5', "must be above 0 and at most 1, got 1.5"),
-        ("std = [1.0, 1.0, 1.0]", "std = [1, 0, 1]", '"preprocessing.std" must be positive'),
+        (
+            'geometry = "squash"',
+            'geometry = "crop"\ncrop_fraction = 1.5',
+            '"preprocessing.crop_fraction" must be less than or equal to 1, got 1.5',
+        ),
+        ("std = [1.0, 1.0, 1.0]", "std = [1, 0, 1]", '"preprocessing.std" must be greater than 0, got 0'),
         ("shape = [37, 41, 3]", "shape = [37, 41]", '"golden.shape" must be [height, width, 3], got [37, 41]'),
         ("[loader]", "[loader", "is not valid TOML"),
     ],
@@ -144,12 +148,12 @@ def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, wo
         ('\n[extra.Logits]\nlayer = "logits"\npooling = "none"\ndimension = 2\n', "lower-case letters, digits"),
         (
             '\n[extra.a]\nlayer = "logits"\npooling = "none"\ndimension = 0\n',
-            '"extra.a.dimension" must be positive, got 0',
+            '"extra.a.dimension" must be greater than 0, got 0',
         ),
         ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "is not valid TOML"),
-        (CLIP.replace("16", "0"), '"clip.frames" must be at least 1, got 0'),
-        (CLIP.replace("windows = 1", "windows = -2"), '"clip.windows" must be at least 1, got -2'),
-        (CLIP + "fps = 0.0\n", '"clip.fps" must be positive, got 0.0'),
+        (CLIP.replace("16", "0"), '"clip.frames" must be greater than 0, got 0'),
+        (CLIP.replace("windows = 1", "windows = -2"), '"clip.windows" must be greater than 0, got -2'),
+        (CLIP + "fps = 0.0\n", '"clip.fps" must be greater than 0, got 0.0'),
         (CLIP, '"golden.shape" must be [frames, height, width, 3], got [37, 41, 3]'),
     ],
 )
@@ -163,7 +167,7 @@ def test_a_missing_card_file_is_named(tmp_path):
 
 def test_an_unknown_loader_is_refused(edited):
     card = load_card(edited('kind = "pixels"', 'kind = "pixel"'))
-    assert 'no loader.kind "pixel" (did you mean "pixels"?)' in message(load_backbone, card, torch.device("cpu"))
+    assert 'unknown loader.kind "pixel" (did you mean "pixels"?)' in message(load_backbone, card, torch.device("cpu"))
 
 
 def test_pixels_refuses_weights_it_would_not_use(edited):

@@ -326,7 +326,7 @@ def test_an_unknown_layout_is_refused_with_the_nearest(tmp_path):
     card = with_weights(load_card("resnet50"), tmp_path / "net.pth", layout="facebook-dino2", model="resnet18")
     torch.save(torchvision.models.resnet18(weights=None).state_dict(), tmp_path / "net.pth")
     text = message(load_backbone, card, CPU, tmp_path / "net.pth")
-    assert 'no weights.layout "facebook-dino2" (did you mean "facebook-dinov2"?)' in text
+    assert 'unknown weights.layout "facebook-dino2" (did you mean "facebook-dinov2"?)' in text
 
 
 # timm and torchvision

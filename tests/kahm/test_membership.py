@@ -1,4 +1,4 @@
-"""Membership scores of distances: their null, their direction, and the attack beside them."""
+"""Membership scores of distances: their null, their direction, and the attack."""
 
 from __future__ import annotations
 

@@ -42,3 +42,8 @@ def test_hostile_names_of_sets_stay_text(scores):
     hostile = replace(scores, gen=HOSTILE, ref=BREAKOUT)
     for text in (report.page(hostile, {}), report.fragment(hostile)):
         assert not {"script", "img"} & {tag for tag, _, _ in Page(text).elements}
+
+
+def test_the_page_refuses_samples(scores):
+    with pytest.raises(fe.UsageError, match="the page of scores shows no samples"):
+        report.page(scores, {"gen": "samples/"})

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from finc_eval.core.errors import DataError
+from finc_eval.core.record import plain, structured
 from finc_eval.samples import Traits, open_source
 from finc_eval.samples.profile import Profile, unlike_encodings
 
@@ -111,7 +113,7 @@ def test_the_sum_of_profiles_is_that_of_the_union(tmp_path):
 def test_a_profile_survives_json_and_says_what_a_reader_wants_to_know():
     traits = [Traits("JPEG", "RGB", side, side + 1, False, 60 + side % 30) for side in range(1, 101)]
     made = Profile.of(traits)
-    assert Profile.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+    assert structured(Profile, json.loads(json.dumps(plain(made))), "the profile") == made
     assert (len(made.sizes), made.other_sizes) == (32, 68)
     assert made.median_size == (50, 51)
     assert made.quality_range == (60, 89)
@@ -119,9 +121,9 @@ def test_a_profile_survives_json_and_says_what_a_reader_wants_to_know():
     assert Profile().median_size is Profile().median_quality is Profile().quality_range is None
 
 
-def test_a_damaged_profile_is_no_profile():
-    with pytest.raises((KeyError, ValueError, TypeError)):
-        Profile.from_dict({"n": "many"})
+def test_a_damaged_profile_is_refused():
+    with pytest.raises(DataError, match="\"n\" must be a whole number, got 'many'"):
+        structured(Profile, {"n": "many"}, "the profile")
 
 
 def test_real_photographs_saved_twice_are_told_apart(assets, tmp_path):

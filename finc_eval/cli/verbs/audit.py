@@ -30,7 +30,7 @@ def audit(
     reference: Annotated[
         str | None, typer.Option(help="Further samples, in neither of the two, for the DOMIAS attack.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="HTML file to write, and beside it the same as JSON.")] = Path(
+    out: Annotated[Path, typer.Option(help="HTML file to write; its JSON twin has the same name.")] = Path(
         "reports/audit.html"
     ),
     extractor: Extractor = None,

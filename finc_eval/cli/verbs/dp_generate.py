@@ -68,7 +68,7 @@ def dp_generate(
                 settings,
                 ledger=opened_ledger(ledger, budget, settings),
                 identities=[columns_digest(columns)],
-                run=run,
+                progress=run.progress,
             )
             arrays, synthesis = made.values, made.synthesis
         else:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli.extractors import ExtractorNames
 from finc_eval.cli.options import Json
+from finc_eval.cli.verbs.extractors import ExtractorNames
 from finc_eval.core.errors import DataError
 from finc_eval.core.progress import terminal
 from finc_eval.core.record import plain

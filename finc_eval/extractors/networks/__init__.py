@@ -25,7 +25,7 @@ LOADERS = {
 """Module of each kind.
 
 It has `create(card)`, which makes a network for the tensors of a file of weights, and `Outputs(network)` if that
-network does not return its outputs by name; or `load(card, weights)` if there are no tensors to fill in.
+network does not return its outputs by name; or `load(card, weights)` if it has no tensors to fill in.
 """
 
 
@@ -61,7 +61,7 @@ def loader_module(card: Card) -> ModuleType:
     kind = card.loader.kind
     if kind not in LOADERS:
         raise DataError(
-            f'card {card.name}: there is no loader.kind "{kind}"{did_you_mean(kind, LOADERS)}: '
+            f'card {card.name}: unknown loader.kind "{kind}"{did_you_mean(kind, LOADERS)}: '
             f"choose one of {', '.join(LOADERS)}"
         )
     return import_module(f"finc_eval.extractors.networks.{LOADERS[kind]}")

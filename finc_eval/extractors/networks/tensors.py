@@ -52,7 +52,7 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
     if layout is not None:
         if layout not in LAYOUTS:
             raise DataError(
-                f'card {card.name}: there is no weights.layout "{layout}"{did_you_mean(layout, LAYOUTS)}: '
+                f'card {card.name}: unknown weights.layout "{layout}"{did_you_mean(layout, LAYOUTS)}: '
                 f"choose one of {', '.join(LAYOUTS)}"
             )
         tensors = LAYOUTS[layout](tensors, network)

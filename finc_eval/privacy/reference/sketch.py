@@ -40,7 +40,7 @@ from finc_eval.privacy.reference.scoring import estimated_part, estimated_parts,
 from finc_eval.privacy.reference.transform import PublicTransform
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
-KIND = "private sketch"
+PRIVATE_SKETCH = "private sketch"
 PRIVATE_SKETCH_LAYOUT = 1
 
 MAX_SKETCH_FEATURES = 5000
@@ -259,7 +259,7 @@ class PrivateSketch:
         return {
             "program": PROGRAM,
             "version": version("finc-eval"),
-            "kind": KIND,
+            "kind": PRIVATE_SKETCH,
             "schema": PRIVATE_SKETCH_LAYOUT,
             "promise": PROMISE,
             "space": self.space,
@@ -282,7 +282,7 @@ class PrivateSketch:
 
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file, which holds no time and nothing about the owner's machine."""
-        with new_hdf5(path, KIND, PRIVATE_SKETCH_LAYOUT) as file:
+        with new_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
             file.attrs["header"] = json.dumps(self.header(), ensure_ascii=False)
             self.transform.write(file)
             write_feature_map(file, self.feature_map)
@@ -295,7 +295,7 @@ class PrivateSketch:
         Raises:
             DataError: the file is missing, damaged, or not a private sketch.
         """
-        with existing_hdf5(path, KIND, PRIVATE_SKETCH_LAYOUT) as file:
+        with existing_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
             try:
                 header = json.loads(file.attrs["header"])
                 phi = read_feature_map(file)

@@ -13,6 +13,7 @@ import torch
 from finc_eval.core.checks import check_choice
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.class_features import class_indices
@@ -132,7 +133,7 @@ def synthesize_table(
     *,
     ledger: Ledger | str | Path | None,
     identities: Sequence[str] = (),
-    run: Run | None = None,
+    progress: Progress = silent,
     **options: Unpack[SynthesisOptions],
 ) -> SyntheticTable:
     """Make a synthetic table from one private release of a real one.
@@ -143,7 +144,7 @@ def synthesize_table(
         settings: budget and method; default: built from the options.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
         identities: digests that identify the data set in the ledger; default: digests of the encoded records.
-        run: device on which the mixture is fitted, and progress.
+        progress: called after every step of the fit, which runs on the CPU.
         options: fields of `SynthesisSettings` as keywords; epsilon is required.
 
     Raises:
@@ -162,7 +163,6 @@ def synthesize_table(
         (['age', 'smokes'], 20, 1)
     """
     chosen = settings_of(SynthesisSettings, settings, options)
-    where = usable_device((run or Run()).device)
     statistics_of, bound = TABLE_METHODS[chosen.method]
     records, labels = table.encoded(values)
     target = release_embedding(
@@ -175,10 +175,10 @@ def synthesize_table(
         name=chosen.name,
         classes=table.classes,
         bound=bound,
-    ).to(where)
+    )
     components = 1 if chosen.method == "dp-hp-few" else MIXTURE_COMPONENTS
-    generator = ProductMixture(table, components, chosen.seed, where)
-    course = fit(generator, target, steps=chosen.steps, rate=MIXTURE_RATE, progress=(run or Run()).progress)
+    generator = ProductMixture(table, components, chosen.seed)
+    course = fit(generator, target, steps=chosen.steps, rate=MIXTURE_RATE, progress=progress)
     drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
     made = table.decoded(generator.sample(drawn, chosen.seed), drawn, chosen.seed)
     names = table.label.values if table.label else ()
