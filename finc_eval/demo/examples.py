@@ -13,7 +13,7 @@ Embeddings = NDArray[np.float32]
 def example_sets(n: int = 500) -> tuple[Embeddings, Embeddings]:
     """Return a generated and a reference set of digits, as pixels in [0, 1].
 
-    The generated set has no zeros and about four times as many ones; the two sets share no image.
+    The generated set has no zeros and about four times as many ones; the two sets have no image in common.
 
     Args:
         n: number of samples of each set, at most 1000; default: 400.
