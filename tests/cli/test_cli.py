@@ -302,7 +302,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("compare", *SAME_SETS, "--rho", "-1"), "rho must be a positive number, got -1.0"),
         (("score", "--comparison", "{text}", "--samples", "{gen}", "--out", "s.csv"), "HDF5"),
         (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
-        (("compare", *SAME_SETS, "--out", "{text}"), "not overwritten"),
+        (("compare", *SAME_SETS, "--out", "{text}"), "is not a finc-eval comparison: choose another"),
         (("compare", *SAME_SETS, "--out", "c.json"), "c.json is the name of the JSON twin"),
         (("compare", *SAME_SETS, "--kernel", "cosin"), "'cosin' is not one of 'gaussian', 'cosine'"),
         (("compare", *SAME_SETS, "--features", "many"), "'many' is not a whole number or auto"),
@@ -418,7 +418,17 @@ def test_the_list_of_verbs_has_the_first_line_of_each_help(name):
     assert line == help_text or line == help_text.split(". ")[0] + "."
 
 
-@pytest.mark.parametrize("arguments", [("compare", "--help"), ("compare", "--gem", "a"), ("sweep", "--parameter", "x")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "--help"),
+        ("compare", "--gem", "a"),
+        ("sweep", "--parameter", "x"),
+        ("metrics", "--help"),
+        ("audit", "--help"),
+        ("private-sketch", "release", "--help"),
+    ],
+)
 def test_help_and_wrong_options_of_a_verb_do_not_wait_for_torch(arguments):
     code = "import sys, finc_eval.cli\ntry: finc_eval.cli.main()\nfinally: assert 'torch' not in sys.modules"
     result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
