@@ -88,7 +88,7 @@ class MethodComparison(Document):
 def compare_methods(
     gen: object,
     ref: object,
-    methods: Sequence[AnyMethod | str] = METHODS,
+    methods: Sequence[AnyMethod | str] = tuple(METHODS),
     settings: Settings | None = None,
     *,
     run: Run | None = None,

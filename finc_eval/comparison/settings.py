@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
@@ -16,7 +16,6 @@ from finc_eval.core.record import Record, about, read_table
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "ken", "rarity", "fld"]
-METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
 Rotation = Literal["varimax"] | None
 
@@ -44,6 +43,9 @@ class Finc(Record):
         True
     """
 
+    title: ClassVar[str] = "FINC"
+    idea: ClassVar[str] = "leading directions of the difference of the two sets, by random features"
+
     rotation: Annotated[
         Rotation, about("varimax rotation of the eigenvectors, which the method of the paper does not have")
     ] = "varimax"
@@ -65,6 +67,9 @@ class Ken(Record):
         'ken'
     """
 
+    title: ClassVar[str] = "KEN"
+    idea: ClassVar[str] = "the same without random features, from the kernel matrix, unrotated"
+
     name: Literal["ken"] = "ken"
 
 
@@ -80,6 +85,9 @@ class Rarity(Record):
         >>> fe.Settings(method=fe.Rarity(novel=0.2)).method.neighbors
         3
     """
+
+    title: ClassVar[str] = "Rarity"
+    idea: ClassVar[str] = "clusters of the samples that lie where the other set is sparsest"
 
     novel: Novel = 0.3
     neighbors: Annotated[int, about("number of the neighbor that the balls of rarity's manifold reach")] = 3
@@ -103,6 +111,9 @@ class Fld(Record):
         0.3
     """
 
+    title: ClassVar[str] = "FLD"
+    idea: ClassVar[str] = "clusters of the samples that a mixture around the other set makes least likely"
+
     novel: Novel = 0.3
     name: Literal["fld"] = "fld"
 
@@ -111,7 +122,9 @@ class Fld(Record):
 
 
 AnyMethod = Finc | Ken | Rarity | Fld
-METHOD_CLASSES: dict[str, type[AnyMethod]] = {"finc": Finc, "ken": Ken, "rarity": Rarity, "fld": Fld}
+METHODS: dict[str, type[AnyMethod]] = {cls.name: cls for cls in get_args(AnyMethod)}
+"""The methods by name, in the order shown to users."""
+
 Method = Annotated[
     AnyMethod,
     Field(discriminator="name"),
@@ -129,7 +142,7 @@ def method_of(method: AnyMethod | str) -> AnyMethod:
     if not isinstance(method, str):
         return method
     check_choice("method", method, METHODS)
-    return METHOD_CLASSES[method]()
+    return METHODS[method]()
 
 
 @dataclass(frozen=True)
@@ -216,7 +229,7 @@ def settings_of(settings: Settings | None, options: Options) -> Settings:
     for name in options:
         if name in known:
             continue
-        owners = [cls.__name__ for cls in METHOD_CLASSES.values() if name in (field.name for field in fields(cls))]
+        owners = [cls.__name__ for cls in METHODS.values() if name in (field.name for field in fields(cls))]
         if owners:
             value = f"{name}={options[name]!r}"  # type: ignore[literal-required]
             raise UsageError(f"{name} is an option of {' and '.join(owners)}: pass method=fe.{owners[0]}({value})")

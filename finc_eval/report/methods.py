@@ -7,7 +7,7 @@ from typing import Any
 
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import Mode, Role
-from finc_eval.comparison.settings import MethodName
+from finc_eval.comparison.settings import METHODS
 from finc_eval.report.comparison import IN_SENTENCES, ROLES, SET_NAMES, modes_of, own_ids, sets_of, titles
 from finc_eval.report.formats import number
 from finc_eval.report.pages import ALPHA, METHOD_NAMES, interval_scale, kinds_in_words, render
@@ -24,13 +24,6 @@ LEAD_OF_GROUP = 4
 SHOWN_IN_NOTEBOOK = 3
 """Samples of a group in the notebook view."""
 
-EXPLAINED: dict[MethodName, str] = {
-    "finc": "leading directions of the difference of the two sets, by random features",
-    "ken": "the same without random features, from the kernel matrix, unrotated",
-    "rarity": "clusters of the samples that lie where the other set is sparsest",
-    "fld": "clusters of the samples that a mixture around the other set makes least likely",
-}
-
 
 def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing.
@@ -45,7 +38,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
         summary=summary(result),
         warnings=result.warnings,
         interval=interval_scale((mode.excess, mode.interval) for mode in modes),
-        explained=EXPLAINED,
+        explained={name: method.idea for name, method in METHODS.items()},
         lead=LEAD_OF_GROUP,
         same=SAME_GROUP_CORRELATION,
     )

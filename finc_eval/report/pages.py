@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from finc_eval.comparison.settings import METHODS
 from finc_eval.core.serialize import Document
 from finc_eval.report.formats import frequency, interval, number, p_value, percent, printable, ratio
 
@@ -21,7 +22,7 @@ SHOWN_SAMPLES = 16
 LEAD_SAMPLES = 3
 """Samples of a mode in the first table of a page."""
 
-METHOD_NAMES: dict[str, str] = {"finc": "FINC", "ken": "KEN", "rarity": "Rarity", "fld": "FLD"}
+METHOD_NAMES = {name: method.title for name, method in METHODS.items()}
 """Names of the methods in prose."""
 
 WHISKER_WIDTH = 160

@@ -6,7 +6,7 @@ from typing import Annotated, get_type_hints
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.settings import METHOD_CLASSES, Options, settings_of
+from finc_eval.comparison.settings import METHODS, Options, settings_of
 from finc_eval.core.record import about, plain, structured
 from finc_eval.demo import example_sets
 
@@ -47,7 +47,7 @@ def test_the_settings_of_a_result_make_the_same_result(sets):
     assert [mode.excess for mode in again.modes] == [mode.excess for mode in found.modes]
 
 
-@pytest.mark.parametrize("method", [cls() for cls in METHOD_CLASSES.values()])
+@pytest.mark.parametrize("method", [cls() for cls in METHODS.values()])
 def test_settings_come_back_from_json(method):
     settings = fe.Settings(method=method, sigma=3.0)
     assert structured(fe.Settings, plain(settings), "the settings") == settings
