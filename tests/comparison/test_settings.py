@@ -86,7 +86,7 @@ def test_a_table_that_is_wrong_is_one_clear_sentence(tmp_path, text, message):
         ({"rhoo": 2}, r"unknown option 'rhoo' \(did you mean \"rho\"\?\)"),
         ({"novel": 0.2}, r"novel is an option of Rarity and Fld: pass method=fe.Rarity\(novel=0.2\)"),
         ({"rotation": None}, r"rotation is an option of Finc: pass method=fe.Finc\(rotation=None\)"),
-        ({"rho": "2"}, "rho must be a positive number, got 2"),
+        ({"rho": "2"}, "rho must be a positive number, got '2'"),
         ({"rho": True}, "rho must be a positive number, got True"),
         ({"rho": 2e9}, r"rho must be at most 1e\+09, got 2e\+09"),
         ({"kernel": "gausian"}, r"kernel must be one of gaussian, cosine, got 'gausian'"),
