@@ -53,7 +53,7 @@ def held_out(gen, ref, gen_kinds, ref_kinds):
     """Compare two sets, and look for the kinds that the reference lacks."""
     shares = shares_of(gen_kinds, ref_kinds)
     comparison = fe.compare(gen, ref)
-    scores = comparison.score(gen)
+    scores = comparison.score(gen, comparison.over)
     return comparison, [
         find_planted(kind, kind, comparison.over, scores, gen_kinds, shares, MAJORITY)
         for kind in sorted(set(shares[0]) - set(shares[1]))

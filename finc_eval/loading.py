@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError
-from finc_eval.core.storage import PROGRAM, kind_of
+from finc_eval.core.storage import PROGRAM, existing_hdf5, kind_of
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report import RESULTS, result_class
-from finc_eval.sketches.sketch import Sketch
+from finc_eval.sketches.sketch import SKETCH_LAYOUT, Sketch
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
@@ -58,7 +58,8 @@ def extractor_of(path: str | Path) -> str | None:
             with EmbeddingCache(path) as cache:
                 return cache.extractor
         case "sketch":
-            space = Sketch.load(path).space
+            with existing_hdf5(path, "sketch", SKETCH_LAYOUT) as file:
+                space = str(file.attrs["space"])
         case "private sketch":
             space = PrivateSketch.load(path).space
         case _:

@@ -23,6 +23,6 @@ def select_novel(order: NDArray[np.int64], passed: NDArray[np.bool_] | None, sha
     if passed is not None and share is None:
         return order[passed[order]]
     if passed is None and share is not None:
-        check_fraction("share", share, closed=True)
+        check_fraction("share", share, one=True)
         return order[: max(round(share * len(order)), 1)]
     raise UsageError("the selection of novel samples needs a threshold or a share: pass exactly one of them")

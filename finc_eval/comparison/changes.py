@@ -14,6 +14,7 @@ from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
@@ -128,12 +129,10 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
         [('new', 'over'), ('grown', 'over')]
     """
     check_fraction("alpha", alpha)
-    unlike = [line for line in old.signature.differences(new.signature) if line.split(":")[0] not in FREE_FIELDS]
-    if unlike:
-        raise IncompatibleError(
-            f"the two comparisons do not compare ({'; '.join(unlike)}): compare both releases with one sketch of the "
-            "reference, in the same way"
-        )
+    try:
+        old.signature.check_comparable(new.signature, FREE_FIELDS)
+    except IncompatibleError as error:
+        raise IncompatibleError(f"{error}: compare both releases with one sketch of the reference, in the same way")
     pairs = [
         pair
         for before, after in ((old.over, new.over), (old.under, new.under))
@@ -142,7 +141,7 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
     ]
     changes = [_change(*pair, family=len(pairs)) for pair in pairs]
     in_order = sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))
-    return Changes(tuple(in_order), alpha, old.signature, new.signature)
+    return Changes(tuple(in_order), alpha, old.signature, new.signature, provenance=Provenance.here("cpu"))
 
 
 def _cut(modes: tuple[Mode, ...], comparison: Comparison) -> float:

@@ -118,7 +118,7 @@ class Comparison(Document):
 
         Args:
             embeddings: array or tensor of shape (n, d), `EmbeddingCache` or the path of one, of the same extractor.
-            modes: modes to score on; default: those of `self.over`.
+            modes: modes to score on; default: all.
 
         Returns:
             Shape (n, k), between −1 and 1, one column a mode; a mode's mass is the mean of s².
@@ -127,7 +127,7 @@ class Comparison(Document):
             IncompatibleError: the embeddings are of another extractor or dimension.
         """
         rows = as_embeddings(embeddings)
-        chosen = self.over if modes is None else modes
+        chosen = self.modes if modes is None else modes
         scores = np.empty((rows.n, len(chosen)), np.float32)
         for batch, batch_scores in self.score_batches(rows, chosen):
             scores[batch.start : batch.start + len(batch.ids)] = batch_scores

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.record import Record, about, read_table
+from finc_eval.core.record import Record, about, read_table, settings_from
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "ken", "rarity", "fld"]
@@ -94,8 +94,9 @@ class Rarity(Record):
     name: Literal["rarity"] = "rarity"
 
     def __post_init__(self) -> None:
-        check_fraction("novel", self.novel, closed=True)
-        check_count("neighbors", self.neighbors)
+        self._store(
+            novel=check_fraction("novel", self.novel, one=True), neighbors=check_count("neighbors", self.neighbors)
+        )
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Fld(Record):
     name: Literal["fld"] = "fld"
 
     def __post_init__(self) -> None:
-        check_fraction("novel", self.novel, closed=True)
+        self._store(novel=check_fraction("novel", self.novel, one=True))
 
 
 AnyMethod = Finc | Ken | Rarity | Fld
@@ -139,7 +140,7 @@ def method_of(method: AnyMethod | str) -> AnyMethod:
     Raises:
         UsageError: the name is unknown.
     """
-    if not isinstance(method, str):
+    if isinstance(method, AnyMethod):
         return method
     check_choice("method", method, METHODS)
     return METHODS[method]()
@@ -168,9 +169,11 @@ class Settings(SketchSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "method", method_of(self.method))
-        check_positive("rho", self.rho, most=MAX_RHO)
-        check_count("modes", self.modes)
+        self._store(
+            method=method_of(self.method),
+            rho=check_positive("rho", self.rho, most=MAX_RHO),
+            modes=check_count("modes", self.modes),
+        )
 
     @classmethod
     def read(cls, path: str | Path, table: str = "compare") -> Settings:
@@ -224,17 +227,12 @@ def settings_of(settings: Settings | None, options: Options) -> Settings:
     Raises:
         UsageError: an option is not a field of the settings, or out of range.
     """
-    chosen = settings or Settings()
-    known = [field.name for field in fields(chosen)]
-    for name in options:
-        if name in known:
-            continue
+    for name, value in options.items():
         owners = [cls.__name__ for cls in METHODS.values() if name in (field.name for field in fields(cls))]
         if owners:
-            value = f"{name}={options[name]!r}"  # type: ignore[literal-required]
-            raise UsageError(f"{name} is an option of {' and '.join(owners)}: pass method=fe.{owners[0]}({value})")
-        raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
-    return replace(chosen, **cast(dict[str, Any], options))
+            call = f"fe.{owners[0]}({name}={value!r})"
+            raise UsageError(f"{name} is an option of {' and '.join(owners)}: pass method={call}")
+    return settings_from(Settings, settings, options)
 
 
 def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:

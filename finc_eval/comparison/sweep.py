@@ -19,6 +19,7 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
@@ -150,7 +151,7 @@ def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings:
     points = []
     for done, (sigma, first, second) in enumerate(zip(chosen, sketches["gen"], sketches["ref"], strict=True)):
         run.progress("compare", done, len(chosen))
-        points.append(_point(sigma, first, second, median, replace(settings, sigma=sigma)))
+        points.append(_point(sigma, first, second, median, replace(settings, sigma=sigma), run))
     run.progress("compare", len(chosen), len(chosen))
     papers_rule = _papers_rule(rows["gen"], rows["ref"], chosen, settings.rho)
     default = BANDWIDTH_FACTOR * median
@@ -167,7 +168,7 @@ def _sweep_rho(gen: object, ref: object, rhos: list[float] | None, settings: Set
     points = []
     for done, one in enumerate(chosen):
         run.progress("compare", done, len(chosen))
-        points.append(_point(one.rho, first, second, median, replace(opened.settings, rho=one.rho)))
+        points.append(_point(one.rho, first, second, median, replace(opened.settings, rho=one.rho), run))
     run.progress("compare", len(chosen), len(chosen))
     return Sweep("rho", tuple(points), Settings.rho, provenance=Provenance.here(run.device))
 
@@ -185,8 +186,8 @@ def _streamed(source: object, label: str, run: Run) -> Embeddings:
     return opened
 
 
-def _point(value: float, gen: Sketch, ref: Sketch, median: float, settings: Settings) -> Point:
-    found = compare(gen, ref, settings)
+def _point(value: float, gen: Sketch, ref: Sketch, median: float, settings: Settings, run: Run) -> Point:
+    found = compare(gen, ref, settings, run=replace(run, progress=silent))
     spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, median) for mode in found.modes)
     return Point(value, found, spreadness)
 

@@ -1,9 +1,12 @@
-"""Checks of arguments, each with one message: what must hold, the value, and the nearest valid choice."""
+"""Checks of arguments, each with one message: what must hold, the value, and the nearest valid choice.
+
+Checks of numbers return them as Python's own, so that numbers of numpy or torch become JSON, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from math import inf
+from math import inf, nan
 from numbers import Real
 from typing import Any
 
@@ -12,33 +15,46 @@ from finc_eval.core.errors import UsageError, did_you_mean
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raise UsageError unless the value is one of the choices."""
-    if value not in choices:
+    if value not in tuple(choices):
         hint = did_you_mean(value, choices) if isinstance(value, str) else ""
         raise UsageError(f"{name} must be one of {', '.join(choices)}, got {value!r}{hint}")
 
 
-def check_positive(name: str, value: Any, most: float = inf) -> None:
-    """Raise UsageError unless the value is a finite number above 0 and at most `most`."""
-    if not _is_number(value) or not 0 < value < inf:
+def check_positive(name: str, value: Any, most: float = inf) -> float:
+    """Return a finite number above 0 and at most `most`, or raise UsageError."""
+    number = _number(value)
+    if not 0 < number < inf:
         raise UsageError(f"{name} must be a positive number, got {_shown(value)}")
-    if value > most:
-        raise UsageError(f"{name} must be at most {most:g}, got {value:g}")
+    if number > most:
+        raise UsageError(f"{name} must be at most {most:g}, got {number:g}")
+    return number
 
 
-def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Raise UsageError unless the value is a whole number of at least `least`."""
-    if not _is_number(value) or value != value // 1 or value < least:
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """Return a whole number of at least `least`, or raise UsageError."""
+    number = _number(value)
+    if number != number // 1 or number < least:
         raise UsageError(f"{name} must be a whole number of at least {least}, got {_shown(value)}")
+    return int(number)
 
 
-def check_fraction(name: str, value: Any, *, closed: bool = False) -> None:
-    """Raise UsageError unless the value lies between 0 and 1; `closed` allows 1 itself."""
-    if not _is_number(value) or not (0 < value < 1 or (closed and value == 1)):
+def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = False) -> float:
+    """Return a number between 0 and 1, or raise UsageError; `zero` and `one` allow the ends themselves."""
+    number = _number(value)
+    if not (0 < number < 1 or (zero and number == 0) or (one and number == 1)):
         raise UsageError(f"{name} must lie between 0 and 1, got {_shown(value)}")
+    return number
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _number(value: Any) -> float:
+    """Return a number of any library as Python's own; NaN for anything else, which no check lets pass."""
+    if isinstance(value, bool) or not (isinstance(value, Real) or hasattr(value, "item")):
+        return nan
+    try:
+        number = value.item() if hasattr(value, "item") else value
+        return number if type(number) in (int, float) else float(number)
+    except (TypeError, ValueError, RuntimeError):  # arrays of several numbers
+        return nan
 
 
 def _shown(value: object) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
+from math import isfinite
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
-from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 
 T = TypeVar("T")
 
@@ -27,9 +29,31 @@ def about(text: str) -> Any:
 class Record:
     """Base of the frozen dataclasses that results and settings consist of."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        ser_json_inf_nan="null", json_schema_serialization_defaults_required=True
-    )
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    def _store(self, **checked: Any) -> None:
+        """Replace fields of the frozen record by their checked values: for `__post_init__`."""
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) -> T:
+    """Return the settings, or new ones, with the options of a call in place of their fields.
+
+    Raises:
+        UsageError: an option is not a field of the settings, a field without a default is missing, or a value is out
+            of range.
+    """
+    known = {field.name: field for field in fields(settings or cls)}  # type: ignore[arg-type]
+    for name in options:
+        if name not in known:
+            raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
+    if settings is not None:
+        return replace(settings, **options)  # type: ignore[type-var]
+    for name, field in known.items():
+        if name not in options and field.default is MISSING and field.default_factory is MISSING:
+            raise UsageError(f"the option {name!r} is missing: pass {name}=")
+    return cls(**options)
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
@@ -73,7 +97,16 @@ def _adapter(cls: type) -> TypeAdapter[Any]:
 
 def plain(record: Any) -> Any:
     """Return a record as plain JSON types; what is not finite becomes None."""
-    return json.loads(_adapter(type(record)).dump_json(record))
+    # Not by way of text: file names need not be valid Unicode.
+    return _finite(_adapter(type(record)).dump_python(record, mode="json"))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def structured(cls: type[T], data: Mapping[str, Any], where: str) -> T:

@@ -28,7 +28,7 @@ class Document(Record):
     type_name: ClassVar[str]
     """Name of the kind of result in files, such as "comparison"."""
 
-    provenance: Provenance = field(default_factory=Provenance.here, kw_only=True)
+    provenance: Provenance = field(kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""

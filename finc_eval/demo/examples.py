@@ -16,7 +16,7 @@ def example_sets(n: int = 500) -> tuple[Embeddings, Embeddings]:
     The generated set has no zeros and about four times as many ones; the two sets have no image in common.
 
     Args:
-        n: number of samples of each set, at most 1000; default: 400.
+        n: number of samples of each set, at most 1000.
 
     Returns:
         Two arrays of shape (n, 784).

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import computed_field
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.serialize import Document
 from finc_eval.kahm.density_difference import DensityDifference, density_difference
 from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics
@@ -113,6 +114,7 @@ def membership_score(
             "non-members"
         )
     return MembershipScore(
+        provenance=Provenance.here("cpu"),
         difference=density_difference(
             finite_x, finite_y, standardize=standardize, permutations=permutations, seed=seed
         ),

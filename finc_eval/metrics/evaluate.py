@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings
 from finc_eval.metrics.frechet import SPATIAL
@@ -79,7 +80,13 @@ def evaluate(
         )
         scores += [replace(score, notes=(*score.notes, *assumed)) for score in computed]
     run.progress("metrics", len(chosen), len(chosen))
-    return Scores(_display_name(sets["gen"]), _display_name(sets["ref"]), tuple(scores), failures)
+    return Scores(
+        _display_name(sets["gen"]),
+        _display_name(sets["ref"]),
+        tuple(scores),
+        failures,
+        provenance=Provenance.here(run.device),
+    )
 
 
 def choose_metrics(names: Sequence[str], given: Collection[str]) -> list[Metric]:

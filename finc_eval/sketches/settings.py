@@ -51,15 +51,15 @@ class SketchSettings(Record):
     def __post_init__(self) -> None:
         check_choice("kernel", self.kernel, KERNELS)
         check_choice("precision", self.precision, PRECISIONS)
-        if isinstance(self.features, str):
-            if self.features != "auto":
-                raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')
-        else:
-            check_count("features", self.features)
-        if self.sigma is not None:
-            check_positive("sigma", self.sigma)
-            if self.kernel == "cosine":
-                raise UsageError(f"sigma {self.sigma} was given, but the cosine kernel has no bandwidth: leave it out")
+        if isinstance(self.features, str) and self.features != "auto":
+            raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')
+        if self.kernel == "cosine" and self.sigma is not None:
+            raise UsageError(f"sigma {self.sigma} was given, but the cosine kernel has no bandwidth: leave it out")
+        self._store(
+            seed=check_count("seed", self.seed, least=0),
+            sigma=None if self.sigma is None else check_positive("sigma", self.sigma),
+            features="auto" if self.features == "auto" else check_count("features", self.features),
+        )
 
 
 class SketchOptions(TypedDict, total=False):

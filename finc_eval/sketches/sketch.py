@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -12,6 +11,7 @@ import torch
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space, sample_keys
@@ -131,7 +131,7 @@ class Sketch:
             UsageError: a setting is out of range.
             DataError: the embeddings are not finite, or all equal.
         """
-        chosen, run = replace(settings or SketchSettings(), **options), run or Run()
+        chosen, run = settings_from(SketchSettings, settings, options), run or Run()
         embeddings = as_embeddings(source, "ref")
         phi, _ = reference_feature_map([embeddings], chosen, run.torch_device)
         return cls.of(embeddings, phi, precision=chosen.precision, run=run)

@@ -20,7 +20,8 @@ from finc_eval.core.checks import check_choice, check_count, check_fraction, che
 )
 def test_numbers_in_range_pass(check, values):
     for value in values:
-        check("rho", value)
+        checked = check("rho", value)
+        assert checked == value and type(checked) in (int, float)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_limits_are_named():
         check_positive("rho", 11, most=10)
     with pytest.raises(fe.UsageError, match="neighbors must be a whole number of at least 2, got 1"):
         check_count("neighbors", 1, least=2)
-    check_fraction("share", 1, closed=True)
+    check_fraction("share", 1, one=True)
 
 
 def test_a_choice_names_the_nearest():

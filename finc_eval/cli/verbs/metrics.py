@@ -10,6 +10,7 @@ from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, run
 from finc_eval.cli.output import emit
 from finc_eval.cli.sets import embed_all
 from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.provenance import Provenance
 from finc_eval.metrics.score import Scores
 
 
@@ -47,6 +48,7 @@ def metrics(
     for metric in choose_metrics([name.strip() for name in names.split(",") if name.strip()], sources):
         by_extractor.setdefault(extractor or metric.extractor, []).append(metric.name)
     parts: list[Scores] = []
+    provenance = Provenance.here(device)
     with running(device) as run:
         for chosen, group in by_extractor.items():
             try:
@@ -54,11 +56,11 @@ def metrics(
             except (DataError, IncompatibleError) as error:
                 if len(by_extractor) == 1:
                     raise
-                parts.append(Scores(gen, ref, (), dict.fromkeys(group, str(error))))
+                parts.append(Scores(gen, ref, (), dict.fromkeys(group, str(error)), provenance=provenance))
             else:
                 parts.append(evaluate(**sets, metrics=group, run=run))
     scores = tuple(score for part in parts for score in part.scores)
     failures = {name: reason for part in parts for name, reason in part.failures.items()}
-    emit(Scores(parts[0].gen, parts[0].ref, scores, failures), None, as_json)
+    emit(Scores(parts[0].gen, parts[0].ref, scores, failures, provenance=provenance), None, as_json)
     if failures:
         raise DataError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))

@@ -20,6 +20,7 @@ import torch
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structured
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import PROGRAM, existing_hdf5, new_hdf5
@@ -212,7 +213,9 @@ class PrivateSketch:
         )
         ranked = {score.name: samples[score.name] for score in scores}
         pairs = paired_differences(self.noisy_mean, ranked, confidence)
-        return PrivateComparison(tuple(scores), pairs, confidence, self.guarantees, self.signature)
+        return PrivateComparison(
+            tuple(scores), pairs, confidence, self.guarantees, self.signature, provenance=Provenance.here("cpu")
+        )
 
     @staticmethod
     def merge(sketches: Sequence[PrivateSketch]) -> PrivateSketch:
@@ -321,6 +324,7 @@ class PrivateSketch:
         whole = estimated_part("all", ref, sample, confidence)
         hidden = any(release.sampling < 0 for release in self.releases)
         return PrivateScore(
+            provenance=Provenance.here("cpu"),
             name=name,
             n=sample.n,
             value=whole.value,
