@@ -132,7 +132,8 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
     try:
         old.signature.check_comparable(new.signature, FREE_FIELDS)
     except IncompatibleError as error:
-        raise IncompatibleError(f"{error}: compare both releases with one sketch of the reference, in the same way")
+        hint = "compare both releases with one sketch of the reference, in the same way"
+        raise IncompatibleError(f"{error}: {hint}") from error
     pairs = [
         pair
         for before, after in ((old.over, new.over), (old.under, new.under))
