@@ -23,7 +23,7 @@ def commands():
                 yield pytest.param(shlex.split(line, comments=True), id=f"{page.name}: {line.strip()[:60]}")
 
 
-@pytest.mark.parametrize("words", commands())
+@pytest.mark.parametrize("words", list(commands()))
 def test_a_command_in_the_docs_has_its_verb_and_options(words):
     words = words[: words.index("|")] if "|" in words else words
     verb = words[1 : 2 + (words[1] in GROUPS)]

@@ -133,7 +133,7 @@ def a_table(**changes):
         ModeGroup("B", "over", {"finc": ("over-2",)}),
         ModeGroup("C", "under", {"rarity": ("under-5",)}),
     )
-    return MethodComparison(comparisons, kinds)
+    return MethodComparison(comparisons, kinds, provenance=made_by("9.8.7"))
 
 
 def test_the_page_has_a_row_a_kind_and_a_column_a_method():
@@ -194,7 +194,7 @@ def test_hostile_names_stay_text(render):
 
 
 def test_methods_that_find_nothing_say_so():
-    empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, ())
+    empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, (), provenance=made_by("9.8.7"))
     page = Page(report.page(empty, {}))
     assert page.visible.count("No method finds a mode with significantly more mass") == 2
     assert page.visible.count("No direction with more mass") == 4
