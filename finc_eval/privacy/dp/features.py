@@ -1,0 +1,64 @@
+"""Features that are released: by class as φ(x) ⊗ onehot(y), which is 0 for an unlisted class; their diameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from finc_eval.core.errors import DataError
+from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.feature_maps.hermite import HermiteFeatures
+from finc_eval.privacy.dp.guarantee import Bound
+
+
+def diameter_of(phi: FeatureMap, bound: Bound) -> float:
+    """Return sup ‖φ(x) − φ(y)‖. It is 2, as in the paper, for maps of which only the norm of 1 is known."""
+    return phi.diameter if bound == "tight" and isinstance(phi, HermiteFeatures) else 2.0
+
+
+def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) -> torch.Tensor:
+    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it.
+
+    Raises:
+        DataError: the number of labels is not `count`.
+    """
+    if len(labels) != count:
+        raise DataError(
+            f"{count} samples came with {len(labels)} label{'' if len(labels) == 1 else 's'}: pass one label per sample"
+        )
+    places = {name: place for place, name in enumerate(classes)}
+    return torch.tensor([-1 if label is None else places.get(str(label), -1) for label in labels])
+
+
+def class_features(
+    phi: HermiteFeatures, images: torch.Tensor, places: torch.Tensor | None, classes: int
+) -> torch.Tensor:
+    """Compute φ in float64, (b, D) → (b, q); with classes φ ⊗ onehot, (b, classes · q).
+
+    float64, because the sensitivity is proved for real numbers: float32 would move it by a part in 10⁷.
+
+    Args:
+        phi: feature map.
+        images: input of φ.
+        places: class index of each row, −1 for none; None without classes.
+        classes: number of classes.
+    """
+    features = phi.in_double(images)
+    if places is None:
+        return features
+    onehot = torch.zeros(len(places), classes + 1, dtype=features.dtype)
+    onehot[torch.arange(len(places)), places] = 1  # −1 is the last column, which is dropped
+    return (onehot[:, :classes, None] * features[:, None, :]).flatten(1)
+
+
+def class_sums(features: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
+    """Sum the features of each class: (n, q), (n,) → (classes, q) (eq. 14 of arXiv 2106.05042, before the division).
+
+    Divided by the number of all samples, not of those of the class, the sums are the mean of φ(x) ⊗ onehot(y). It
+    contains the shares of the classes and still has a diameter of √2: two samples of different classes are
+    √(‖φ‖² + ‖φ'‖²) apart.
+    """
+    onehot = torch.nn.functional.one_hot(labels, classes).to(features.dtype)
+    sums: torch.Tensor = onehot.T @ features
+    return sums
