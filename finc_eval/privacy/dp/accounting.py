@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import exp, expm1, inf, log, sqrt
+from math import expm1, inf, log, sqrt
 
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -47,11 +47,6 @@ def log_delta(mu: float, epsilon: float) -> float:
     first = float(log_ndtr(-epsilon / mu + mu / 2))
     second = epsilon + float(log_ndtr(-epsilon / mu - mu / 2))
     return first + log(-expm1(second - first)) if second < first else -inf
-
-
-def delta_of(mu: float, epsilon: float) -> float:
-    """Return the smallest δ for which μ-GDP is (ε, δ)-DP."""
-    return exp(log_delta(mu, epsilon))
 
 
 def epsilon_of(mu: float, delta: float) -> float:

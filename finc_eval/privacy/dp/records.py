@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.base import ARRAY_SPACE
@@ -107,15 +108,13 @@ def _array_records(source: object, name: str) -> Records:
             f"{name} must be floating-point embeddings of shape (n, d), got {array.dtype} of shape {tuple(array.shape)}"
         )
     values = array.float().contiguous().numpy()
-    whole = hashlib.sha256(str(values.shape).encode())
-    whole.update(values.data)
     digests = b"".join(hashlib.blake2b(row.data, digest_size=8).digest() for row in values)
     content = np.frombuffer(digests, "<u8").astype(np.uint64)
     return Records(
         m=len(array),
         dim=array.shape[1],
         space=f"{ARRAY_SPACE}{array.shape[1]}",
-        identities=(whole.hexdigest(), _content_digest(content)),
+        identities=(sha256_of(str(values.shape), values), _content_digest(content)),
         content=content,
         labels=None,
         rows=lambda start, stop: array[start:stop],
@@ -123,4 +122,4 @@ def _array_records(source: object, name: str) -> Records:
 
 
 def _content_digest(content: NDArray[np.uint64]) -> str:
-    return hashlib.sha256(np.sort(content).astype("<u8").tobytes()).hexdigest()
+    return sha256_of(np.sort(content).astype("<u8"))

@@ -39,8 +39,7 @@ class BoundedMoments(TotalDegree):
         device: device on which φ is computed.
 
     Raises:
-        UsageError: the degrees are out of order.
-        FincEvalError: another argument is out of range, or there would be too many features.
+        UsageError: the degrees are out of order, another argument is out of range, or there are too many features.
     """
 
     kind = "bounded-moments"

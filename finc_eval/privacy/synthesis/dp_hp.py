@@ -19,12 +19,12 @@ import torch
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.class_features import class_sums
+from finc_eval.privacy.dp.features import class_sums, diameter_of
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
-from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.ledger import Ledger, record_spending
 from finc_eval.privacy.dp.records import open_records
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 
 RECORDS_AT_ONCE = 1024
 """Number of records whose features are in memory at once."""
@@ -147,15 +147,14 @@ def release_embedding(
     total = sum(statistic.budget for statistic in statistics)
     parts = [statistic.budget / total * (1 - label_budget * (classes > 1)) for statistic in statistics]
     scales = [
-        statistic.diameter(bound) / (m * guarantee.mu * sqrt(part))
+        diameter_of(statistic.phi, bound) / (m * guarantee.mu * sqrt(part))
         for statistic, part in zip(statistics, parts, strict=True)
     ]
     exact = [_sums(records, known, statistic, classes) / m for statistic in statistics]
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
     if ledger is not None:
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         known_by = identities or open_records(records, "the private set").identities
-        book.spend((*known_by, *([name] if name else [])), guarantee, "data generation")
+        record_spending(ledger, known_by, name, guarantee, "data generation")
     means = [add_gaussian_noise(mean, scale).float() for mean, scale in zip(exact, scales, strict=True)]
     shares = torch.ones(1)
     if classes > 1:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.storage import written_whole
 
@@ -71,7 +71,7 @@ def columns_digest(columns: dict[str, np.ndarray]) -> str:
     """Return a digest that identifies a table in the ledger: of all its columns and records, in any order."""
     names = sorted(columns)
     records = sorted("\x1f".join(map(str, record)) for record in zip(*(columns[name] for name in names), strict=True))
-    return hashlib.sha256("\x1e".join(["\x1f".join(names), *records]).encode()).hexdigest()
+    return sha256_of("\x1e".join(["\x1f".join(names), *records]))
 
 
 def _arrays(path: str | Path) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from torch import nn
 
 from finc_eval.core.errors import UsageError
 from finc_eval.privacy.synthesis.image_views import Shape, channel_by_channel, cosine_basis
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 
 CODE_SIZE = 10
 """Number of entries of the code z, as in the paper."""

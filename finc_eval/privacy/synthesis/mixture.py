@@ -11,7 +11,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 from finc_eval.privacy.synthesis.tabular import Table
 
 LOGIT_SPREAD = 0.5
