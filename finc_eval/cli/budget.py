@@ -18,12 +18,7 @@ Budget = Annotated[
 
 
 def opened_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> Ledger:
-    """Open the ledger at `path`; with a budget, create it if it does not exist.
-
-    Raises:
-        BudgetError: a new ledger has no budget, or an old one has another budget.
-        DataError: the ledger is damaged.
-    """
+    """Open the ledger at `path`; with a budget, create it if it does not exist."""
     if not path.exists():
         if budget is None:
             raise BudgetError(f"{path} does not exist: pass --budget, the epsilon that a data set may spend in all")

@@ -46,7 +46,7 @@ def embed_all(
     """
     from finc_eval.loading import extractor_of  # loads torch, which wrong options need not wait for
 
-    files = [*([released] if released else []), *sources.values()]
+    files: list[str | Path] = [*([released] if released else []), *sources.values()]
     made_by = next(filter(None, map(extractor_of, files)), None)
     chosen = extractor or made_by or DEFAULT_EXTRACTOR
     if made_by and not extractor and not all(map(is_embedded, sources.values())):

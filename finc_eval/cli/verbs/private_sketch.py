@@ -202,12 +202,7 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
 
 
 def _check_room(out: Path) -> None:
-    """Refuse a path that a sketch could not be written to, because its budget would be lost.
-
-    Raises:
-        UsageError: the file exists.
-        DataError: the disk is full, or the folder cannot be written to.
-    """
+    """Refuse a path that a sketch could not be written to, because its budget would be lost."""
     probe = out.with_name(f".{out.name}.room")
     with disk_errors(out, "nothing is spent"):
         if out.exists():

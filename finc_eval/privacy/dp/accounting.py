@@ -50,11 +50,7 @@ def log_delta(mu: float, epsilon: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """Return the smallest ε ≥ 0 for which μ-GDP is (ε, δ)-DP.
-
-    Raises:
-        UsageError: μ or δ is out of range.
-    """
+    """Return the smallest ε ≥ 0 for which μ-GDP is (ε, δ)-DP."""
     check_positive("mu", mu)
     check_fraction("delta", delta)
     if log_delta(mu, 0.0) <= log(delta):
@@ -66,11 +62,7 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """Return the largest μ for which μ-GDP is (ε, δ)-DP. A release of sensitivity Δ then needs noise of deviation Δ/μ.
-
-    Raises:
-        UsageError: ε or δ is out of range.
-    """
+    """Return the largest μ for which μ-GDP is (ε, δ)-DP. A release of sensitivity Δ then needs noise Δ/μ."""
     check_positive("epsilon", epsilon)
     check_fraction("delta", delta)
     target = log(delta)
@@ -90,11 +82,7 @@ def remaining(budget: float, spent: float) -> float:
 
 
 def ceilings(mu: float) -> Ceilings:
-    """Return the limits of any attack on a μ-GDP release.
-
-    Raises:
-        UsageError: μ is not positive.
-    """
+    """Return the limits of any attack on a μ-GDP release."""
     check_positive("mu", mu)
     return Ceilings(
         auc=float(ndtr(mu / sqrt(2))),

@@ -33,13 +33,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Spending(Record):
-    """One line of a ledger.
-
-    Attributes:
-        data: digests of the data set, and its name if it has one.
-        mu: μ that was spent.
-        purpose: what it was spent on, such as "private sketch".
-    """
+    """One line of a ledger: digests and names of a data set, the μ that was spent on it, and for what."""
 
     data: tuple[str, ...]
     mu: float
@@ -48,14 +42,7 @@ class Spending(Record):
 
 @dataclass(frozen=True)
 class Account(Record):
-    """What the ledger says of one data set.
-
-    Attributes:
-        data: digests and names of the data set.
-        releases: lines about it.
-        epsilon_spent: ε of all releases together, at the budget's δ.
-        epsilon_left: largest ε that one more release may spend.
-    """
+    """One data set of a ledger: its digests and names, the lines about it, and ε at the budget's δ."""
 
     data: tuple[str, ...]
     releases: tuple[Spending, ...]

@@ -59,16 +59,7 @@ class Records:
 
 
 def open_records(source: object, name: str) -> Records:
-    """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of the path of one.
-
-    Args:
-        source: the records.
-        name: what to call them in messages.
-
-    Raises:
-        UsageError: the source is none of these.
-        DataError: the array is empty or of a wrong shape or type, or the file cannot be read.
-    """
+    """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of the path of one."""
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
     return _cached_records(source) if isinstance(source, EmbeddingCache) else _array_records(source, name)

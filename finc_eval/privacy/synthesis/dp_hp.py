@@ -122,7 +122,7 @@ def release_embedding(
 
     All parts together spend the guarantee exactly: part i gets μᵢ² in proportion to its budget, and Σ μᵢ² = μ². The
     noise of a part of diameter Δ is N(0, (Δ/(m μᵢ))²). Replacing one record by any other changes a part by at most Δ/m,
-    even if the class changes, because the features of two classes are orthogonal.
+    even if the class changes, because the features of two classes are orthogonal. A refusal spends nothing.
 
     Args:
         records: (m, k). Rows that are not finite count as nothing, so they cannot change the form of the release.
@@ -135,11 +135,6 @@ def release_embedding(
         classes: public number of classes.
         label_budget: share of the budget for the shares of the classes; unused with a single class.
         bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
-
-    Raises:
-        BudgetError: the ledger's budget does not suffice. Nothing is spent.
-        UsageError: an argument is out of range. Nothing is spent.
-        DataError: shapes do not fit. Nothing is spent.
     """
     _check(records, labels, statistics, guarantee, classes, label_budget, bound)
     m = len(records)
@@ -176,18 +171,7 @@ def fit(
     """Fit a generator to an embedding by Adam with cosine decay, and return the discrepancy at each step.
 
     This is post-processing: it may be repeated, tuned and inspected freely. A discrepancy below 1 is smaller than the
-    noise: the generator begins to fit the noise as well.
-
-    Args:
-        generator: generator to fit, in place, on the target's device.
-        target: released embedding.
-        steps: maximum number of steps.
-        rate: learning rate of the first step.
-        until: discrepancy at which to stop.
-        progress: called after every step.
-
-    Raises:
-        UsageError: steps or rate is not positive, or the rate is so large that the discrepancy is not finite any more.
+    noise: the generator begins to fit the noise as well. The fit stops at the discrepancy `until`.
     """
     check_count("steps", steps)
     check_positive("rate", rate)

@@ -140,8 +140,7 @@ def fourier_table_statistics(table: Table, seed: int) -> tuple[Statistic, ...]:
 def image_statistics(shape: Shape) -> tuple[Statistic, ...]:
     """Return our statistics of images: first moments of all pixels, second moments of a coarser image, both bounded.
 
-    Args:
-        shape: height, width and channels; records are channels first.
+    Records are channels first.
     """
     view = pooled(shape)
     pixels = shape[0] * shape[1] * shape[2]

@@ -98,12 +98,7 @@ class Synthesis(Record):
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTable:
-    """A synthetic table.
-
-    Attributes:
-        values: columns by name.
-        synthesis: description of how they were made.
-    """
+    """A synthetic table: its columns by name, and how they were made."""
 
     values: dict[str, np.ndarray]
     synthesis: Synthesis
@@ -111,13 +106,7 @@ class SyntheticTable:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticImages:
-    """Synthetic images.
-
-    Attributes:
-        images: images of the private ones' shape and type.
-        labels: class of each image; None without classes.
-        synthesis: description of how they were made.
-    """
+    """Synthetic images of the private ones' shape and type, their labels (None without classes), and their making."""
 
     images: np.ndarray
     labels: np.ndarray | None
