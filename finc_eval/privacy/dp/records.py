@@ -29,9 +29,7 @@ class Records:
     are kept. Samples that could not be read become rows of NaN, so the set has as many records as its owner counts.
 
     Attributes:
-        m: number of records.
-        dim: entries of an embedding.
-        space: the extractor, as name@digest.
+        space: extractor of the embeddings, as name@digest.
         identities: digests of the set: of its files if they are known, of its embeddings, and of the content of all
             samples in any order. The last one survives new names and folders.
         content: digests of the content of each record, in any order.

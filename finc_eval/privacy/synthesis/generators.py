@@ -120,13 +120,8 @@ class Network:
     A batch increases the discrepancy by the variance of φ divided by its size, and the gradient follows that, too. This
     is the paper's method; its cost in accuracy falls with the batch.
 
-    Args:
-        network: network, (n, CODE_SIZE + classes) → (n, head.width).
-        head: head that turns its outputs into records.
-        classes: number of classes.
-        batch: number of samples of each class in a step.
-        seed: random seed of z and of the weights of linear and convolutional layers, which are drawn again.
-        device: device on which it is fitted.
+    The network maps (n, CODE_SIZE + classes) to (n, head.width). The seed decides z and the weights of linear and
+    convolutional layers, which are drawn again. `batch` is the number of samples of each class in a step.
     """
 
     def __init__(

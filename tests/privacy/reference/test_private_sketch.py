@@ -390,6 +390,8 @@ def test_scores_are_documents_with_their_guarantee(sets, transform, tmp_path):
     assert PrivateScore.from_dict(json.loads(score.to_json())) == score
     score.signature.check_comparable(sketch.score(without).signature)
     page = score.to_html(tmp_path / "p.html").read_text()
+    with pytest.raises(fe.UsageError, match="show no samples"):
+        score.to_html(tmp_path / "p.html", samples={"gen": whole})
     assert "&lt;mine&gt;" in page and "<mine>" not in page
     assert "≤ 0.575" in page and "(1, 1e-05)-DP" in page
     assert json.loads(score.to_json())["guarantees"][0]["ceilings"]["auc"] == pytest.approx(0.575, abs=5e-4)
