@@ -18,7 +18,7 @@ from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 SIGMA, RECORDS, DRAWN, SEEDS = 0.2, 90_000, 20_000, range(5)

@@ -15,7 +15,11 @@ from _record import record
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.statistics import fourier_table_statistics, paper_table_statistics, table_statistics
+from finc_eval.privacy.synthesis.released_features import (
+    fourier_table_statistics,
+    paper_table_statistics,
+    table_statistics,
+)
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300

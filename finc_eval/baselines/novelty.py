@@ -93,7 +93,7 @@ def novelty(
     if isinstance(gen, Sketch) and isinstance(ref, Sketch):
         return _of_sketches(gen, ref, rho)
     if isinstance(gen, Sketch) or isinstance(ref, Sketch):
-        raise UsageError("KEN needs two sketches, or two sets of embeddings: sketch the other set with --like")
+        raise UsageError("KEN needs two sketches or two sets of embeddings: sketch the other set with --feature-map-of")
     x, y = as_embeddings(gen, "gen"), as_embeddings(ref, "ref")
     check_same_space("gen", x.space, "ref", y.space)
     if x.n + y.n > MAX_EXACT_KEN_SAMPLES:

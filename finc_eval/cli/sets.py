@@ -33,7 +33,7 @@ def named_sets(arguments: Iterable[str]) -> dict[str, str]:
 
 
 def embed_all(
-    sources: Mapping[str, str], extractor: str | None, strict: bool, run: Run
+    sources: Mapping[str, str], extractor: str | None, strict: bool, run: Run, *, released: Path | None = None
 ) -> dict[str, fe.EmbeddingCache | str]:
     """Embed the sets that are not embedded yet, all with one extractor.
 
@@ -42,10 +42,12 @@ def embed_all(
         extractor: name of the extractor; default: the one that made the embeddings among the sources, if any.
         strict: True refuses sets with unreadable samples.
         run: device and progress.
+        released: file of a private sketch; its extractor comes before those of the sources.
     """
     from finc_eval.loading import extractor_of  # loads torch, which wrong options need not wait for
 
-    made_by = next(filter(None, map(extractor_of, sources.values())), None)
+    files: list[str | Path] = [*([released] if released else []), *sources.values()]
+    made_by = next(filter(None, map(extractor_of, files)), None)
     chosen = extractor or made_by or DEFAULT_EXTRACTOR
     if made_by and not extractor and not all(map(is_embedded, sources.values())):
         chosen = card_again(made_by)

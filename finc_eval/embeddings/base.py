@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
+from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
@@ -137,7 +138,7 @@ class ArrayEmbeddings(Embeddings):
         sha = hashlib.sha256(str(tuple(self._rows.shape)).encode())
         for start in range(0, self.n, size):
             rows = self._finite(self._rows[start : start + size], range(start, self.n))
-            sha.update(rows.cpu().contiguous().numpy().data)
+            sha.update(array_bytes(rows))
             yield rows
         self._digest = sha.hexdigest()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.numerics.names import Kernel
 
@@ -53,10 +53,7 @@ class FeatureMap(ABC):
     @property
     def digest(self) -> str:
         """SHA-256 of everything that defines the map: sketches can be added or compared only if it is the same."""
-        sha = hashlib.sha256()
-        for part in self._defining():
-            sha.update(part.cpu().contiguous().numpy().tobytes())
-        return sha.hexdigest()
+        return sha256_of(*self._defining())
 
     def halves(self) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Return the entries of φ that make two maps with half of the frequencies each, up to scale, or None."""

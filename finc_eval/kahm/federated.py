@@ -9,7 +9,6 @@ as `membership_score` measures.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.kahm.files import check_labels
@@ -256,4 +256,4 @@ def _answer_path(folder: str | Path, party: str) -> Path:
 
 
 def _digest(rows: NDArray[np.floating]) -> str:
-    return hashlib.sha256(f"{rows.dtype.str}{rows.shape}".encode() + rows.tobytes()).hexdigest()
+    return sha256_of(f"{rows.dtype.str}{rows.shape}", rows)

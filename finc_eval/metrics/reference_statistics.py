@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
@@ -155,10 +155,8 @@ def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStat
 
 
 def _digest(statistics: GaussianStatistics) -> str:
-    sha = hashlib.sha256(f"{statistics.n}|{statistics.space}".encode())
-    for tensor in (statistics.mean, statistics.covariance):
-        sha.update(tensor.cpu().contiguous().numpy().astype("<f8").tobytes())
-    return sha.hexdigest()
+    arrays = (tensor.cpu().numpy().astype("<f8") for tensor in (statistics.mean, statistics.covariance))
+    return sha256_of(f"{statistics.n}|{statistics.space}", *arrays)
 
 
 def _advice(held: set[str]) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.modes import Mode
-from finc_eval.core.errors import UsageError
 from finc_eval.report.formats import interval, number
-from finc_eval.report.pages import interval_scale, render, table_fragment
+from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
@@ -35,8 +34,7 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
     Raises:
         UsageError: samples were passed.
     """
-    if samples:
-        raise UsageError("the page of changes shows no samples: leave samples out")
+    refuse_samples(changes, samples)
     return render(
         "changes.html",
         changes,

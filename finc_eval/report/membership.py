@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from finc_eval.core.errors import UsageError
 from finc_eval.kahm.membership import MembershipScore
 from finc_eval.report.formats import p_value, percent
-from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.pages import refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
@@ -20,8 +19,7 @@ def page(result: MembershipScore, samples: Mapping[str, Samples]) -> str:
     Raises:
         UsageError: samples were passed.
     """
-    if samples:
-        raise UsageError("the page of a membership score shows no samples: leave samples out")
+    refuse_samples(result, samples)
     return render("membership.html", result, columns=COLUMNS, rows=rows(result), summary=summary(result))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import floor, log10
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from finc_eval.comparison.settings import METHODS
+from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
 from finc_eval.report.formats import frequency, interval, number, p_value, percent, printable, ratio
 
@@ -48,6 +49,12 @@ def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> di
     power = 10.0 ** floor(log10(high)) if high > 0 else 1.0
     tick = max((step * power for step in (1, 2, 5) if step * power <= high), default=high)
     return {"at": at, "width": WHISKER_WIDTH, "tick": tick}
+
+
+def refuse_samples(result: Document, samples: Mapping[str, Any]) -> None:
+    """Raise UsageError if samples were passed for a page that shows none."""
+    if samples:
+        raise UsageError(f'pages of the type "{result.type_name}" show no samples: leave samples out')
 
 
 def kinds_in_words(count: int) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report.formats import p_value, percent
-from finc_eval.report.pages import ALPHA, interval_scale, render, table_fragment
+from finc_eval.report.pages import ALPHA, interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 
 PrivateResult = PrivateScore | PrivateComparison
@@ -19,57 +18,90 @@ MAX_IDENTIFIER = 20
 """Longest name of a data set that is shown whole; digests are longer and are shown by their first 12 characters."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of a table.
+SCORES = "Distance from the private records"
+PAIRS = "Who is nearer: paired differences"
+PARTS = "Which moments are wrong"
 
-    Attributes:
-        cells: texts of the cells.
-        estimate: value and interval that the page draws.
-        muted: whether the page shows it in gray.
-    """
-
-    cells: tuple[str, ...]
-    estimate: tuple[float, tuple[float, float]]
-    muted: bool = False
+LEGENDS = {
+    PAIRS: "Differences of two scores, in which most of the noise cancels. p-values are adjusted for all pairs; rows "
+    f"above {ALPHA} are gray.",
+    PARTS: "Degree 0 is about how far samples are from the center, 1 about means, 2 about variances and correlations. "
+    "The parts of a generator add to its MMD². Rows whose interval reaches zero are gray.",
+}
 
 
-@dataclass(frozen=True)
-class Section:
-    """One table of a result.
+class Row(NamedTuple):
+    """One line of a table: an estimate, and the name of its generator."""
 
-    Attributes:
-        id: anchor on the page.
-        title: heading.
-        legend: explanation on the page.
-        columns: label and CSS class of each column; the class "interval" gets a drawing.
-        rows: lines of the table.
-    """
+    name: str
+    estimate: Any
 
-    id: str
-    title: str
-    legend: str
-    columns: tuple[tuple[str, str], ...]
-    rows: tuple[Row, ...]
 
-    @property
-    def scale(self) -> dict[str, Any]:
-        """Common scale of the drawings."""
-        return interval_scale(row.estimate for row in self.rows)
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}e}".replace("-", "−")
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"[{_number(ends[0], 2)}, {_number(ends[1], 2)}]"
+
+
+def _value(row: Row) -> str:
+    return _number(row.estimate.value, 3)
+
+
+Columns = dict[str, Callable[[Row], str]]
+
+ERROR_BARS: Columns = {
+    "Standard error": lambda row: _number(row.estimate.standard_error, 1),
+    "Interval": lambda row: _range(row.estimate.interval),
+}
+
+COLUMNS: dict[str, Columns] = {
+    SCORES: {
+        "Generator": lambda row: row.name,
+        "Samples": lambda row: f"{row.estimate.n:,}",
+        "MMD²": _value,
+        **ERROR_BARS,
+        "Noise alone": lambda row: _range(row.estimate.noise_interval),
+    },
+    PAIRS: {
+        "Nearer": lambda row: row.name,
+        "Farther": lambda row: str(row.estimate.second),
+        "Difference": _value,
+        **ERROR_BARS,
+        "Adj. p": lambda row: p_value(row.estimate.p_value),
+    },
+    PARTS: {
+        "Generator": lambda row: row.name,
+        "Part": lambda row: str(row.estimate.name),
+        "Features": lambda row: f"{row.estimate.features:,}",
+        "MMD²": _value,
+        **ERROR_BARS,
+    },
+}
+"""The columns of the three tables by their titles, on the page and on the terminal."""
 
 
 def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
-    """Return the page of a score or a comparison: one HTML file that loads nothing.
+    """Return the page of a score or a comparison: one HTML file that loads nothing. It shows no samples.
 
-    Args:
-        result: the result.
-        samples: unused, as these pages show no samples.
+    Raises:
+        UsageError: samples were passed.
     """
+    refuse_samples(result, samples)
+    tables = _tables(result)
     return render(
         "private_score.html",
         result,
         scores=_scores(result),
-        sections=_sections(result),
+        columns=COLUMNS,
+        legends=LEGENDS,
+        muted=_is_muted,
+        tables=tables,
+        scales={
+            title: interval_scale((row.estimate.value, row.estimate.interval) for row in rows)
+            for title, rows in tables.items()
+        },
         summary=_summary(result),
         warnings=_notes(result),
     )
@@ -78,15 +110,14 @@ def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
 def fragment(result: PrivateResult) -> str:
     """Return the table of the scores for a notebook."""
     caption = " ".join((_summary(result), *(f"Guarantee: {guarantee}." for guarantee in result.guarantees)))
-    section = _sections(result)[0]
-    return table_fragment(caption, [label for label, _ in section.columns], [row.cells for row in section.rows])
+    return table_fragment(caption, list(COLUMNS[SCORES]), _cells(SCORES, _tables(result)[SCORES]))
 
 
 def show(result: PrivateResult) -> None:
     """Print the tables of a score or a comparison on standard output."""
-    for section in _sections(result):
-        print_table(section.title, [label for label, _ in section.columns], [row.cells for row in section.rows])
-    print(f"differences below {_scores(result)[0].smallest_detected:.3g} are hidden by the noise of the reference")
+    for title, rows in _tables(result).items():
+        print_table(title, list(COLUMNS[title]), _cells(title, rows))
+    print(_hidden(result))
     for guarantee in result.guarantees:
         print(f"guarantee: {guarantee}")
     print_notes(_notes(result))
@@ -111,12 +142,12 @@ def show_ledger(ledger: Ledger) -> None:
     budget = ledger.budget
     rows = [
         [
-            ", ".join(one if len(one) < MAX_IDENTIFIER else one[:12] for one in account["data"]),
-            str(len(account["releases"])),
-            f"{account['epsilon_spent']:.4g}",
-            f"{account['epsilon_left']:.4g}",
+            ", ".join(one if len(one) < MAX_IDENTIFIER else one[:12] for one in account.data),
+            str(len(account.releases)),
+            f"{account.epsilon_spent:.4g}",
+            f"{account.epsilon_left:.4g}",
         ]
-        for account in ledger.to_dict()["data_sets"]
+        for account in ledger.accounts()
     ]
     print_table("", ["data set", "releases", "epsilon spent", "epsilon left"], rows)
     print(f"budget of each data set: epsilon {budget.epsilon:g}, delta {budget.delta:g}, {budget.adjacency} adjacency")
@@ -126,73 +157,37 @@ def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:
     return (result,) if isinstance(result, PrivateScore) else result.scores
 
 
-def _pairs(result: PrivateResult) -> tuple[PairedDifference, ...]:
-    return () if isinstance(result, PrivateScore) else result.pairs
-
-
 def _notes(result: PrivateResult) -> tuple[str, ...]:
     return tuple(dict.fromkeys(note for score in _scores(result) for note in score.notes))
 
 
-def _sections(result: PrivateResult) -> list[Section]:
-    """Return the tables of a result, without empty ones."""
-    estimate = (("Standard error", "n"), (f"Interval, {percent(result.confidence)}", "interval"))
-    pairs = _pairs(result)
-    sections = [
-        Section(
-            "scores",
-            "Distance from the private records",
-            "",
-            (("Generator", "id"), ("Samples", "n"), ("MMD²", "n excess"), *estimate, ("Noise alone", "")),
-            tuple(
-                _row((score.name, f"{score.n:,}"), score, more=(_range(score.noise_interval),))
-                for score in _scores(result)
-            ),
-        ),
-        Section(
-            "pairs",
-            "Who is nearer: paired differences",
-            "Differences of two scores, in which most of the noise cancels. p-values are adjusted for all "
-            f"{len(pairs)} pairs; rows above {ALPHA} are gray.",
-            (("Nearer", "id"), ("Farther", "words"), ("Difference", "n excess"), *estimate, ("Adj. p", "n")),
-            tuple(
-                _row((pair.first, pair.second), pair, more=(p_value(pair.p_value),), muted=pair.p_value > ALPHA)
-                for pair in pairs
-            ),
-        ),
-        Section(
-            "parts",
-            "Which moments are wrong",
-            "Degree 0 is about how far samples are from the center, 1 about means, 2 about variances and correlations. "
-            "The parts of a generator add to its MMD². Rows whose interval reaches zero are gray.",
-            (("Generator", "id"), ("Part", "words"), ("Features", "n"), ("MMD²", "n excess"), *estimate),
-            tuple(
-                _row((score.name, part.name, f"{part.features:,}"), part, muted=part.interval[0] <= 0)
-                for score in _scores(result)
-                for part in (*score.degrees, *score.classes)
-            ),
-        ),
-    ]
-    return [section for section in sections if section.rows]
+def _tables(result: PrivateResult) -> dict[str, list[Row]]:
+    """Return the rows of each table by its title, without empty tables."""
+    scores, pairs = _scores(result), () if isinstance(result, PrivateScore) else result.pairs
+    rows = {
+        SCORES: [Row(score.name, score) for score in scores],
+        PAIRS: [Row(pair.first, pair) for pair in pairs],
+        PARTS: [Row(score.name, part) for score in scores for part in (*score.degrees, *score.classes)],
+    }
+    return {title: found for title, found in rows.items() if found}
 
 
-def _row(
-    head: tuple[str, ...],
-    estimate: PrivateScore | PairedDifference | Part,
-    *,
-    more: tuple[str, ...] = (),
-    muted: bool = False,
-) -> Row:
-    numbers = _number(estimate.value, 3), _number(estimate.standard_error, 1), _range(estimate.interval)
-    return Row((*head, *numbers, *more), (estimate.value, estimate.interval), muted)
+def _is_muted(row: Row) -> bool:
+    if isinstance(row.estimate, PairedDifference):
+        return row.estimate.p_value > ALPHA
+    return isinstance(row.estimate, Part) and row.estimate.interval[0] <= 0
 
 
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}e}".replace("-", "−")
+def _cells(title: str, rows: list[Row]) -> list[list[str]]:
+    return [[text(row) for text in COLUMNS[title].values()] for row in rows]
 
 
-def _range(interval: tuple[float, float]) -> str:
-    return f"[{_number(interval[0], 2)}, {_number(interval[1], 2)}]"
+def _hidden(result: PrivateResult) -> str:
+    """Return the differences that cannot be seen, and the confidence of all intervals."""
+    return (
+        f"The noise of the reference alone hides differences below {_scores(result)[0].smallest_detected:.2g}. "
+        f"Intervals are at {percent(result.confidence)}."
+    )
 
 
 def _summary(result: PrivateResult) -> str:
@@ -201,8 +196,8 @@ def _summary(result: PrivateResult) -> str:
     first = scores[0]
     if isinstance(result, PrivateScore):
         sentences.append(
-            f"The MMD² between {first.name} and the private records is estimated as {first.value:.3g}, with a "
-            f"{percent(result.confidence)} interval from {first.interval[0]:.3g} to {first.interval[1]:.3g}."
+            f"The MMD² between {first.name} and the private records is estimated as {first.value:.3g}, with an "
+            f"interval from {first.interval[0]:.3g} to {first.interval[1]:.3g}."
         )
         if first.interval[0] <= 0:
             sentences.append("The interval includes zero: the sketch cannot tell the two apart.")
@@ -215,5 +210,4 @@ def _summary(result: PrivateResult) -> str:
             sentences.append(f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g}).")
         if tied:
             sentences.append(f"Its distance cannot be told apart from that of {', '.join(tied)}.")
-    sentences.append(f"The noise of the reference alone hides differences below {first.smallest_detected:.2g}.")
-    return " ".join(sentences)
+    return " ".join([*sentences, _hidden(result)])

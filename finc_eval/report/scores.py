@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from finc_eval.core.errors import UsageError
 from finc_eval.metrics.score import Score, Scores
-from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.pages import refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
@@ -33,8 +32,7 @@ def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
     Raises:
         UsageError: samples were passed.
     """
-    if samples:
-        raise UsageError("the page of scores shows no samples: leave samples out")
+    refuse_samples(scores, samples)
     return render("scores.html", scores, columns=COLUMNS, summary=summary(scores), warnings=_failures(scores))
 
 

@@ -11,9 +11,8 @@ from markupsafe import Markup
 
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.errors import UsageError
 from finc_eval.report.formats import number, percent
-from finc_eval.report.pages import ALPHA, kinds_in_words, render, table_fragment
+from finc_eval.report.pages import ALPHA, kinds_in_words, refuse_samples, render, table_fragment
 from finc_eval.report.plots import Mark, sweep_svg
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
@@ -64,8 +63,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     Raises:
         UsageError: samples were passed.
     """
-    if samples:
-        raise UsageError("the page of a sweep shows no samples: leave samples out")
+    refuse_samples(sweep, samples)
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
         for mode, spreadness in _significant(point):

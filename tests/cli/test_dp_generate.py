@@ -7,10 +7,11 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
+from finc_eval.core.record import plain
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
 from finc_eval.privacy.synthesis.files import columns_digest, read_columns, write_arrays
-from finc_eval.privacy.synthesis.statistics import paper_image_statistics, paper_table_statistics
+from finc_eval.privacy.synthesis.released_features import paper_image_statistics, paper_table_statistics
 from finc_eval.privacy.synthesis.synthesize import IMAGE_METHODS, TABLE_METHODS
 from finc_eval.privacy.synthesis.tabular import Category, Number
 
@@ -213,3 +214,22 @@ def test_images_that_do_not_fit_are_refused(change, message):
 
 def test_the_package_offers_generation_by_name():
     assert fe.privacy.synthesize_table is synthesize_table
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "dp-hp"}, "the option 'epsilon' is missing"),
+        ({"epsilon": 1, "step": 5}, "unknown option 'step' .did you mean \"steps\""),
+        ({"epsilon": 1, "seed": -1}, "seed must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_a_wrong_option_is_refused_in_one_sentence(options, message):
+    with pytest.raises(fe.UsageError, match=message):
+        synthesize_table(patients(20), TABLE, ledger=None, **options)
+
+
+def test_settings_hold_numbers_that_become_json():
+    settings = fe.privacy.SynthesisSettings(epsilon=np.float32(2), count=np.int64(7), seed=np.int64(3))
+    assert json.loads(json.dumps(plain(settings)))["seed"] == 3
+    assert [type(one) for one in (settings.epsilon, settings.count, settings.seed)] == [float, int, int]

@@ -65,7 +65,7 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(folders, ward, l
         "release",
         "--data",
         folders / "clinic",
-        "--like",
+        "--feature-map-of",
         ours,
         "--epsilon",
         3,
@@ -79,7 +79,7 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(folders, ward, l
     assert json.loads(run("inspect", both, "--json").stdout)["m"] == 300
     shown = run("inspect", "--ledger", ledger.path)
     assert shown.exit_code == 0
-    assert len(ledger.to_dict()["data_sets"]) == 2
+    assert len(ledger.accounts()) == 2
 
     page = tmp_path / "page.html"
     result = run("score", "--gen", folders / "bad", "--ref", both, "--out", page, "--json")
@@ -135,8 +135,8 @@ def test_where_a_sketch_would_not_fit_nothing_is_spent(ward, ledger, tmp_path, m
         (("--public", "{ward}"), "fitted on the private set itself"),
         (("--length-scale", 3, "--radius", 3, "--epsilon", 0), "epsilon must be a positive number, got 0"),
         (("--length-scale", 3, "--radius", 3, "--budget", 9), "has a budget of epsilon 3, which is set once"),
-        (("--like", "{ledger}"), "not a readable HDF5 file"),
-        (("--like", "{ward}"), "not a readable HDF5 file"),
+        (("--feature-map-of", "{ledger}"), "not a readable HDF5 file"),
+        (("--feature-map-of", "{ward}"), "not a readable HDF5 file"),
         (("--length-scale", 3, "--radius", 3, "--classes", "a,b"), "no labels"),
     ],
 )

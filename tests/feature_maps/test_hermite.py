@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.class_features import class_sums
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import HERMITE_MAPS, CoordinateProduct, CoordinateSum, SumAndProduct, TotalDegree
 from finc_eval.feature_maps.hermite_series import (
@@ -21,6 +20,7 @@ from finc_eval.feature_maps.hermite_series import (
     order_for,
     rho_of,
 )
+from finc_eval.privacy.dp.features import class_sums
 from finc_eval.sketches.sketch import Sketch
 
 RHOS = (0.1, 1 / 3, 0.9, 0.99)

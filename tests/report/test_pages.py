@@ -361,5 +361,5 @@ def test_the_summary_of_changes_says_what_changed(statuses, text, capsys):
 
 @pytest.mark.parametrize(("module", "result"), [(changes, some_changes("new")), (sweeps, a_sweep())])
 def test_pages_without_samples_refuse_them(module, result):
-    with pytest.raises(UsageError, match="shows no samples"):
+    with pytest.raises(UsageError, match="show no samples"):
         module.page(result, {"gen": noise(1)})

@@ -45,5 +45,5 @@ def test_hostile_names_of_sets_stay_text(scores):
 
 
 def test_the_page_refuses_samples(scores):
-    with pytest.raises(fe.UsageError, match="the page of scores shows no samples"):
+    with pytest.raises(fe.UsageError, match='pages of the type "scores" show no samples'):
         report.page(scores, {"gen": "samples/"})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import finc_eval as fe
+from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
+from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Json, running, takes
-from finc_eval.cli.verbs.private_sketch import Budget, LedgerFile, names_in, opened_ledger
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
 from finc_eval.privacy.synthesis.files import (
@@ -39,7 +40,10 @@ def dp_generate(
         typer.Option(help="Public description of a table: a .toml or .json file of columns, their ranges and values."),
     ] = None,
     classes: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,…", help="Public list of classes, for images with labels.")
+        Any,
+        typer.Option(
+            metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for images with labels."
+        ),
     ] = None,
     device: Device = None,
     as_json: Json = False,
@@ -68,7 +72,7 @@ def dp_generate(
                 settings,
                 ledger=opened_ledger(ledger, budget, settings),
                 identities=[columns_digest(columns)],
-                progress=run.progress,
+                run=run,
             )
             arrays, synthesis = made.values, made.synthesis
         else:
@@ -77,7 +81,7 @@ def dp_generate(
                 images,
                 None if classes is None or labels is None else labels.tolist(),
                 settings,
-                classes=[] if classes is None else names_in(classes),
+                classes=classes or (),
                 ledger=opened_ledger(ledger, budget, settings),
                 run=run,
             )

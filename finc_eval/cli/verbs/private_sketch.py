@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import finc_eval as fe
+from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
+from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
 from finc_eval.cli.output import emit, twin_of
 from finc_eval.cli.sets import embed_all, named_sets
-from finc_eval.core.errors import BudgetError, UsageError
+from finc_eval.core.errors import UsageError
+from finc_eval.core.record import plain
 from finc_eval.core.storage import disk_errors
-from finc_eval.extractors.catalog import available_cards
 from finc_eval.privacy.dp.ledger import Ledger
-from finc_eval.privacy.dp.settings import PrivacySettings
 from finc_eval.privacy.reference.settings import ReleaseSettings
 
 app = typer.Typer(
@@ -28,15 +29,11 @@ app = typer.Typer(
 RELEASE_BYTES = 16 << 20
 """Bytes that must be free on the disk for a release; no sketch is larger."""
 
-Gen = Annotated[
+Generated = Annotated[
     str, typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
 ]
 SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
 Out = Annotated[Path | None, typer.Option(help="HTML page to write, and beside it the same as JSON.")]
-LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
-Budget = Annotated[
-    float | None, typer.Option(help="ε that all releases about a data set may spend together, for a new ledger.")
-]
 
 
 @app.command()
@@ -53,7 +50,7 @@ def release(
         str | None,
         typer.Option(help="Public set of the same kind, from which axes, length scale and radius are computed."),
     ] = None,
-    like: Annotated[
+    feature_map_of: Annotated[
         Path | None,
         typer.Option(help="Released sketch whose transform and features to share, so that both can be merged."),
     ] = None,
@@ -66,7 +63,10 @@ def release(
     dims: Annotated[int, typer.Option(help="Number of principal axes of the public set, or random directions.")] = 20,
     projection_seed: Annotated[int, typer.Option(help="Random seed of the directions, without a public set.")] = 0,
     classes: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,…", help="Public list of classes, for a sketch by class.")
+        Any,
+        typer.Option(
+            metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for a sketch by class."
+        ),
     ] = None,
     extractor: Extractor = None,
     strict: Strict = False,
@@ -75,22 +75,21 @@ def release(
 ) -> None:
     """Release a sketch of private data. The spending is in the ledger before any noise is drawn.
 
-    Scales must not come from the private data: pass --public, --like, or --length-scale and --radius.
+    Scales must not come from the private data: pass --public, --feature-map-of, or --length-scale and --radius.
     """
     if (length_scale is None) != (radius is None):
         raise UsageError("--length-scale and --radius go together: pass both, or neither")
-    if [public, like, length_scale].count(None) != 2:
+    if [public, feature_map_of, length_scale].count(None) != 2:
         raise UsageError(
-            "say where scales come from, as they must not come from the private set: pass one of --public, --like, or "
-            "--length-scale with --radius"
+            "say where scales come from, as they must not come from the private set: pass one of --public, "
+            "--feature-map-of, or --length-scale with --radius"
         )
     _check_room(out)
     with running(device) as run:
         book = opened_ledger(ledger, budget, settings)
-        released = None if like is None else fe.privacy.PrivateSketch.load(like)
+        released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        made_by = None if released is None else _extractor_name(released)
-        sets = embed_all(sources, extractor or made_by, strict, run)
+        sets = embed_all(sources, extractor, strict, run, released=feature_map_of)
         transform: object = released
         if public is not None:
             transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
@@ -101,8 +100,8 @@ def release(
             settings,
             public=transform,
             ledger=book,
-            classes=None if classes is None else names_in(classes),
-            progress=run.progress,
+            classes=classes,
+            run=run,
         )
         sketch.save(out)
     _print_sketch(out, sketch, as_json)
@@ -110,7 +109,7 @@ def release(
 
 @app.command()
 def score(
-    gen: Gen,
+    gen: Generated,
     ref: SketchFile,
     out: Out = None,
     extractor: Extractor = None,
@@ -123,8 +122,8 @@ def score(
         twin_of(out)  # refuses a path that cannot be used, before any work
     with running(device) as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
-        sets = embed_all({"gen": gen}, extractor or _extractor_name(sketch), strict, run)
-        result = sketch.score(sets["gen"], name=Path(gen).stem, progress=run.progress)
+        sets = embed_all({"gen": gen}, extractor, strict, run, released=ref)
+        result = sketch.score(sets["gen"], name=Path(gen).stem, run=run)
     emit(result, out, as_json)
 
 
@@ -146,9 +145,7 @@ def compare(
     named = named_sets(gens)
     with running(device) as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
-        result = sketch.compare(
-            embed_all(named, extractor or _extractor_name(sketch), strict, run), progress=run.progress
-        )
+        result = sketch.compare(embed_all(named, extractor, strict, run, released=ref), run=run)
     emit(result, out, as_json)
 
 
@@ -176,35 +173,14 @@ def inspect(
     elif ledger is not None and sketch is None:
         book = Ledger(ledger)
         if as_json:
-            print(json.dumps(book.to_dict(), indent=1))
+            accounts = [plain(account) for account in book.accounts()]
+            print(json.dumps({"budget": plain(book.budget), "data_sets": accounts}, indent=1))
         else:
             from finc_eval.report.private import show_ledger  # loads torch, which wrong options need not wait for
 
             show_ledger(book)
     else:
         raise UsageError("name either a private sketch, or a ledger with --ledger")
-
-
-def opened_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> Ledger:
-    """Open the ledger at `path`; with a budget, create it if it does not exist.
-
-    Raises:
-        BudgetError: a new ledger has no budget, or an old one has another budget.
-        DataError: the ledger is damaged.
-    """
-    if not path.exists():
-        if budget is None:
-            raise BudgetError(f"{path} does not exist: pass --budget, the epsilon that a data set may spend in all")
-        return Ledger.create(path, budget, settings.delta, settings.guarantee.adjacency)
-    found = Ledger(path)
-    if budget not in (None, found.budget.epsilon):
-        raise BudgetError(f"{path} has a budget of epsilon {found.budget.epsilon:g}, which is set once: leave it out")
-    return found
-
-
-def names_in(text: str) -> list[str]:
-    """Return the names in "NAME,NAME"."""
-    return [name.strip() for name in text.split(",")]
 
 
 def _constant_transform(
@@ -218,7 +194,7 @@ def _constant_transform(
 
 def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(sketch.header(), indent=1))
+        print(json.dumps(plain(sketch.header), indent=1))
         return
     from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
 
@@ -226,12 +202,7 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
 
 
 def _check_room(out: Path) -> None:
-    """Refuse a path that a sketch could not be written to, because its budget would be lost.
-
-    Raises:
-        UsageError: the file exists.
-        DataError: the disk is full, or the folder cannot be written to.
-    """
+    """Refuse a path that a sketch could not be written to, because its budget would be lost."""
     probe = out.with_name(f".{out.name}.room")
     with disk_errors(out, "nothing is spent"):
         if out.exists():
@@ -241,9 +212,3 @@ def _check_room(out: Path) -> None:
             probe.write_bytes(bytes(RELEASE_BYTES))
         finally:
             probe.unlink(missing_ok=True)
-
-
-def _extractor_name(sketch: fe.privacy.PrivateSketch) -> str | None:
-    """Return the name of the extractor that a sketch needs, or None if it cannot be loaded by its name."""
-    name = sketch.space.split("@")[0]
-    return name if name.startswith("timm:") or name in available_cards() else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import exp, expm1, inf, log, sqrt
+from math import expm1, inf, log, sqrt
 
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -49,17 +49,8 @@ def log_delta(mu: float, epsilon: float) -> float:
     return first + log(-expm1(second - first)) if second < first else -inf
 
 
-def delta_of(mu: float, epsilon: float) -> float:
-    """Return the smallest δ for which μ-GDP is (ε, δ)-DP."""
-    return exp(log_delta(mu, epsilon))
-
-
 def epsilon_of(mu: float, delta: float) -> float:
-    """Return the smallest ε ≥ 0 for which μ-GDP is (ε, δ)-DP.
-
-    Raises:
-        UsageError: μ or δ is out of range.
-    """
+    """Return the smallest ε ≥ 0 for which μ-GDP is (ε, δ)-DP."""
     check_positive("mu", mu)
     check_fraction("delta", delta)
     if log_delta(mu, 0.0) <= log(delta):
@@ -71,11 +62,7 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """Return the largest μ for which μ-GDP is (ε, δ)-DP. A release of sensitivity Δ then needs noise of deviation Δ/μ.
-
-    Raises:
-        UsageError: ε or δ is out of range.
-    """
+    """Return the largest μ for which μ-GDP is (ε, δ)-DP. A release of sensitivity Δ then needs noise Δ/μ."""
     check_positive("epsilon", epsilon)
     check_fraction("delta", delta)
     target = log(delta)
@@ -95,11 +82,7 @@ def remaining(budget: float, spent: float) -> float:
 
 
 def ceilings(mu: float) -> Ceilings:
-    """Return the limits of any attack on a μ-GDP release.
-
-    Raises:
-        UsageError: μ is not positive.
-    """
+    """Return the limits of any attack on a μ-GDP release."""
     check_positive("mu", mu)
     return Ceilings(
         auc=float(ndtr(mu / sqrt(2))),

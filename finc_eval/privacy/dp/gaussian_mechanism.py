@@ -24,11 +24,7 @@ GRID_BITS = 20
 
 
 def add_gaussian_noise(statistic: torch.Tensor, scale: float) -> torch.Tensor:
-    """Return the statistic plus N(0, s²) on every entry, rounded to a grid: float64, same shape, on the CPU.
-
-    Args:
-        statistic: finite numbers, whose sensitivity the caller knows.
-        scale: s > 0, standard deviation of the noise.
+    """Return the statistic plus N(0, scale²) on every entry, rounded to a grid: float64, same shape, on the CPU.
 
     Raises:
         DataError: an entry is not finite, for example because of a NaN in the data. It would not be protected.

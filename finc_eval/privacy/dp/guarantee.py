@@ -7,10 +7,10 @@ from typing import Literal, get_args
 
 from pydantic import computed_field
 
-from finc_eval.core.checks import check_choice, check_positive
+from finc_eval.core.checks import check_choice, check_fraction, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
-from finc_eval.privacy.dp.accounting import Ceilings, ceilings, epsilon_of, mu_of
+from finc_eval.privacy.dp.accounting import Ceilings, ceilings, mu_of
 
 Adjacency = Literal["replace", "zero-out"]
 """Kind of neighboring data sets: one record is replaced by another (replace), or counts as nothing (zero-out)."""
@@ -52,17 +52,8 @@ class Guarantee(Record):
             UsageError: an argument is out of range.
         """
         check_choice("adjacency", adjacency, get_args(Adjacency))
+        epsilon, delta = check_positive("epsilon", epsilon), check_fraction("delta", delta)
         return cls(epsilon, delta, mu_of(epsilon, delta), adjacency)
-
-    @classmethod
-    def of_mu(cls, mu: float, delta: float, adjacency: Adjacency = "replace") -> Guarantee:
-        """Return the guarantee with this μ, such as the one of composed releases, and its ε at this δ.
-
-        Raises:
-            UsageError: an argument is out of range.
-        """
-        check_choice("adjacency", adjacency, get_args(Adjacency))
-        return cls(epsilon_of(mu, delta), delta, mu, adjacency)
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -19,7 +19,7 @@ from typing import Any
 import filelock
 
 from finc_eval.core.errors import BudgetError, DataError, UsageError
-from finc_eval.core.record import plain
+from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
 from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
@@ -32,18 +32,22 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Spending:
-    """One line of a ledger.
-
-    Attributes:
-        data: digests of the data set, and its name if it has one.
-        mu: μ that was spent.
-        purpose: what it was spent on, such as "private sketch".
-    """
+class Spending(Record):
+    """One line of a ledger: digests and names of a data set, the μ that was spent on it, and for what."""
 
     data: tuple[str, ...]
     mu: float
     purpose: str
+
+
+@dataclass(frozen=True)
+class Account(Record):
+    """One data set of a ledger: its digests and names, the lines about it, and ε at the budget's δ."""
+
+    data: tuple[str, ...]
+    releases: tuple[Spending, ...]
+    epsilon_spent: float
+    epsilon_left: float
 
 
 class Ledger:
@@ -161,22 +165,17 @@ class Ledger:
         """Return the largest ε, at the budget's δ, that is left for a data set; 0 if nothing is left."""
         return self._epsilon(remaining(self.budget.mu, self.spent(data)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the budget, and the spent and remaining ε of each data set, as plain JSON types."""
-        rest, accounts = list(self.spendings()), []
+    def accounts(self) -> tuple[Account, ...]:
+        """Return the spent and the remaining budget of each data set."""
+        rest, found = list(self.spendings()), []
         while rest:
             lines = _about(rest, rest[0].data)
             rest = [line for line in rest if line not in lines]
             spent = composed(line.mu for line in lines)
-            accounts.append(
-                {
-                    "data": list(dict.fromkeys(key for line in lines for key in line.data)),
-                    "releases": [asdict(line) for line in lines],
-                    "epsilon_spent": self._epsilon(spent),
-                    "epsilon_left": self._epsilon(remaining(self.budget.mu, spent)),
-                }
-            )
-        return {"budget": plain(self.budget), "data_sets": accounts}
+            keys = tuple(dict.fromkeys(key for line in lines for key in line.data))
+            left = self._epsilon(remaining(self.budget.mu, spent))
+            found.append(Account(keys, lines, self._epsilon(spent), left))
+        return tuple(found)
 
     def _epsilon(self, mu: float) -> float:
         """Return ε at the budget's δ; a rest that is due to rounding counts as 0."""
@@ -223,6 +222,14 @@ class Ledger:
             file.write(json.dumps(asdict(spending)).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def record_spending(
+    ledger: Ledger | str | Path, identities: Iterable[str], name: str | None, guarantee: Guarantee, purpose: str
+) -> None:
+    """Record a spending in a ledger or the file of one, and return when it is on the disk. See `Ledger.spend`."""
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    book.spend((*identities, *([name] if name else [])), guarantee, purpose)
 
 
 def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.base import ARRAY_SPACE
@@ -28,9 +29,7 @@ class Records:
     are kept. Samples that could not be read become rows of NaN, so the set has as many records as its owner counts.
 
     Attributes:
-        m: number of records.
-        dim: entries of an embedding.
-        space: the extractor, as name@digest.
+        space: extractor of the embeddings, as name@digest.
         identities: digests of the set: of its files if they are known, of its embeddings, and of the content of all
             samples in any order. The last one survives new names and folders.
         content: digests of the content of each record, in any order.
@@ -58,16 +57,7 @@ class Records:
 
 
 def open_records(source: object, name: str) -> Records:
-    """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of the path of one.
-
-    Args:
-        source: the records.
-        name: what to call them in messages.
-
-    Raises:
-        UsageError: the source is none of these.
-        DataError: the array is empty or of a wrong shape or type, or the file cannot be read.
-    """
+    """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of the path of one."""
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
     return _cached_records(source) if isinstance(source, EmbeddingCache) else _array_records(source, name)
@@ -107,15 +97,13 @@ def _array_records(source: object, name: str) -> Records:
             f"{name} must be floating-point embeddings of shape (n, d), got {array.dtype} of shape {tuple(array.shape)}"
         )
     values = array.float().contiguous().numpy()
-    whole = hashlib.sha256(str(values.shape).encode())
-    whole.update(values.data)
     digests = b"".join(hashlib.blake2b(row.data, digest_size=8).digest() for row in values)
     content = np.frombuffer(digests, "<u8").astype(np.uint64)
     return Records(
         m=len(array),
         dim=array.shape[1],
         space=f"{ARRAY_SPACE}{array.shape[1]}",
-        identities=(whole.hexdigest(), _content_digest(content)),
+        identities=(sha256_of(str(values.shape), values), _content_digest(content)),
         content=content,
         labels=None,
         rows=lambda start, stop: array[start:stop],
@@ -123,4 +111,4 @@ def _array_records(source: object, name: str) -> Records:
 
 
 def _content_digest(content: NDArray[np.uint64]) -> str:
-    return hashlib.sha256(np.sort(content).astype("<u8").tobytes()).hexdigest()
+    return sha256_of(np.sort(content).astype("<u8"))

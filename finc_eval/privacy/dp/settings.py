@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypedDict, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
 
 from finc_eval.core.record import Record, about
 from finc_eval.privacy.dp.guarantee import Guarantee
@@ -25,7 +24,8 @@ class PrivacySettings(Record):
     ] = None
 
     def __post_init__(self) -> None:
-        _ = self.guarantee  # refuses values that are out of range
+        guarantee = self.guarantee  # refuses values that are out of range
+        self._store(epsilon=guarantee.epsilon, delta=guarantee.delta)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -39,11 +39,3 @@ class PrivacyOptions(TypedDict, total=False):
     epsilon: float
     delta: float
     name: str | None
-
-
-S = TypeVar("S", bound=PrivacySettings)
-
-
-def settings_of(cls: type[S], settings: S | None, options: Mapping[str, Any]) -> S:
-    """Return the settings with the options in place of their fields; without settings, new ones of the class."""
-    return cls(**options) if settings is None else replace(settings, **options)

@@ -10,18 +10,19 @@ from typing import Unpack
 import numpy as np
 import torch
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.class_features import class_features, class_indices
+from finc_eval.core.record import settings_from
+from finc_eval.core.run import Run
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
 from finc_eval.feature_maps.hermite_series import degree_probabilities
+from finc_eval.privacy.dp.features import class_features, class_indices, diameter_of
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
 from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
-from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.ledger import Ledger, record_spending
 from finc_eval.privacy.dp.records import Records, open_records
-from finc_eval.privacy.dp.settings import settings_of
 from finc_eval.privacy.reference.mean_distance import sampling_variance
-from finc_eval.privacy.reference.release_record import ReleaseRecord, digest_of
+from finc_eval.privacy.reference.release_record import ReleaseRecord
 from finc_eval.privacy.reference.settings import ReleaseOptions, ReleaseSettings
 from finc_eval.privacy.reference.sketch import MAX_SKETCH_FEATURES, PrivateSketch
 from finc_eval.privacy.reference.transform import PublicTransform
@@ -49,7 +50,7 @@ def release_sketch(
     feature_map: HermiteFeatures | None = None,
     labels: Sequence[object] | None = None,
     classes: Sequence[object] | None = None,
-    progress: Progress = silent,
+    run: Run | None = None,
     **options: Unpack[ReleaseOptions],
 ) -> PrivateSketch:
     """Release a sketch of private records with (ε, δ)-differential privacy.
@@ -64,7 +65,7 @@ def release_sketch(
         feature_map: φ on the transform's images; default: total degree 2, or 3 from ε = 1 and 5000 records on.
         labels: classes of the records; default: the labels of the cache.
         classes: public list of classes, for a sketch by class. Records of other classes count as nothing.
-        progress: called with the stage, the records done and their number.
+        run: portions and progress. Records are read on the CPU.
         options: fields of `ReleaseSettings` as keywords; epsilon is required.
 
     Raises:
@@ -83,7 +84,7 @@ def release_sketch(
         >>> sketch.m, sketch.mean.shape, sketch.guarantees[0].epsilon
         (200, torch.Size([231]), 1)
     """
-    chosen = settings_of(ReleaseSettings, settings, options)
+    chosen, run = settings_from(ReleaseSettings, settings, options), run or Run()
     guarantee = chosen.guarantee
     if isinstance(public, PrivateSketch):
         if feature_map is not None or classes is not None:
@@ -107,10 +108,9 @@ def release_sketch(
     sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, chosen.bound, SQUARE_WEIGHT if weighted else 0.0)
     noise = guarantee.noise(sensitivity)
 
-    exact = _mean(records, transform, phi, places, class_count, progress)
+    exact = _mean(records, transform, phi, places, class_count, run)
     if ledger is not None:
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        book.spend((*records.identities, *([chosen.name] if chosen.name else [])), guarantee, "private sketch")
+        record_spending(ledger, records.identities, chosen.name, guarantee, "private sketch")
     noisy = add_gaussian_noise(exact if weighted else exact[:-1], noise)
 
     mean = noisy[: len(exact) - 1]
@@ -122,17 +122,16 @@ def release_sketch(
         classes=classes,
         space=records.space,
         mean=mean,
-        releases=(ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, digest_of(mean)),),
+        releases=(ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, sha256_of(mean)),),
     )
 
 
 def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, bound: Bound, square_weight: float) -> float:
     """Return the largest Euclidean distance by which one record moves (mean φ, w · mean ‖φ‖²): √(Δ² + w²)/m.
 
-    Δ is the diameter √2 of φ's images, or the paper's 2. If a record may count as nothing, Δ is their largest norm, 1.
+    Δ is the diameter of φ's images. If a record may count as nothing, Δ is their largest norm, 1.
     """
-    farthest = 1.0 if adjacency == "zero-out" else phi.diameter if bound == "tight" else 2.0
-    return hypot(farthest, square_weight) / m
+    return hypot(1.0 if adjacency == "zero-out" else diameter_of(phi, bound), square_weight) / m
 
 
 def largest_tail(phi: HermiteFeatures, radius: float) -> float:
@@ -183,14 +182,14 @@ def _mean(
     phi: HermiteFeatures,
     places: torch.Tensor | None,
     classes: int,
-    progress: Progress,
+    run: Run,
 ) -> torch.Tensor:
     """Average φ over all records, with the mean of w‖φ‖² as the last entry: shape (A + 1,), float64."""
     total = torch.zeros(phi.size * classes + 1, dtype=torch.double)
-    for start, rows in records.batches():
+    for start, rows in records.batches(run.batch_size):
         stop = start + len(rows)
         features = class_features(phi, transform(rows), None if places is None else places[start:stop], classes)
         total[:-1] += features.sum(0)
         total[-1] += SQUARE_WEIGHT * features.square().sum()
-        progress("release", stop, records.m)
+        run.progress("release", stop, records.m)
     return total / records.m

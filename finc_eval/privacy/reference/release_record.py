@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from math import isclose, isfinite, sqrt
-
-import torch
 
 from finc_eval.core.record import Record
 from finc_eval.privacy.dp.guarantee import Guarantee
@@ -48,8 +45,3 @@ class ReleaseRecord(Record):
             and isfinite(self.sampling)
         ):
             raise ValueError(f"the release of {self.m} records contradicts itself")
-
-
-def digest_of(mean: torch.Tensor) -> str:
-    """Return the SHA-256 of a released mean, float64."""
-    return hashlib.sha256(mean.contiguous().numpy().tobytes()).hexdigest()

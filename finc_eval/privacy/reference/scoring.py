@@ -24,14 +24,7 @@ def estimated_part(name: str, ref: NoisyMean, gen: SampleMean, confidence: float
 def estimated_parts(
     ref: NoisyMean, gen: SampleMean, entries: Mapping[str, torch.Tensor], confidence: float
 ) -> tuple[Part, ...]:
-    """Estimate the squared distance part by part.
-
-    Args:
-        ref: released mean.
-        gen: summary of the generated samples.
-        entries: indices of the entries of φ in each part, by the part's name.
-        confidence: confidence of the intervals.
-    """
+    """Estimate the squared distance part by part; `entries` are the indices of φ in each part, by the part's name."""
     return tuple(
         estimated_part(name, *mean_distance.part(ref, gen, chosen), confidence) for name, chosen in entries.items()
     )

@@ -6,28 +6,32 @@ the sketch has fitted its noise, too, and must be scored with another sketch.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from math import sqrt
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from finc_eval.core.checks import check_fraction
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structured
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import PROGRAM, existing_hdf5, new_hdf5
+from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
-from finc_eval.feature_maps.class_features import class_features, class_indices
 from finc_eval.feature_maps.hermite import HermiteFeatures
+from finc_eval.privacy.dp.features import class_features, class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
+from finc_eval.privacy.reference.header import (
+    PRIVATE_SKETCH,
+    PRIVATE_SKETCH_LAYOUT,
+    SketchHeader,
+    TransformHeader,
+)
 from finc_eval.privacy.reference.mean_distance import (
     NoisyMean,
     SampleMean,
@@ -35,23 +39,14 @@ from finc_eval.privacy.reference.mean_distance import (
     sample_mean,
     smallest_detected,
 )
-from finc_eval.privacy.reference.release_record import ReleaseRecord, digest_of
+from finc_eval.privacy.reference.release_record import ReleaseRecord
 from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.scoring import estimated_part, estimated_parts, paired_differences
 from finc_eval.privacy.reference.transform import PublicTransform
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
-PRIVATE_SKETCH = "private sketch"
-PRIVATE_SKETCH_LAYOUT = 1
-
 MAX_SKETCH_FEATURES = 5000
 """Largest number of features of a sketch: error bars need their covariance, 200 MB of float64."""
-
-PROMISE = (
-    "Everything here that depends on the private records had Gaussian noise added before it was written. The releases "
-    "state the guarantee to each record of a data set whose number of records is public. The noise comes from the "
-    "operating system's random bytes, by inversion in float64, and is rounded to a grid of about 2^-20 of its size."
-)
 
 VARIATION_HIDDEN = "the noise hides how much the records vary: there are too few records for this epsilon"
 
@@ -105,7 +100,7 @@ class PrivateSketch:
     @property
     def digest(self) -> str:
         """SHA-256 of all releases, which tells two sketches apart."""
-        return hashlib.sha256("".join(release.digest for release in self.releases).encode()).hexdigest()
+        return sha256_of(*(release.digest for release in self.releases))
 
     @property
     def noisy_mean(self) -> NoisyMean:
@@ -134,15 +129,13 @@ class PrivateSketch:
             ),
         )
 
-    def summarize(
-        self, gen: object, labels: Sequence[object] | None = None, *, progress: Progress = silent
-    ) -> SampleMean:
+    def summarize(self, gen: object, labels: Sequence[object] | None = None, *, run: Run | None = None) -> SampleMean:
         """Compute mean and covariance of the features of generated samples, in one pass.
 
         Args:
             gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path.
             labels: class of each sample, if the sketch has classes; default: the labels of the cache.
-            progress: called with the stage, the samples done and their number.
+            run: portions and progress. Features are computed on the CPU.
 
         Raises:
             IncompatibleError: the embeddings come from another extractor.
@@ -152,7 +145,7 @@ class PrivateSketch:
         check_same_space("the generated set", embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
             raise DataError("a score against a private sketch needs at least two samples, got one")
-        return sample_mean(self._features(embeddings, labels, progress))
+        return sample_mean(self._features(embeddings, labels, run or Run()))
 
     def score(
         self,
@@ -161,7 +154,7 @@ class PrivateSketch:
         *,
         name: str = "gen",
         confidence: float = 0.95,
-        progress: Progress = silent,
+        run: Run | None = None,
     ) -> PrivateScore:
         """Estimate how far a generator is from the private records: an unbiased MMD² with its error bars.
 
@@ -170,14 +163,15 @@ class PrivateSketch:
             labels: class of each sample, as in `summarize`.
             name: name of the generator.
             confidence: confidence of the intervals.
-            progress: called with the stage, the samples done and their number.
+            run: portions and progress. Features are computed on the CPU.
 
         Raises:
             UsageError: the confidence is out of range.
-            FincEvalError: the samples cannot be used; see `summarize`.
+            IncompatibleError: the embeddings come from another extractor.
+            DataError: the samples are too few, or lack labels; see `summarize`.
         """
         check_fraction("confidence", confidence)
-        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, progress=progress)
+        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, run=run)
         return self._score(sample, name, confidence)
 
     def compare(
@@ -186,7 +180,7 @@ class PrivateSketch:
         labels: Mapping[str, Sequence[object]] | None = None,
         *,
         confidence: float = 0.95,
-        progress: Progress = silent,
+        run: Run | None = None,
     ) -> PrivateComparison:
         """Rank generators by this sketch. Most of the noise cancels in the difference of two scores.
 
@@ -194,18 +188,19 @@ class PrivateSketch:
             gens: independent generated sets by name, each as in `summarize`.
             labels: classes of the samples by name of the set, as in `summarize`.
             confidence: confidence of the intervals.
-            progress: called with the stage, the samples done and their number.
+            run: portions and progress. Features are computed on the CPU.
 
         Raises:
             UsageError: there are fewer than two sets, or the confidence is out of range.
-            FincEvalError: a set cannot be used; see `summarize`.
+            IncompatibleError: the embeddings of a set come from another extractor.
+            DataError: a set is too small, or lacks labels; see `summarize`.
         """
         check_fraction("confidence", confidence)
         if len(gens) < 2:
             raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
         known = labels or {}
         samples = {
-            name: gen if isinstance(gen, SampleMean) else self.summarize(gen, known.get(name), progress=progress)
+            name: gen if isinstance(gen, SampleMean) else self.summarize(gen, known.get(name), run=run)
             for name, gen in gens.items()
         }
         scores = sorted(
@@ -257,36 +252,29 @@ class PrivateSketch:
                 "spends its budget again"
             )
 
-    def header(self) -> dict[str, Any]:
-        """Return everything but the released mean, as plain JSON types."""
-        return {
-            "program": PROGRAM,
-            "version": version("finc-eval"),
-            "kind": PRIVATE_SKETCH,
-            "schema": PRIVATE_SKETCH_LAYOUT,
-            "promise": PROMISE,
-            "space": self.space,
-            "transform": {
-                "digest": self.transform.digest,
-                "origin": self.transform.origin,
-                "dims": self.transform.dims,
-                "radius": self.transform.radius,
-                "length_scale": self.transform.length_scale,
-            },
-            "feature_map": self.feature_map.parameters,
-            "classes": None if self.classes is None else list(self.classes),
-            "features": self.size,
-            "m": self.m,
-            "noise": self.noise,
-            "mean": digest_of(self.mean),
-            "releases": [plain(release) for release in self.releases],
-            "signature": str(self.signature),
-        }
+    @property
+    def header(self) -> SketchHeader:
+        """Everything but the released mean."""
+        transform = self.transform
+        return SketchHeader(
+            space=self.space,
+            transform=TransformHeader(
+                transform.digest, transform.origin, transform.dims, transform.radius, transform.length_scale
+            ),
+            feature_map=self.feature_map.parameters,
+            classes=self.classes,
+            features=self.size,
+            m=self.m,
+            noise=self.noise,
+            mean=sha256_of(self.mean),
+            releases=self.releases,
+            signature=self.signature,
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file, which holds no time and nothing about the owner's machine."""
         with new_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
-            file.attrs["header"] = json.dumps(self.header(), ensure_ascii=False)
+            file.attrs["header"] = json.dumps(plain(self.header), ensure_ascii=False)
             self.transform.write(file)
             write_feature_map(file, self.feature_map)
             file["mean"] = self.mean.numpy()
@@ -300,21 +288,20 @@ class PrivateSketch:
         """
         with existing_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
             try:
-                header = json.loads(file.attrs["header"])
+                header = structured(SketchHeader, json.loads(file.attrs["header"]), "the header")
                 phi = read_feature_map(file)
                 if not isinstance(phi, HermiteFeatures):
                     raise TypeError(f"features of the kernel {phi.kernel}")
                 sketch = cls(
                     transform=PublicTransform.read(file),
                     feature_map=phi,
-                    classes=None if header["classes"] is None else tuple(header["classes"]),
-                    space=header["space"],
+                    classes=header.classes,
+                    space=header.space,
                     mean=torch.from_numpy(file["mean"][:]),
-                    releases=tuple(structured(ReleaseRecord, one, "the release") for one in header["releases"]),
+                    releases=header.releases,
                 )
-                said, found = ((one["mean"], one["signature"]) for one in (header, sketch.header()))
-                if said != found:
-                    raise ValueError(f"{found} in place of {said}")
+                if (header.mean, header.signature) != (sketch.header.mean, sketch.signature):
+                    raise ValueError(f"{sketch.signature} in place of {header.signature}")
             except (DataError, UsageError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
                 raise DataError(f"{path} is damaged: ask its owner for the file again") from error
         return sketch
@@ -340,9 +327,7 @@ class PrivateSketch:
             notes=(VARIATION_HIDDEN,) if hidden else (),
         )
 
-    def _features(
-        self, embeddings: Embeddings, labels: Sequence[object] | None, progress: Progress
-    ) -> Iterator[torch.Tensor]:
+    def _features(self, embeddings: Embeddings, labels: Sequence[object] | None, run: Run) -> Iterator[torch.Tensor]:
         """Yield φ of generated samples batch by batch, (b, A)."""
         places = None
         if self.classes is not None:
@@ -354,11 +339,11 @@ class PrivateSketch:
                     "pass labels"
                 )
             places = class_indices(given, self.classes, embeddings.n)
-        for batch in embeddings.batches():
+        for batch in embeddings.batches(run.batch_size):
             stop = batch.start + len(batch.rows)
             here = None if places is None else places[batch.start : stop]
             yield class_features(self.feature_map, self.transform(batch.rows.cpu()), here, len(self.classes or (1,)))
-            progress("score", stop, embeddings.n)
+            run.progress("score", stop, embeddings.n)
 
     def _entries_by_degree(self) -> dict[str, torch.Tensor]:
         degrees = self.feature_map.degrees.repeat(len(self.classes or (1,)))

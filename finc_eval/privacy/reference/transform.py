@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 
 from finc_eval.core.checks import check_count, check_positive
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.embeddings.base import ARRAY_SPACE, check_same_space
 from finc_eval.metrics.inputs import gaussian_statistics
@@ -71,8 +71,8 @@ class PublicTransform:
     content: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64), repr=False)
 
     def __post_init__(self) -> None:
-        check_positive("radius", self.radius)
-        check_positive("length_scale", self.length_scale)
+        for name in ("radius", "length_scale"):  # float, as files have it: the digest tells 3 from 3.0
+            object.__setattr__(self, name, float(check_positive(name, getattr(self, name))))
         finite = bool(self.center.isfinite().all()) and bool(self.axes.isfinite().all())
         if self.axes.ndim != 2 or self.center.shape != self.axes.shape[:1] or not finite:
             raise UsageError(
@@ -174,10 +174,8 @@ class PublicTransform:
     @property
     def digest(self) -> str:
         """SHA-256 of all numbers. Sketches can be compared and merged only if their digests agree."""
-        sha = hashlib.sha256(f"{tuple(self.axes.shape)} {self.radius!r} {self.length_scale!r}".encode())
-        for part in (self.center, self.axes):
-            sha.update(part.contiguous().numpy().tobytes())
-        return sha.hexdigest()
+        scales = f"{tuple(self.axes.shape)} {self.radius!r} {self.length_scale!r}"
+        return sha256_of(scales, self.center, self.axes)
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
         """Map embeddings to their images: (n, d) → (n, D) float64, all of norm ≤ `radius`.

@@ -37,10 +37,6 @@ class BoundedMoments(TotalDegree):
         lowest: a ≥ 1, the lowest degree.
         length_scale: l > 0; images are longest where ‖x‖² is about l² times the degree.
         device: device on which φ is computed.
-
-    Raises:
-        UsageError: the degrees are out of order.
-        FincEvalError: another argument is out of range, or there would be too many features.
     """
 
     kind = "bounded-moments"

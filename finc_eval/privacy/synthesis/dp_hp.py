@@ -19,12 +19,12 @@ import torch
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress, silent
-from finc_eval.feature_maps.class_features import class_sums
+from finc_eval.privacy.dp.features import class_sums, diameter_of
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
-from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.ledger import Ledger, record_spending
 from finc_eval.privacy.dp.records import open_records
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 
 RECORDS_AT_ONCE = 1024
 """Number of records whose features are in memory at once."""
@@ -122,7 +122,7 @@ def release_embedding(
 
     All parts together spend the guarantee exactly: part i gets μᵢ² in proportion to its budget, and Σ μᵢ² = μ². The
     noise of a part of diameter Δ is N(0, (Δ/(m μᵢ))²). Replacing one record by any other changes a part by at most Δ/m,
-    even if the class changes, because the features of two classes are orthogonal.
+    even if the class changes, because the features of two classes are orthogonal. A refusal spends nothing.
 
     Args:
         records: (m, k). Rows that are not finite count as nothing, so they cannot change the form of the release.
@@ -135,11 +135,6 @@ def release_embedding(
         classes: public number of classes.
         label_budget: share of the budget for the shares of the classes; unused with a single class.
         bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
-
-    Raises:
-        BudgetError: the ledger's budget does not suffice. Nothing is spent.
-        UsageError: an argument is out of range. Nothing is spent.
-        DataError: shapes do not fit. Nothing is spent.
     """
     _check(records, labels, statistics, guarantee, classes, label_budget, bound)
     m = len(records)
@@ -147,15 +142,14 @@ def release_embedding(
     total = sum(statistic.budget for statistic in statistics)
     parts = [statistic.budget / total * (1 - label_budget * (classes > 1)) for statistic in statistics]
     scales = [
-        statistic.diameter(bound) / (m * guarantee.mu * sqrt(part))
+        diameter_of(statistic.phi, bound) / (m * guarantee.mu * sqrt(part))
         for statistic, part in zip(statistics, parts, strict=True)
     ]
     exact = [_sums(records, known, statistic, classes) / m for statistic in statistics]
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
     if ledger is not None:
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         known_by = identities or open_records(records, "the private set").identities
-        book.spend((*known_by, *([name] if name else [])), guarantee, "data generation")
+        record_spending(ledger, known_by, name, guarantee, "data generation")
     means = [add_gaussian_noise(mean, scale).float() for mean, scale in zip(exact, scales, strict=True)]
     shares = torch.ones(1)
     if classes > 1:
@@ -177,18 +171,7 @@ def fit(
     """Fit a generator to an embedding by Adam with cosine decay, and return the discrepancy at each step.
 
     This is post-processing: it may be repeated, tuned and inspected freely. A discrepancy below 1 is smaller than the
-    noise: the generator begins to fit the noise as well.
-
-    Args:
-        generator: generator to fit, in place, on the target's device.
-        target: released embedding.
-        steps: maximum number of steps.
-        rate: learning rate of the first step.
-        until: discrepancy at which to stop.
-        progress: called after every step.
-
-    Raises:
-        UsageError: steps or rate is not positive, or the rate is so large that the discrepancy is not finite any more.
+    noise: the generator begins to fit the noise as well. The fit stops at the discrepancy `until`.
     """
     check_count("steps", steps)
     check_positive("rate", rate)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.storage import written_whole
 
@@ -17,11 +17,7 @@ SUFFIXES = (".csv", ".npz")
 
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
-    """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz.
-
-    Raises:
-        DataError: the file cannot be read, or is not a table.
-    """
+    """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz."""
     columns = _arrays(path) if Path(path).suffix == ".npz" else _csv_columns(path)
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or not all(len(shape) == 1 and shape[0] > 0 for shape in shapes):
@@ -30,11 +26,7 @@ def read_columns(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def read_images(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read the array `images` of an .npz, and the array `labels` if there is one.
-
-    Raises:
-        DataError: the file cannot be read, or has no images.
-    """
+    """Read the array `images` of an .npz, and the array `labels` if there is one."""
     arrays = _arrays(path)
     if "images" not in arrays:
         raise DataError(f"{path} must have an array `images`, and `labels` if there are classes, got {list(arrays)}")
@@ -55,11 +47,7 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def check_out(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Refuse a path that cannot be written to, before a budget is spent.
-
-    Raises:
-        UsageError: the file exists, or its name has another ending.
-    """
+    """Refuse a path that cannot be written to, before a budget is spent."""
     target = Path(path)
     if target.suffix not in suffixes:
         raise UsageError(f"{path} must end in {' or '.join(suffixes)}")
@@ -71,7 +59,7 @@ def columns_digest(columns: dict[str, np.ndarray]) -> str:
     """Return a digest that identifies a table in the ledger: of all its columns and records, in any order."""
     names = sorted(columns)
     records = sorted("\x1f".join(map(str, record)) for record in zip(*(columns[name] for name in names), strict=True))
-    return hashlib.sha256("\x1e".join(["\x1f".join(names), *records]).encode()).hexdigest()
+    return sha256_of("\x1e".join(["\x1f".join(names), *records]))
 
 
 def _arrays(path: str | Path) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from torch import nn
 
 from finc_eval.core.errors import UsageError
 from finc_eval.privacy.synthesis.image_views import Shape, channel_by_channel, cosine_basis
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 
 CODE_SIZE = 10
 """Number of entries of the code z, as in the paper."""
@@ -33,13 +33,7 @@ class Head(Protocol):
 
 
 class Bounded:
-    """Head for numbers between two public bounds, such as pixels from 0 to 1, by a sigmoid.
-
-    Args:
-        width: number of entries of a record.
-        low: lower bound.
-        high: upper bound.
-    """
+    """Head for numbers between two public bounds, such as pixels from 0 to 1, by a sigmoid."""
 
     def __init__(self, width: int, low: float = 0.0, high: float = 1.0) -> None:
         if not low < high:
@@ -79,10 +73,7 @@ class Smooth:
 class FullyConnected(nn.Sequential):
     """The paper's network for tables, and one of its two for images: linear layers with batch norm and ReLU.
 
-    Args:
-        classes: number of classes; the label enters as a one-hot vector, concatenated to z.
-        hidden: widths of the hidden layers.
-        width: width of the output.
+    The label enters as a one-hot vector, concatenated to z.
     """
 
     def __init__(self, classes: int, hidden: Sequence[int], width: int) -> None:
@@ -95,17 +86,7 @@ class FullyConnected(nn.Sequential):
 
 
 class Convolutional(nn.Sequential):
-    """The paper's other network for images: linear layers to a quarter of the side, then bilinear upsampling, twice.
-
-    Args:
-        classes: number of classes; the label enters as a one-hot vector, concatenated to z.
-        shape: height and width, multiples of 4, and channels of the images.
-        hidden: width of the first linear layer.
-        maps: number of feature maps at a quarter and at half of the side.
-
-    Raises:
-        UsageError: height or width is not a multiple of 4.
-    """
+    """The paper's other network for images: linear layers to a quarter of the side, then bilinear upsampling, twice."""
 
     def __init__(
         self, classes: int, shape: Shape = (28, 28, 1), hidden: int = 200, maps: tuple[int, int] = (16, 8)
@@ -139,16 +120,8 @@ class Network:
     A batch increases the discrepancy by the variance of φ divided by its size, and the gradient follows that, too. This
     is the paper's method; its cost in accuracy falls with the batch.
 
-    Args:
-        network: network, (n, CODE_SIZE + classes) → (n, head.width).
-        head: head that turns its outputs into records.
-        classes: number of classes.
-        batch: number of samples of each class in a step.
-        seed: random seed of z and of the weights of linear and convolutional layers, which are drawn again.
-        device: device on which it is fitted.
-
-    Raises:
-        UsageError: the batch is smaller than 2.
+    The network maps (n, CODE_SIZE + classes) to (n, head.width). The seed decides z and the weights of linear and
+    convolutional layers, which are drawn again. `batch` is the number of samples of each class in a step.
     """
 
     def __init__(

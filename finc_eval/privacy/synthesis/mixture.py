@@ -11,7 +11,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 from finc_eval.privacy.synthesis.tabular import Table
 
 LOGIT_SPREAD = 0.5
@@ -25,15 +25,6 @@ class ProductMixture:
     With enough components it can be any distribution. For each component, E φ factorizes into expectations over single
     columns. So the mean embedding is a smooth function of the probabilities, without sampling, and without a relaxation
     that would have to be rounded. (Aydore et al. 2021 fit relaxed records to noisy marginals in the same spirit.)
-
-    Args:
-        table: description of the columns.
-        components: number of components of each class.
-        seed: random seed of the first logits.
-        device: device on which it is fitted.
-
-    Raises:
-        UsageError: components is not a positive whole number.
     """
 
     def __init__(self, table: Table, components: int, seed: int = 0, device: str | torch.device = "cpu") -> None:
@@ -55,11 +46,7 @@ class ProductMixture:
         return [block.softmax(1) for block in torch.split(self.logits, self.table.levels, 1)]
 
     def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
-        """Return E φ over the components of each class, (classes, q) for each statistic.
-
-        Raises:
-            UsageError: the expectation of a statistic cannot be computed.
-        """
+        """Return E φ over the components of each class, (classes, q) for each statistic."""
         columns = self.probabilities
         return [self._mean(statistic, columns) for statistic in statistics]
 
@@ -150,11 +137,7 @@ class ProductMixture:
         return features.view(self.table.classes, self.components, -1).mean(1)
 
     def _codes(self, statistic: Statistic) -> list[torch.Tensor]:
-        """Return the input of φ for each level of each column, (levels, coordinates).
-
-        Raises:
-            UsageError: the view does not give every column coordinates of its own.
-        """
+        """Return the input of φ for each level of each column, (levels, coordinates)."""
         view = statistic.view
         if view is None or len(view) != sum(self.table.levels):
             raise UsageError("a mixture needs statistics that see a table's codes or positions")

@@ -41,9 +41,11 @@ class SynthesisSettings(PrivacySettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("method", self.method, get_args(SynthesisMethod))
-        check_count("steps", self.steps)
-        if self.count is not None:
-            check_count("count", self.count)
+        self._store(
+            count=None if self.count is None else check_count("count", self.count),
+            steps=check_count("steps", self.steps),
+            seed=check_count("seed", self.seed, least=0),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,25 +13,16 @@ import torch
 from finc_eval.core.checks import check_choice
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.progress import Progress, silent
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, settings_from
 from finc_eval.core.run import Run
-from finc_eval.feature_maps.class_features import class_indices
+from finc_eval.privacy.dp.features import class_indices
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
-from finc_eval.privacy.dp.settings import settings_of
 from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
 from finc_eval.privacy.synthesis.image_views import Shape
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.settings import (
-    ImageSynthesisOptions,
-    ImageSynthesisSettings,
-    NetworkName,
-    SynthesisOptions,
-    SynthesisSettings,
-)
-from finc_eval.privacy.synthesis.statistics import (
+from finc_eval.privacy.synthesis.released_features import (
     Statistic,
     fourier_image_statistics,
     fourier_table_statistics,
@@ -39,6 +30,13 @@ from finc_eval.privacy.synthesis.statistics import (
     paper_image_statistics,
     paper_table_statistics,
     table_statistics,
+)
+from finc_eval.privacy.synthesis.settings import (
+    ImageSynthesisOptions,
+    ImageSynthesisSettings,
+    NetworkName,
+    SynthesisOptions,
+    SynthesisSettings,
 )
 from finc_eval.privacy.synthesis.tabular import Table
 
@@ -100,12 +98,7 @@ class Synthesis(Record):
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTable:
-    """A synthetic table.
-
-    Attributes:
-        values: columns by name.
-        synthesis: description of how they were made.
-    """
+    """A synthetic table: its columns by name, and how they were made."""
 
     values: dict[str, np.ndarray]
     synthesis: Synthesis
@@ -113,13 +106,7 @@ class SyntheticTable:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticImages:
-    """Synthetic images.
-
-    Attributes:
-        images: images of the private ones' shape and type.
-        labels: class of each image; None without classes.
-        synthesis: description of how they were made.
-    """
+    """Synthetic images of the private ones' shape and type, their labels (None without classes), and their making."""
 
     images: np.ndarray
     labels: np.ndarray | None
@@ -133,7 +120,7 @@ def synthesize_table(
     *,
     ledger: Ledger | str | Path | None,
     identities: Sequence[str] = (),
-    progress: Progress = silent,
+    run: Run | None = None,
     **options: Unpack[SynthesisOptions],
 ) -> SyntheticTable:
     """Make a synthetic table from one private release of a real one.
@@ -144,7 +131,7 @@ def synthesize_table(
         settings: budget and method; default: built from the options.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
         identities: digests that identify the data set in the ledger; default: digests of the encoded records.
-        progress: called after every step of the fit, which runs on the CPU.
+        run: progress of the fit, which is computed on the CPU.
         options: fields of `SynthesisSettings` as keywords; epsilon is required.
 
     Raises:
@@ -162,7 +149,7 @@ def synthesize_table(
         >>> list(made.values), len(made.values["age"]), made.synthesis.guarantee.epsilon
         (['age', 'smokes'], 20, 1)
     """
-    chosen = settings_of(SynthesisSettings, settings, options)
+    chosen = settings_from(SynthesisSettings, settings, options)
     statistics_of, bound = TABLE_METHODS[chosen.method]
     records, labels = table.encoded(values)
     target = release_embedding(
@@ -178,7 +165,7 @@ def synthesize_table(
     )
     components = 1 if chosen.method == "dp-hp-few" else MIXTURE_COMPONENTS
     generator = ProductMixture(table, components, chosen.seed)
-    course = fit(generator, target, steps=chosen.steps, rate=MIXTURE_RATE, progress=progress)
+    course = fit(generator, target, steps=chosen.steps, rate=MIXTURE_RATE, progress=(run or Run()).progress)
     drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
     made = table.decoded(generator.sample(drawn, chosen.seed), drawn, chosen.seed)
     names = table.label.values if table.label else ()
@@ -223,7 +210,7 @@ def synthesize_images(
         >>> made.images.shape, made.images.dtype, made.synthesis.records
         ((10, 28, 28), dtype('uint8'), 200)
     """
-    chosen = settings_of(ImageSynthesisSettings, settings, options)
+    chosen = settings_from(ImageSynthesisSettings, settings, options)
     check_choice("method", chosen.method, IMAGE_METHODS)
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or 0 in images.shape:
         form = f"{images.dtype} of shape {images.shape}"

@@ -12,9 +12,11 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import BudgetError, DataError, UsageError
+from finc_eval.core.record import plain
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
 from finc_eval.privacy.dp.accounting import epsilon_of, mu_of
+from finc_eval.privacy.dp.ledger import Spending
 
 DELTA = 1e-5
 HEADER = b'{"program": "finc-eval", "kind": "privacy ledger"'
@@ -77,8 +79,8 @@ def test_what_a_name_joined_once_stays_joined(ledger):
     assert [ledger.spent(line.data[:1]) for line in ledger.spendings()] == pytest.approx([spent, spent])
     with pytest.raises(BudgetError, match="after 2 releases"):
         release_of(part, 0.9, ledger)
-    (account,) = ledger.to_dict()["data_sets"]
-    assert account["epsilon_left"] == pytest.approx(ledger.left(["ward 7"]))
+    (account,) = ledger.accounts()
+    assert account.epsilon_left == pytest.approx(ledger.left(["ward 7"]))
 
 
 def test_records_in_another_order_are_the_same_records(ledger):
@@ -270,9 +272,24 @@ def test_a_ledger_says_what_is_spent_and_left(ledger):
     release_of(records(), 0.5, ledger, name="ward 7")
     release_of(records(1)[:30], 0.25, ledger)
     release_of(records(), 0.5, ledger)
-    first, second = ledger.to_dict()["data_sets"]
-    assert "ward 7" in first["data"]
-    assert len(first["releases"]) == 2
-    assert first["epsilon_spent"] == pytest.approx(epsilon_of(2**0.5 * mu_of(0.5, DELTA), DELTA))
-    assert second["epsilon_left"] == pytest.approx(ledger.left(second["data"]))
-    json.dumps(ledger.to_dict())
+    first, second = ledger.accounts()
+    assert "ward 7" in first.data
+    assert len(first.releases) == 2
+    assert first.epsilon_spent == pytest.approx(epsilon_of(2**0.5 * mu_of(0.5, DELTA), DELTA))
+    assert second.epsilon_left == pytest.approx(ledger.left(second.data))
+    assert [set(json.loads(json.dumps(plain(one)))) for one in (first, second)] == [
+        {"data", "releases", "epsilon_spent", "epsilon_left"}
+    ] * 2
+
+
+def test_the_bytes_of_a_ledger_are_read_as_ever_and_more_lines_look_the_same(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    head = HEADER + b', "schema": 1, "epsilon": 1.0, "delta": 1e-05, "adjacency": "replace"}\n'
+    line = b'{"data": ["abc", "ward 7"], "mu": 0.1, "purpose": "private sketch"}\n'
+    path.write_bytes(head + line)
+    ledger = Ledger(path)
+    assert ledger.spendings() == (Spending(("abc", "ward 7"), 0.1, "private sketch"),)
+    ledger.spend(["abc", "ward 7"], Guarantee(1.0, DELTA, 0.1), "private sketch")
+    assert path.read_bytes() == head + 2 * line
+    Ledger.create(tmp_path / "new", 1.0, DELTA)
+    assert (tmp_path / "new").read_bytes() == head

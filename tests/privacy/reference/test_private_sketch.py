@@ -1,6 +1,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -111,7 +112,7 @@ def test_a_row_that_is_not_finite_counts_as_the_center_and_changes_no_form(sets,
     seeded_noise(1)
     found = sketch_of(private, transform)
     assert torch.equal(found.mean, expected.mean)
-    assert found.header() == expected.header()
+    assert found.header == expected.header
 
 
 @pytest.mark.parametrize("value", [1e30, 3e38, 1e300])
@@ -126,7 +127,7 @@ def test_an_outlier_moves_a_release_by_no_more_than_the_sensitivity(sets, transf
     moved = float((found.mean - expected.mean).norm())
     assert 0 < moved <= math.sqrt(2) / len(private) + 1e-6 * found.noise * math.sqrt(found.size)
     noisy = dict.fromkeys(("releases", "signature", "mean"))
-    assert found.header() | noisy == expected.header() | noisy
+    assert replace(found.header, **noisy) == replace(expected.header, **noisy)
 
 
 def test_no_two_data_sets_that_differ_in_a_record_are_farther_apart_than_the_sensitivity(transform):
@@ -303,6 +304,7 @@ def test_only_sketches_of_one_transform_merge_and_each_release_once(sets, transf
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"bonde": "paper"}, "unknown option 'bonde' .did you mean \"bound"),
         ({"epsilon": 0}, "epsilon must be a positive number, got 0"),
         ({"adjacency": "replaced"}, 'did you mean "replace"'),
         ({"bound": "papers"}, 'did you mean "paper"'),
@@ -327,6 +329,22 @@ def test_a_sketch_that_is_no_sketch_is_said_to_be_none(tmp_path, sets, transform
         PrivateSketch.load(tmp_path / "s.h5")
     with pytest.raises(FincEvalError, match="does not exist"):
         PrivateSketch.load(tmp_path / "t.h5")
+
+
+def test_a_sketch_with_constants_that_are_whole_numbers_is_read_again(tmp_path, sets):
+    sketch = sketch_of(sets[1], PublicTransform.constant(784, 3, length_scale=5, radius=np.int64(10)))
+    sketch.save(tmp_path / "s.h5")
+    assert PrivateSketch.load(tmp_path / "s.h5").signature == sketch.signature
+
+
+def test_the_header_of_a_file_keeps_its_keys(tmp_path, sets, transform):
+    sketch_of(sets[1], transform).save(tmp_path / "s.h5")
+    with h5py.File(tmp_path / "s.h5") as file:
+        header = json.loads(file.attrs["header"])
+    about = "program version kind schema promise space transform feature_map classes features m noise mean"
+    assert " ".join(header) == f"{about} releases signature"
+    assert list(header["transform"]) == ["digest", "origin", "dims", "radius", "length_scale"]
+    assert (header["program"], header["kind"], header["schema"]) == ("finc-eval", "private sketch", 1)
 
 
 @pytest.mark.parametrize("damage", ["a number", "a feature", "the radius", "the noise", "the promise", "the owner"])
@@ -372,6 +390,8 @@ def test_scores_are_documents_with_their_guarantee(sets, transform, tmp_path):
     assert PrivateScore.from_dict(json.loads(score.to_json())) == score
     score.signature.check_comparable(sketch.score(without).signature)
     page = score.to_html(tmp_path / "p.html").read_text()
+    with pytest.raises(fe.UsageError, match="show no samples"):
+        score.to_html(tmp_path / "p.html", samples={"gen": whole})
     assert "&lt;mine&gt;" in page and "<mine>" not in page
     assert "≤ 0.575" in page and "(1, 1e-05)-DP" in page
     assert json.loads(score.to_json())["guarantees"][0]["ceilings"]["auc"] == pytest.approx(0.575, abs=5e-4)

@@ -9,11 +9,12 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
 from finc_eval.privacy import Guarantee, Ledger
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
+from finc_eval.privacy.dp.features import diameter_of
 from finc_eval.privacy.synthesis import dp_hp
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
 
@@ -53,7 +54,7 @@ def test_the_parts_of_a_release_spend_its_guarantee_and_no_more(monkeypatch, bou
     scales = []
     monkeypatch.setattr(dp_hp, "add_gaussian_noise", lambda statistic, scale: scales.append(scale) or statistic)
     target = released_of(*records(), bound=bound)
-    diameters = [one.diameter(bound) for one in target.statistics]
+    diameters = [diameter_of(one.phi, bound) for one in target.statistics]
     assert diameters[0] == (math.sqrt(2) if bound == "tight" else 2)
     assert diameters[3] == 2  # Fourier features have no better bound
     spent = sum((far / 40 / scale) ** 2 for far, scale in zip([*diameters, math.sqrt(2)], scales, strict=True))
@@ -72,7 +73,7 @@ def test_one_replaced_record_moves_no_part_farther_than_its_sensitivity(without_
             x[0, 1] = torch.nan
         after = released_of(x, y)
         for statistic, one, other in zip(before.statistics, before.means, after.means, strict=True):
-            assert float((one - other).norm()) <= statistic.diameter("tight") / 40 * (1 + 1e-5)
+            assert float((one - other).norm()) <= diameter_of(statistic.phi, "tight") / 40 * (1 + 1e-5)
 
 
 def test_the_mean_is_that_of_features_times_class(without_noise):

@@ -16,7 +16,7 @@ from finc_eval.privacy.synthesis.generators import (
 )
 from finc_eval.privacy.synthesis.image_views import channel_by_channel, cosine_basis, pooled
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.statistics import Statistic
+from finc_eval.privacy.synthesis.released_features import Statistic
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 TABLE = Table(

@@ -1,4 +1,4 @@
-"""Features by class: φ(x) ⊗ onehot(y), which is zero for a sample whose class is not listed."""
+"""Features that are released: by class as φ(x) ⊗ onehot(y), which is 0 for an unlisted class; their diameter."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Sequence
 import torch
 
 from finc_eval.core.errors import DataError
+from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.hermite import HermiteFeatures
+from finc_eval.privacy.dp.guarantee import Bound
+
+
+def diameter_of(phi: FeatureMap, bound: Bound) -> float:
+    """Return sup ‖φ(x) − φ(y)‖. It is 2, as in the paper, for maps of which only the norm of 1 is known."""
+    return phi.diameter if bound == "tight" and isinstance(phi, HermiteFeatures) else 2.0
 
 
 def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) -> torch.Tensor:
-    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it.
-
-    Raises:
-        DataError: the number of labels is not `count`.
-    """
+    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it."""
     if len(labels) != count:
         raise DataError(
             f"{count} samples came with {len(labels)} label{'' if len(labels) == 1 else 's'}: pass one label per sample"

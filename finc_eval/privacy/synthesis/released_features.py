@@ -1,4 +1,4 @@
-"""Statistics to release of tables and images: ours, those of the DP-HP paper, and those of DP-MERF.
+"""Feature maps to release of tables and images: ours, those of the DP-HP paper, and those of DP-MERF.
 
 All numbers here are constants or follow from public descriptions. None is fitted to the private data.
 """
@@ -17,11 +17,9 @@ from finc_eval.feature_maps.hermite import (
     MAX_HERMITE_FEATURES,
     CoordinateProduct,
     CoordinateSum,
-    HermiteFeatures,
     TotalDegree,
 )
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
-from finc_eval.privacy.dp.guarantee import Bound
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.image_views import Shape, pooled
 from finc_eval.privacy.synthesis.tabular import MAX_POSITION, Table
@@ -72,10 +70,6 @@ class Statistic:
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute the features of records: (n, k) → (n, q), with gradients."""
         return self.phi(rows if self.view is None else rows @ self.view)
-
-    def diameter(self, bound: Bound) -> float:
-        """Return sup ‖φ(x) − φ(y)‖: √2 for Hermite features; 2 for others, which are only known to have norm 1."""
-        return self.phi.diameter if bound == "tight" and isinstance(self.phi, HermiteFeatures) else 2.0
 
     def to(self, device: str | torch.device) -> Statistic:
         """Return the same statistic on another device."""
@@ -146,8 +140,7 @@ def fourier_table_statistics(table: Table, seed: int) -> tuple[Statistic, ...]:
 def image_statistics(shape: Shape) -> tuple[Statistic, ...]:
     """Return our statistics of images: first moments of all pixels, second moments of a coarser image, both bounded.
 
-    Args:
-        shape: height, width and channels; records are channels first.
+    Records are channels first.
     """
     view = pooled(shape)
     pixels = shape[0] * shape[1] * shape[2]

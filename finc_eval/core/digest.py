@@ -1,0 +1,22 @@
+"""SHA-256 digests of texts and arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+
+def sha256_of(*parts: Any) -> str:
+    """Return the SHA-256 (hex) of texts, and of the bytes of arrays or tensors, one after the other."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part.encode() if isinstance(part, str) else array_bytes(part))
+    return sha.hexdigest()
+
+
+def array_bytes(array: Any) -> memoryview:
+    """Return the bytes of an array or a tensor in row-major order, without a copy where they lie so in memory."""
+    values = array.detach().cpu().numpy() if hasattr(array, "detach") else array
+    return np.ascontiguousarray(values).data
