@@ -7,7 +7,7 @@ from pathlib import Path
 from finc_eval import report
 from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import kind_of
+from finc_eval.core.storage import file_type
 
 
 def twin_of(page: Path) -> Path:
@@ -19,7 +19,7 @@ def twin_of(page: Path) -> Path:
     twin = page.with_suffix(".json")
     if twin == page:
         raise UsageError(f"{page} is the name of the JSON twin: call the page {page.stem}.html")
-    if kind_of(page) is not None:
+    if file_type(page) is not None:
         raise UsageError(f"{page} is a finc-eval file, not a page: it is not overwritten, choose another name")
     return twin
 

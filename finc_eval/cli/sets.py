@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import h5py
 
 import finc_eval as fe
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import Progress
 from finc_eval.core.run import Run
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards
 
@@ -56,8 +54,7 @@ def embed(label: str, source: str, extractor: str, strict: bool, run: Run) -> fe
     """Embed a set; the path of embeddings or of a sketch is returned as it is."""
     if is_embedded(source):
         return source
-    labeled = replace(run, progress=_labeled(run.progress, label))
-    return fe.extract(source, extractor, strict=strict, run=labeled)
+    return fe.extract(source, extractor, strict=strict, run=run.prefixed(label))
 
 
 def card_again(made_by: str) -> str:
@@ -74,7 +71,3 @@ def card_again(made_by: str) -> str:
 def is_embedded(source: str) -> bool:
     """Return True for an HDF5 file, even a damaged one: the message should be about the damage."""
     return Path(source).is_file() and bool(h5py.is_hdf5(source))
-
-
-def _labeled(progress: Progress, label: str) -> Progress:
-    return lambda stage, done, total: progress(f"{stage} {label}", done, total)

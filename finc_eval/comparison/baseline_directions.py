@@ -58,7 +58,7 @@ class KernelExpansion:
 
 
 Finder = Callable[[Embeddings, Embeddings], KernelExpansion]
-"""A method: the kernel expansions of which the first set has more than the second."""
+"""A method: finds the kernel expansions with more mass in the first set than in the second."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def mean_features(one: SketchedSet, folds: Sequence[int]) -> torch.Tensor:
 
 
 def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
-    """Return a function that fits the modes of a baseline of which its first set has more than its second.
+    """Return the fit of a baseline: a function that finds the modes with more mass in its first set than in its second.
 
     Raises:
         DataError: a set came as a sketch, or there are too many samples for KEN, or too few to cluster.

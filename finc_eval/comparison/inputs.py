@@ -15,7 +15,7 @@ from finc_eval.comparison.set_info import SetInfo, set_info
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.run import Run
-from finc_eval.core.storage import kind_of
+from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.feature_maps.base import FeatureMap
@@ -130,7 +130,7 @@ def open_input(source: object, label: str, run: Run) -> SetInput:
     """Return the sketch or the embeddings in an array, a tensor, an `EmbeddingCache`, a `Sketch`, or a file."""
     if isinstance(source, Sketch):
         return source
-    if isinstance(source, str | Path) and kind_of(source) == "sketch":
+    if isinstance(source, str | Path) and file_type(source) == "sketch":
         return Sketch.load(source, run.torch_device)
     return as_embeddings(source, label)
 

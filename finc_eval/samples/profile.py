@@ -22,7 +22,7 @@ MAX_SIZES = 32
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
     {"png", "apng", "bmp", "ppm", "tiff", "rawvideo", "ffv1", "huffyuv", "ffvhuff", "utvideo", "qtrle"}
 )
-ALPHA = frozenset({"RGBA", "RGBa", "LA", "La", "PA", "rgba", "bgra", "argb", "abgr"})
+ALPHA_MODES = frozenset({"RGBA", "RGBa", "LA", "La", "PA", "rgba", "bgra", "argb", "abgr"})
 ALPHA_PREFIXES = ("yuva", "gbrap", "ya8", "ya16")
 
 MAX_SHARE_DIFFERENCE = 0.2
@@ -214,7 +214,7 @@ def _fps(gen: Profile, ref: Profile) -> Iterator[str]:
 
 
 def _has_alpha(mode: str) -> bool:
-    return mode in ALPHA or mode.startswith(ALPHA_PREFIXES)
+    return mode in ALPHA_MODES or mode.startswith(ALPHA_PREFIXES)
 
 
 def _mostly(counts: dict[str, int]) -> str:

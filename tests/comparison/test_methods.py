@@ -140,7 +140,9 @@ def test_the_page_has_a_row_a_kind_and_a_column_a_method():
     page = Page(report.page(a_table(), {}))
     matrix = page.find("table", "matrix")[0]
     assert page.texts("th", inside=page.find("thead", inside=matrix)[0])[2:] == ["FINC", "Rarity"]
-    rows = {page.texts("span", "kind", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)}
+    rows = {
+        page.texts("span", "group-name", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)
+    }
     assert rows == {"A": ["1. 0.0900", "1. 0.0700 2. 0.0500"], "C": ["–", "1. 0.0200"]}
 
 
