@@ -5,13 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about, read_table, settings_from
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
@@ -188,11 +189,18 @@ class Settings(SketchSettings):
         """
         try:
             content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise DataError(f"{path} does not exist") from error
         except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read as TOML ({error}): check the path and its syntax") from error
+            raise DataError(f"{path} cannot be read as TOML ({error}): check its syntax") from error
         if not isinstance(content.get(table), dict):
-            hint = did_you_mean(table, content)
-            raise DataError(f"{path} has no table [{table}]{hint}: add it, or name another table")
+            near = get_close_matches(table, content, n=1)
+            raise DataError(f"{path} has no table [{table}]: " + (f"rename [{near[0]}]" if near else "add it"))
+        for name in content[table]:
+            owners = _owners(name)
+            if owners:
+                inside = f'method = {{name = "{owners[0].name}", {name} = …}}'
+                raise DataError(f"{path} [{table}]: {name} is a parameter of the method: write {inside}")
         return read_table(cls, content[table], f"{path} [{table}]")
 
     @property
@@ -228,7 +236,7 @@ def settings_of(settings: Settings | None, options: Options) -> Settings:
         UsageError: an option is not a field of the settings, or out of range.
     """
     for name, value in options.items():
-        owners = [cls.__name__ for cls in METHODS.values() if name in (field.name for field in fields(cls))]
+        owners = [cls.__name__ for cls in _owners(name)]
         if owners:
             call = f"fe.{owners[0]}({name}={value!r})"
             raise UsageError(f"{name} is an option of {' and '.join(owners)}: pass method={call}")
@@ -246,6 +254,11 @@ def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:
         if method.name in [other.name for other in found[:place]]:
             raise UsageError(f"method {method.name!r} is named twice: name it once")
     return found
+
+
+def _owners(name: str) -> list[type[AnyMethod]]:
+    """Return the methods that have a parameter of this name."""
+    return [cls for cls in METHODS.values() if name in {field.name for field in fields(cls)} - {"name"}]
 
 
 def _text(value: object) -> str:

@@ -44,6 +44,8 @@ def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) 
         UsageError: an option is not a field of the settings, a field without a default is missing, or a value is out
             of range.
     """
+    if settings is not None and not isinstance(settings, cls):
+        raise UsageError(f"settings must be {cls.__name__}(…), got {settings!r}: write options as keywords")
     known = {field.name: field for field in fields(settings or cls)}  # type: ignore[arg-type]
     for name in options:
         if name not in known:

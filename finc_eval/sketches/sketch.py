@@ -58,7 +58,7 @@ class Sketch:
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets(300)
         >>> reference = fe.Sketch.reference(ref, features=200)
-        >>> halves = [fe.Sketch.of(ref[::2], reference.feature_map), fe.Sketch.of(ref[1::2], reference.feature_map)]
+        >>> halves = [fe.Sketch.of(ref[::2], reference), fe.Sketch.of(ref[1::2], reference)]
         >>> (halves[0] + halves[1]).n
         300
     """
@@ -89,7 +89,7 @@ class Sketch:
     def of(
         cls,
         source: object,
-        feature_map: FeatureMap,
+        feature_map: FeatureMap | Sketch,
         *,
         sample: int = SAMPLE_SIZE,
         precision: Precision = "float32",
@@ -99,7 +99,7 @@ class Sketch:
 
         Args:
             source: array or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
-            feature_map: φ, usually the one of the reference's sketch.
+            feature_map: φ, or a sketch that has it, usually the reference's.
             sample: number of embeddings to keep.
             precision: precision of the covariance of φ.
             run: portions and progress of the pass; the device is the feature map's.
@@ -107,7 +107,8 @@ class Sketch:
         Raises:
             DataError: the embeddings have another shape, or are not finite.
         """
-        (sketch,) = sketch_all(source, [feature_map], sample=sample, precision=precision, run=run)
+        phi = feature_map.feature_map if isinstance(feature_map, Sketch) else feature_map
+        (sketch,) = sketch_all(source, [phi], sample=sample, precision=precision, run=run)
         return sketch
 
     @classmethod

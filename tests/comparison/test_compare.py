@@ -88,7 +88,7 @@ def test_masses_of_tight_clusters_are_their_shares():
 def test_top_samples_are_those_that_score_highest(comparison, thinned):
     gen = thinned[0]
     scores = comparison.score(gen)
-    assert scores.shape == (len(gen), len(comparison.over))
+    assert scores.shape == (len(gen), len(comparison.modes))
     for column, mode in enumerate(comparison.over):
         best = scores[mode.top_gen, column]
         assert len(best) == 50

@@ -69,9 +69,10 @@ def test_settings_are_read_from_a_table(tmp_path):
         ("[compare]\nrho = -1", "rho must be a positive number, got -1"),
         ('[compare]\nmethod = {name = "rarity", nvel = 2}', r'unknown key "method.nvel" \(did you mean "novel"\?\)'),
         ('[compare]\nmethod = "rarety"', "\"method\" must be one of finc, ken, rarity, fld, got 'rarety'"),
-        ("[comparing]\nrho = 2", r'has no table \[compare\] \(did you mean "comparing"\?\)'),
+        ("[comparing]\nrho = 2", r"has no table \[compare\]: rename \[comparing\]"),
         ("compare = 3", r"has no table \[compare\]"),
         ("rho = ", "cannot be read as TOML"),
+        ("[compare]\nnovel = 0.2", r'novel is a parameter of the method: write method = \{name = "rarity", novel'),
     ],
 )
 def test_a_table_that_is_wrong_is_one_clear_sentence(tmp_path, text, message):
@@ -97,3 +98,9 @@ def test_a_table_that_is_wrong_is_one_clear_sentence(tmp_path, text, message):
 def test_options_that_are_wrong_are_one_clear_sentence(options, message):
     with pytest.raises(fe.UsageError, match=message):
         settings_of(None, options)
+
+
+@pytest.mark.parametrize("wrong", [{"rho": 2}, fe.Run(), 3])
+def test_settings_of_another_type_are_refused(sets, wrong):
+    with pytest.raises(fe.UsageError, match=r"settings must be Settings\(…\), got .*: write options as keywords"):
+        fe.compare(*sets, wrong)

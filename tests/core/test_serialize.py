@@ -2,8 +2,9 @@
 
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 import finc_eval as fe
@@ -63,6 +64,15 @@ def test_other_json_is_one_clear_sentence(tmp_path, text, message):
 def test_numbers_that_are_not_finite_are_null():
     data = json.loads(Small(float("inf"), provenance=Provenance.here("cpu")).to_json())
     assert data["value"] is None
+
+
+def test_numbers_of_numpy_and_names_that_are_not_text_become_json():
+    settings = fe.Settings(rho=np.float32(2), modes=np.int64(3), features=np.int64(50), seed=np.int8(1))
+    found = fe.compare(*example_sets(200), settings)
+    data = json.loads(found.to_json())
+    assert data["settings"]["rho"] == 2 and data["settings"]["modes"] == 3
+    strange = replace(found, gen=replace(found.gen, name="\udcff3.png"))
+    assert type(found).from_dict(json.loads(strange.to_json())).gen.name == "\udcff3.png"
 
 
 def test_the_schema_names_every_key_of_the_json(comparison):
