@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from finc_eval import report
 from finc_eval.core.errors import UsageError
+from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import file_type
 
@@ -43,3 +46,8 @@ def emit(result: Document, page: Path | None, as_json: bool, saved_as: tuple[Pat
     report.show(result)
     if paths:
         print("", *paths, sep="\n")
+
+
+def print_json(value: Any) -> None:
+    """Print a record, a list of records, or plain JSON types, as JSON."""
+    print(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))

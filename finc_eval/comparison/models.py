@@ -16,7 +16,7 @@ from finc_eval.comparison.inputs import OpenSets, open_sets
 from finc_eval.comparison.modes import Direction, significant, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.set_info import SetInfo
-from finc_eval.comparison.settings import Finc, Options, Settings, StoredSettings, settings_of
+from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -28,9 +28,6 @@ from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.precision import arithmetic
 
 Set = TypeVar("Set")
-
-REFERENCE = "ref"
-"""Label of the reference among the models."""
 
 
 @dataclass(frozen=True)

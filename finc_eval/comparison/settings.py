@@ -23,6 +23,9 @@ Rotation = Literal["varimax"] | None
 SIGMA_SWEEP_FEATURES = 1000
 """Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
 
+REFERENCE = "ref"
+"""Label of the reference in a comparison of several models."""
+
 MAX_RHO = 1e9
 """Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
 

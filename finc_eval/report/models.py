@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from finc_eval.comparison.models import REFERENCE, ModelComparison, ModeShare, SharedMode
+from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
+from finc_eval.comparison.settings import REFERENCE
 from finc_eval.report.comparison import modes_in_words
 from finc_eval.report.formats import interval, number, p_value, percent
 from finc_eval.report.pages import (
