@@ -78,11 +78,7 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
 
 
 def settings_with(cls: type[T], start: T | None, options: list[Option], given: Mapping[str, Any]) -> T:
-    """Return settings with the options that were given, by the names of their parameters.
-
-    Raises:
-        UsageError: a value is wrong, or a parameter belongs to none of the chosen dataclasses.
-    """
+    """Return settings with the options that were given, by the names of their parameters."""
     values: dict[str, Any] = {}
     for option in options:
         if option.parameter.name in given:

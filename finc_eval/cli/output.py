@@ -14,11 +14,7 @@ from finc_eval.core.storage import file_type
 
 
 def twin_of(page: Path) -> Path:
-    """Return the path of the JSON twin of a page; call it before any work, as it refuses paths that cannot be used.
-
-    Raises:
-        UsageError: the page would overwrite its twin, or a file that finc-eval computed.
-    """
+    """Return the path of the JSON twin of a page; call it before any work, as it refuses paths that cannot be used."""
     twin = page.with_suffix(".json")
     if twin == page:
         raise UsageError(f"{page} is the name of the JSON twin: call the page {page.stem}.html")

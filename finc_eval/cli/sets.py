@@ -14,11 +14,7 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards
 
 
 def named_sets(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the paths of sets by name, from arguments of the form NAME=PATH.
-
-    Raises:
-        UsageError: an argument is not of this form, or two have the same name.
-    """
+    """Return the paths of sets by name, from arguments of the form NAME=PATH."""
     sets: dict[str, str] = {}
     for argument in arguments:
         name, _, path = argument.partition("=")
@@ -33,14 +29,7 @@ def named_sets(arguments: Iterable[str]) -> dict[str, str]:
 def embed_all(
     sources: Mapping[str, str], extractor: str | None, strict: bool, run: Run
 ) -> dict[str, fe.EmbeddingCache | str]:
-    """Embed the sets that are not embedded yet, all with one extractor.
-
-    Args:
-        sources: paths of the sets, by label.
-        extractor: name of the extractor; default: the one that made the embeddings among the sources, if any.
-        strict: True refuses sets with unreadable samples.
-        run: device and progress.
-    """
+    """Embed the sets that are not embedded yet, with one extractor: by default, the one behind the other sets."""
     from finc_eval.loading import extractor_of  # loads torch, which wrong options need not wait for
 
     made_by = next(filter(None, map(extractor_of, sources.values())), None)
@@ -58,11 +47,7 @@ def embed(label: str, source: str, extractor: str, strict: bool, run: Run) -> fe
 
 
 def card_again(made_by: str) -> str:
-    """Return the name of the extractor behind embeddings, if it can be loaded by its name.
-
-    Raises:
-        UsageError: it was a user's own card, and its path is not known.
-    """
+    """Return the name of the extractor behind embeddings, if it can be loaded by its name."""
     if made_by.startswith("timm:") or made_by in available_cards():
         return made_by
     raise UsageError(f"the embeddings were made with a card of your own, {made_by}: pass its path as --extractor")

@@ -35,13 +35,7 @@ MIN_SAMPLES = 20
 
 @dataclass(frozen=True)
 class SketchedSet:
-    """A set of a comparison.
-
-    Attributes:
-        label: name of the set in messages.
-        sketch: sketch of the set.
-        embeddings: embeddings of the set; None when a sketch is all there is.
-    """
+    """A set of a comparison."""
 
     label: str
     sketch: Sketch
@@ -107,11 +101,6 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
         reference: labels of the sets that decide bandwidth and center, unless a set is a sketch.
         settings: settings of the comparison.
         run: device, portions and progress.
-
-    Raises:
-        IncompatibleError: the sets come from unlike extractors, or their sketches have unlike feature maps.
-        DataError: a set has too few samples, or cannot be used.
-        UsageError: a bandwidth was asked for that a sketch does not have.
     """
     inputs = {label: open_input(source, label, run) for label, source in sources.items()}
     (first, one), *others = inputs.items()

@@ -153,10 +153,6 @@ def unique_id(role_or_set: str, samples: Iterable[str], taken: Container[str]) -
 
 
 def significant(modes: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
-    """Return the modes whose adjusted p-value is at most α.
-
-    Raises:
-        UsageError: α does not lie between 0 and 1.
-    """
+    """Return the modes whose adjusted p-value is at most α."""
     check_fraction("alpha", alpha)
     return tuple(mode for mode in modes if mode.p_value <= alpha)

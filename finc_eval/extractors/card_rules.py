@@ -21,15 +21,7 @@ RESIZE_METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 def check_rules(card: Card, where: str) -> None:
-    """Check the values that have the right type and still make no sense.
-
-    Args:
-        card: the card.
-        where: what to call it in a message.
-
-    Raises:
-        DataError: a value breaks a rule; the message names its key.
-    """
+    """Check the values that have the right type and still make no sense."""
     for fault in _faults(card):
         raise DataError(f"{where}: {fault}")
 

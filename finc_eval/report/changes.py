@@ -30,11 +30,7 @@ COLUMNS: dict[str, Callable[[Change], str]] = {
 
 
 def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     if samples:
         raise UsageError("the page of changes shows no samples: leave samples out")
     return render(

@@ -15,11 +15,7 @@ COLUMNS = ("Figure", "Value")
 
 
 def page(result: MembershipScore, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     if samples:
         raise UsageError("the page of a membership score shows no samples: leave samples out")
     return render("membership.html", result, columns=COLUMNS, rows=rows(result), summary=summary(result))

@@ -28,11 +28,7 @@ COLUMNS: dict[str, Callable[[Score], str]] = {
 
 
 def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     if samples:
         raise UsageError("the page of scores shows no samples: leave samples out")
     return render("scores.html", scores, columns=COLUMNS, summary=summary(scores), warnings=_failures(scores))

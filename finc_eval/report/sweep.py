@@ -59,11 +59,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     if samples:
         raise UsageError("the page of a sweep shows no samples: leave samples out")
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}

@@ -122,15 +122,7 @@ class Profile(Record):
 
 
 def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:
-    """Return one warning for each way in which two sets are encoded so differently that scores move.
-
-    Args:
-        gen: profile of the generated set.
-        ref: profile of the reference set.
-
-    Returns:
-        Sentences; none if one of the sets is empty.
-    """
+    """Return one warning for each way in which two sets are encoded so differently that scores move."""
     if not gen.n or not ref.n:
         return []
     checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps)
