@@ -37,6 +37,7 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
         "changes.html",
         changes,
         columns=COLUMNS,
+        muted=lambda change: change.status == "unchanged",
         summary=summary(changes),
         scale=interval_scale((change.change, change.interval) for change in changes),
     )

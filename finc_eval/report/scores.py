@@ -31,7 +31,8 @@ def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing. It shows no samples."""
     if samples:
         raise UsageError("the page of scores shows no samples: leave samples out")
-    return render("scores.html", scores, columns=COLUMNS, summary=summary(scores), warnings=_failures(scores))
+    columns = {**COLUMNS, "Notes": lambda score: "; ".join(score.notes)}
+    return render("scores.html", scores, columns=columns, summary=summary(scores), warnings=_failures(scores))
 
 
 def fragment(scores: Scores) -> str:

@@ -42,7 +42,7 @@ def a_sweep(**changes):
         Point(4.0, a_comparison([strong, weak, other], [under], warnings=(COMMON,)), (0.4, 5.0, None, 0.6)),
         Point(8.0, a_comparison([strong], warnings=(COMMON,)), (0.9,)),
     )
-    return replace(Sweep("sigma", points, 4.0, 2.0), **changes)
+    return replace(Sweep("sigma", points, 4.0, 2.0, provenance=made_by("9.8.7")), **changes)
 
 
 def a_share(mass, share=None, ids=("7", "3")):
@@ -61,8 +61,9 @@ def model_comparison(labels=("alpha", "beta"), **changes):
     )
     sets = {label: SetInfo(label, None, 1000 + i, f"d{i}", False) for i, label in enumerate((first, second, "ref"))}
     settings = Settings(sigma=2.5, features=4, seed=7)
-    table = ModelComparison(modes, sets, settings, "given", Signature("models", ()), 39)
-    return replace(table, **changes)
+    signature = Signature("models", ())
+    made = ModelComparison(modes, sets, settings, "given", signature, 39, provenance=made_by("9.8.7"))
+    return replace(made, **changes)
 
 
 def rows(page):
@@ -325,7 +326,8 @@ def some_changes(*statuses):
         Change(status, "over", *(name and a_mode(name) for name in modes[status]), 0.9, -0.02, (-0.03, -0.01))
         for status in statuses
     )
-    return Changes(made, 0.05, Signature("finc", (("n", "1"),)), Signature("finc", (("n", "2"),)))
+    old, new = (Signature("finc", (("n", size),)) for size in "12")
+    return Changes(made, 0.05, old, new, provenance=made_by("9.8.7"))
 
 
 def test_the_page_of_changes_has_a_row_a_mode():
