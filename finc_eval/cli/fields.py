@@ -66,8 +66,8 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
             made[field.name,] = _option((field.name,), hints[field.name], default, panel)
         if len(choices) > 1:
             names = tuple(one.name for one in default) if several else default.name
-            listed = Annotated[tuple[str, ...] if several else Literal[tuple(choices)], about(text)]
-            made[field.name, TAG] = _option((field.name, TAG), listed, names, panel, choices)
+            words: Any = tuple[str, ...] if several else Literal[tuple(choices)]
+            made[field.name, TAG] = _option((field.name, TAG), Annotated[words, about(text)], names, panel, choices)
         for choice in choices.values():
             parameters = get_type_hints(choice, include_extras=True)
             for own in fields(choice):
@@ -82,8 +82,7 @@ def settings_with(cls: type[T], start: T | None, options: list[Option], given: M
     values: dict[str, Any] = {}
     for option in options:
         if option.parameter.name in given:
-            field, *parameter_of = option.path
-            at = values.setdefault(field, {}) if parameter_of else values
+            at = values.setdefault(option.path[0], {}) if option.choices else values
             at[option.path[-1]] = None if option.switches_off else given[option.parameter.name]
     for field in fields(cls):  # type: ignore[arg-type]
         own = [option for option in options if option.path[0] == field.name]
@@ -99,7 +98,7 @@ def _chosen(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
     chosen = before if several else (before,)
     field, choices = options[0].path[0], options[0].choices
     if TAG in values:
-        names = values[TAG] if several else [values[TAG]]
+        names = (values[TAG] or ("",)) if several else [values[TAG]]
         for name in names:
             check_choice(flag(field), name, choices)
         known = {one.name: one for one in chosen}

@@ -51,7 +51,7 @@ class ModeShare(Record):
 
 @dataclass(frozen=True, eq=False)
 class SharedMode(Record):
-    """A mode of which one set has more than the mixture of all others.
+    """A mode with more mass in one set than in the mixture of all others.
 
     Attributes:
         id: stable name, from the set that has most and its best sample.
@@ -138,7 +138,7 @@ def compare_models(
     """Find the modes on which several models differ, and how much of each every model has.
 
     Every set is compared with the mixture of all others, each weighing the same; directions found from several sets
-    are reported once. A reference takes part like a model, called "ref": the modes of which it has most are what the
+    are reported once. A reference takes part like a model, called "ref": the modes where it has most are what the
     models lack. Sketches are enough; with embeddings the intervals are sharper.
 
     Args:

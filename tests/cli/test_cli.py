@@ -219,7 +219,7 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
         assert [cell.split(" ")[0] for cell in row[6:]] == [f"{mass:.4f}" for mass in masses]
         assert row[6].endswith(f", {100 * mode['shares']['mine']['share']:.0f} %") and "," not in row[8]
     assert f"{len(twin['modes']) - len(significant)} more" in result.stdout
-    assert "data:image/" in out.read_text() and "extract mine" in result.stderr
+    assert "data:image/" in out.read_text() and "mine: extract" in result.stderr
 
 
 def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
