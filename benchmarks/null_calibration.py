@@ -63,7 +63,7 @@ def main():
             }
         )
         print(rows[-1], flush=True)
-    record("null_calibration", rows, notes="4 000 MNIST digits, pixels; family-wise level 0.05")
+    record("null_calibration", rows, notes="4 000 MNIST digits, pixels; family-wise α = 0.05")
 
 
 if __name__ == "__main__":

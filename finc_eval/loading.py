@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError
-from finc_eval.core.storage import PROGRAM, existing_hdf5, kind_of
+from finc_eval.core.storage import PROGRAM, existing_hdf5, file_type
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.privacy.reference.sketch import PrivateSketch
@@ -40,7 +40,7 @@ def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCac
         raise DataError(f"{path} does not exist")
     if Path(path).suffix == ".json":
         return _from_json(Path(path))
-    match kind_of(path):
+    match file_type(path):
         case "comparison":
             return Comparison.load(path)
         case "sketch":
@@ -53,7 +53,7 @@ def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCac
 
 def extractor_of(path: str | Path) -> str | None:
     """Return the name of the extractor behind embeddings or a sketch; None for other files and unknown extractors."""
-    match kind_of(path):
+    match file_type(path):
         case "embeddings":
             with EmbeddingCache(path) as cache:
                 return cache.extractor
@@ -72,7 +72,7 @@ def _from_json(path: Path) -> Document:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read as JSON ({error}): make it again") from error
-    kind = data.get("type") if isinstance(data, dict) and data.get("program") == PROGRAM else None
-    if kind not in RESULTS:
+    type_name = data.get("type") if isinstance(data, dict) and data.get("program") == PROGRAM else None
+    if type_name not in RESULTS:
         raise DataError(f"{path} is not a result of finc-eval of this version: make it again")
-    return result_class(kind).from_dict(data, str(path))
+    return result_class(type_name).from_dict(data, str(path))

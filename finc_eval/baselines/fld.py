@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from math import exp, log, pi, sqrt
 from typing import NamedTuple
 
@@ -146,7 +145,7 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergenc
         standard_error=100 * float((own - others).std(ddof=1)) / z.n**0.5,
         gap=_gap(seen, own).value,
         warning=warning,
-        signature=Signature("fld", (("n", f"{x.n}/{y.n}/{z.n}"), ("fx", z.space), ("seed", str(seed)), *_version())),
+        signature=Signature.of("fld", (x.n, y.n, z.n), z.space, ("seed", str(seed))),
     )
 
 
@@ -167,8 +166,7 @@ def sample_likelihoods(gen: object, train: object, test: object) -> Likelihoods:
     """
     x, y, z = _standardized(gen, train, test)
     scores = fit(z, y).log_likelihood(x) / x.dim
-    fields = (("n", f"{x.n}/{y.n}/{z.n}"), ("fx", z.space), *_version())
-    return Likelihoods(scores, Signature("fld-sample", fields))
+    return Likelihoods(scores, Signature.of("fld-sample", (x.n, y.n, z.n), z.space))
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +307,3 @@ def _standardized(gen: object, train: object, test: object) -> tuple[_View, _Vie
     deviation = (square / (z.n - 1)).sqrt().float()
     views = [_View(source, np.arange(source.n), mean.float(), deviation) for source in (x, y, z)]
     return views[0], views[1], views[2]
-
-
-def _version() -> tuple[tuple[str, str], ...]:
-    return (("v", version("finc-eval")),)

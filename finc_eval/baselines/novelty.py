@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
 from math import log
 from typing import Literal, get_args
 
@@ -132,15 +131,8 @@ def _novelty(
         if alone
         else None
     )
-    fields = (
-        ("n", f"{sizes[0]}/{sizes[1]}"),
-        ("fx", space),
-        *kernel,
-        ("rho", f"{rho:g}"),
-        ("form", form),
-        ("v", version("finc-eval")),
-    )
-    return Novelty(score, values, form, warning, Signature("ken", fields))
+    signature = Signature.of("ken", sizes, space, *kernel, ("rho", f"{rho:g}"), ("form", form))
+    return Novelty(score, values, form, warning, signature)
 
 
 def _whole(embeddings: Embeddings) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,11 +88,10 @@ def rarity(gen: object, ref: object, *, k: int = 3) -> Rarity:
         np.minimum.at(smallest[block.rows], rows, radii[block.columns][columns])
         nearest.update(block)
     inside = np.isfinite(smallest)
-    fields = (("n", f"{x.n}/{y.n}"), ("fx", y.space), ("neighbors", str(k)), ("v", version("finc-eval")))
     return Rarity(
         inside=inside,
         scores=np.where(inside, np.sqrt(smallest), np.nan),
         distances=np.where(inside, 0.0, nearest.keys[:, 0].clip(min=0)),
         k=k,
-        signature=Signature("rarity", fields),
+        signature=Signature.of("rarity", (x.n, y.n), y.space, ("neighbors", str(k))),
     )

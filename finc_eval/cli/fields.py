@@ -1,121 +1,120 @@
-"""From a field of a settings class to the options of a verb, and from what was given back to the field's value."""
+"""From a field of a settings class to the options of a verb, and from what was given back to the settings."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
+from finc_eval.core.record import about, settings_from
+
+T = TypeVar("T")
 
 NUMBER_NAMES: dict[Any, str] = {int: "whole number", float: "number"}
 """Names of types in messages."""
 
+TAG = "name"
+"""The field that tells the dataclasses of a union apart: a `Literal` of one value."""
+
 
 @dataclass(frozen=True)
-class PlainOption:
-    """The option of a field that holds a plain value.
+class Option:
+    """An option, and the place of its value in the settings.
 
     Attributes:
-        field: name of the field.
-        parameters: one parameter, which is the option.
+        path: name of the field; for a parameter of a dataclass in the field, both names, as ("method", "novel").
+        parameter: the option as a keyword of the verb.
         switches_off: True for a flag that sets the field to None.
+        choices: the dataclasses that the field can hold, by name.
     """
 
-    field: str
-    parameters: tuple[inspect.Parameter, ...]
-    switches_off: bool = False
+    path: tuple[str, ...]
+    parameter: inspect.Parameter
+    switches_off: bool
+    choices: Mapping[str, Any]
 
-    def value(self, given: Mapping[str, Any], start: Any) -> Any:
-        """Return the given value.
-
-        Args:
-            given: options that were given, by the names of their parameters.
-            start: settings that they change; None for the defaults.
-        """
-        return None if self.switches_off else given[self.parameters[0].name]
+    @property
+    def owners(self) -> list[str]:
+        """Names of the dataclasses that have this parameter."""
+        return [name for name, choice in self.choices.items() if hasattr(choice, self.path[-1])]
 
 
-@dataclass(frozen=True)
-class ChoiceOptions:
-    """The options of a field that holds one of several dataclasses, or a tuple of them: its name, and its parameters.
-
-    Attributes:
-        field: name of the field.
-        parameters: the option that names the choice, and one option per parameter of any choice.
-        choices: the dataclasses by name.
-        options: the options of their parameters, by name.
-        default: default value of the field.
-        several: True for a field that holds a tuple.
-    """
-
-    field: str
-    parameters: tuple[inspect.Parameter, ...]
-    choices: dict[str, type]
-    options: dict[str, PlainOption]
-    default: Any
-    several: bool
-
-    def value(self, given: Mapping[str, Any], start: Any) -> Any:
-        """Return the chosen dataclasses with the given parameters.
-
-        Args:
-            given: options that were given, by the names of their parameters.
-            start: settings that they change; None for the defaults.
-
-        Raises:
-            UsageError: a name is unknown, or a parameter belongs to none of the chosen.
-        """
-        before = self.default if start is None else getattr(start, self.field)
-        chosen = before if self.several else (before,)
-        if self.field in given:
-            names = [name.strip() for name in given[self.field].split(",")]
-            for name in names:
-                check_choice(flag(self.field), name, self.choices)
-            known = {name_of(type(one)): one for one in chosen}
-            chosen = tuple(known.get(name) or self.choices[name]() for name in names)
-        changes = {
-            name: one.value(given, None) for name, one in self.options.items() if one.parameters[0].name in given
-        }
-        for name in changes:
-            self._check_owned(name, chosen)
-        made = tuple(replace(one, **{k: v for k, v in changes.items() if hasattr(one, k)}) for one in chosen)
-        return made if self.several else made[0]
-
-    def _check_owned(self, parameter: str, chosen: tuple[Any, ...]) -> None:
-        if any(hasattr(one, parameter) for one in chosen):
-            return
-        option = flag(self.options[parameter].parameters[0].name)
-        owners = owners_of(parameter, self.choices)
-        asked = ", ".join(name_of(type(one)) for one in chosen)
-        raise UsageError(
-            f"{option} belongs to {' and '.join(owners)}, not to {asked}: leave it out, or choose "
-            f"{flag(self.field)} {owners[0]}"
-        )
-
-
-FieldOptions = PlainOption | ChoiceOptions
-
-
-def options_of(cls: type, narrower: Mapping[str, Any]) -> list[FieldOptions]:
+def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
     """Return the options of a settings class, in the order of its fields.
 
     Args:
         cls: the class.
         narrower: types to use in place of those of some fields; None leaves the field out.
     """
-    hints = {**get_type_hints(cls, include_extras=True), **narrower}
-    return [
-        _options(field, hints[field.name], heading_of(cls))
-        for field in fields(cls)
-        if field.name not in narrower or narrower[field.name] is not None
-    ]
+    hints, panel = {**get_type_hints(cls, include_extras=True), **narrower}, heading_of(cls)
+    made: dict[tuple[str, ...], Option] = {}
+    for field in fields(cls):
+        if hints[field.name] is None:
+            continue
+        (base, text), default = _described(hints[field.name]), _default(field)
+        several = get_origin(base) is tuple
+        held = _alternatives(_described(get_args(base)[0] if several else base)[0])
+        choices: dict[str, Any] = {getattr(one, TAG): one for one in held if is_dataclass(one)}
+        if not choices:
+            made[field.name,] = _option((field.name,), hints[field.name], default, panel)
+        if len(choices) > 1:
+            names = tuple(one.name for one in default) if several else default.name
+            words: Any = tuple[str, ...] if several else Literal[tuple(choices)]
+            made[field.name, TAG] = _option((field.name, TAG), Annotated[words, about(text)], names, panel, choices)
+        for choice in choices.values():
+            parameters = get_type_hints(choice, include_extras=True)
+            for own in fields(choice):
+                path = (field.name, own.name)
+                if own.name != TAG and path not in made:
+                    made[path] = _option(path, parameters[own.name], _default(own), panel, choices)
+    return list(made.values())
+
+
+def settings_with(cls: type[T], start: T | None, options: list[Option], given: Mapping[str, Any]) -> T:
+    """Return settings with the options that were given, by the names of their parameters."""
+    values: dict[str, Any] = {}
+    for option in options:
+        if option.parameter.name in given:
+            at = values.setdefault(option.path[0], {}) if option.choices else values
+            at[option.path[-1]] = None if option.switches_off else given[option.parameter.name]
+    for field in fields(cls):  # type: ignore[arg-type]
+        own = [option for option in options if option.path[0] == field.name]
+        if field.name in values and own[0].choices:
+            before = _default(field) if start is None else getattr(start, field.name)
+            values[field.name] = _chosen(before, values[field.name], own)
+    return settings_from(cls, start, values)
+
+
+def _chosen(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
+    """Return the dataclass of the given name, or the one before, or a tuple of several, with the given parameters."""
+    several = isinstance(before, tuple)
+    chosen = before if several else (before,)
+    field, choices = options[0].path[0], options[0].choices
+    if TAG in values:
+        names = (values[TAG] or ("",)) if several else [values[TAG]]
+        for name in names:
+            check_choice(flag(field), name, choices)
+        known = {one.name: one for one in chosen}
+        chosen = tuple(known.get(name) or choices[name]() for name in names)
+    for option in options:
+        owners = option.owners
+        if option.path[-1] in values and not any(one.name in owners for one in chosen):
+            raise UsageError(
+                f"{flag(option.parameter.name)} belongs to {' and '.join(owners)}, not to "
+                f"{', '.join(one.name for one in chosen)}: leave it out, or choose {flag(field)} {owners[0]}"
+            )
+    made = tuple(
+        replace(one, **{name: value for name, value in values.items() if name != TAG and hasattr(one, name)})
+        for one in chosen
+    )
+    return made if several else made[0]
 
 
 def heading_of(cls: type) -> str:
@@ -133,97 +132,51 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def sentence(text: str) -> str:
-    """Return a description as a sentence of a help text, which rich takes literally."""
-    begun = text[:1].upper() + text[1:] if text[:1].isascii() else text
-    return f"{begun}.".replace("[", "\\[")
+def _option(
+    path: tuple[str, ...], annotation: Any, default: Any, panel: str, choices: Mapping[str, Any] | None = None
+) -> Option:
+    """Return the option of a field, or of a parameter of the dataclass in it.
 
-
-def name_of(choice: type) -> str:
-    """Return the name that tells a dataclass from the others of a union: the one value of a field's `Literal`."""
-    hints = get_type_hints(choice)
-    return next((str(field.default) for field in fields(choice) if is_tag(hints[field.name])), choice.__name__)
-
-
-def is_tag(annotation: Any) -> bool:
-    """Return True for a `Literal` of one value."""
-    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
-
-
-def owners_of(parameter: str, choices: Mapping[str, type]) -> list[str]:
-    """Return the names of the dataclasses that have a parameter."""
-    return [name for name, choice in choices.items() if parameter in {field.name for field in fields(choice)}]
-
-
-def _options(field: Field[Any], annotation: Any, panel: str) -> FieldOptions:
-    base, text = _described(annotation)
-    of_tuple = get_args(base)[0] if get_origin(base) is tuple else base
-    choices = [one for one in _alternatives(_described(of_tuple)[0]) if is_dataclass(one)]
-    if choices:
-        return _choice_options(field, choices, text, panel, several=of_tuple is not base)
-    return _plain_option(field, annotation, panel)
-
-
-def _choice_options(field: Field[Any], choices: list[Any], text: str, panel: str, several: bool) -> ChoiceOptions:
-    by_name = {name_of(choice): choice for choice in choices}
-    options: dict[str, PlainOption] = {}
-    for choice in choices:
-        for own in fields(choice):
-            annotation = get_type_hints(choice, include_extras=True)[own.name]
-            if own.name not in options and not is_tag(annotation):
-                owners = owners_of(own.name, by_name) if len(choices) > 1 else ()
-                options[own.name] = _plain_option(own, annotation, panel, owners)
-    default = _default(field)
-    parameters = [option.parameters[0] for option in options.values()]
-    if len(choices) > 1:
-        names = ",".join(name_of(type(one)) for one in (default if several else (default,)))
-        listed: Any = str if several else Literal[tuple(by_name)]
-        option = typer.Option(
-            flag(field.name), help=sentence(text), rich_help_panel=panel, metavar="NAME,NAME,…" if several else None
-        )
-        parameters.insert(0, parameter(field.name, Annotated[listed, option], names))
-    return ChoiceOptions(field.name, tuple(parameters), by_name, options, default, several)
-
-
-def _plain_option(field: Field[Any], annotation: Any, panel: str, owners: Sequence[str] = ()) -> PlainOption:
-    """Return the option of a field.
-
-    Args:
-        field: the field.
-        annotation: its type, with what `about` says of it.
-        panel: heading of the option.
-        owners: for a parameter that only some choices have, their names; its default is told, not set.
+    The default of a parameter that only some choices have is told, not set.
     """
+    name = path[0] if path[-1] == TAG else path[-1]
     base, text = _described(annotation)
-    default, name = _default(field), field.name
-    kinds = [kind for kind in _alternatives(base) if kind is not NoneType]
-    note = f" For {' and '.join(owners)}" if owners else ""
-    if kinds != [base] and is_tag(kinds[0]) and default is not None:
+    made = Option(path, parameter(name, base), False, choices or {})
+    owned = len(made.choices) > 1 and path[-1] != TAG
+    note = f" For {' and '.join(made.owners)}" if owned else ""
+    types = [one for one in _alternatives(base) if one is not NoneType]
+    is_word = get_origin(types[0]) is Literal and len(get_args(types[0])) == 1
+    if types != [base] and is_word and default is not None:
         help_text = f"Switch off: {text}.{note}{'.' if note else ''}"
         option = typer.Option(flag(f"no_{name}"), help=help_text, rich_help_panel=panel)
-        return PlainOption(name, (parameter(f"no_{name}", Annotated[bool, option], False),), switches_off=True)
-    kind, default, more = _as_typer_knows(kinds, default)
-    written = f"{flag(name)}/{flag(f'no_{name}')}" if kind is bool and default is True else flag(name)
-    if owners:
+        return replace(made, parameter=parameter(f"no_{name}", Annotated[bool, option], False), switches_off=True)
+    known, default, more = _as_typer_knows(types, default)
+    written = f"{flag(name)}/{flag(f'no_{name}')}" if known is bool and default is True else flag(name)
+    if owned:
         note, default = f"{note}; default: {default}.", None
-    option = typer.Option(written, help=sentence(text) + note, rich_help_panel=panel, **more)
-    optional = kind | None if default is None else kind
-    known = inspect.Parameter.empty if default is MISSING else default
-    return PlainOption(name, (parameter(name, Annotated[optional, option], known),))
+    # rich takes help texts literally only where brackets are escaped.
+    sentence = f"{text[:1].upper() + text[1:] if text[:1].isascii() else text}.".replace("[", "\\[")
+    option = typer.Option(written, help=sentence + note, rich_help_panel=panel, **more)
+    keyword = parameter(
+        name,
+        Annotated[known | None if default is None else known, option],
+        inspect.Parameter.empty if default is MISSING else default,
+    )
+    return replace(made, parameter=keyword)
 
 
-def _as_typer_knows(kinds: list[Any], default: Any) -> tuple[Any, Any, dict[str, Any]]:
+def _as_typer_knows(types: list[Any], default: Any) -> tuple[Any, Any, dict[str, Any]]:
     """Return a type and a default that Typer knows, and the arguments of `typer.Option` that make up the difference."""
-    kind = kinds[0]
-    if get_origin(kind) is tuple:
-        item = get_args(kind)[0]
+    first = types[0]
+    if get_origin(first) is tuple:
+        item = get_args(first)[0]
         listed = ",".join(map(str, default)) if isinstance(default, tuple) else default
         placeholder = "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"
         return str, listed, {"parser": list_parser(item), "metavar": placeholder}
-    if len(kinds) > 1:
-        words = [word for literal in kinds[1:] for word in get_args(literal)]
-        return str, default, {"parser": _number_parser(kind, words), "metavar": "|".join(["N", *words])}
-    return kind, default, {}
+    if len(types) > 1:
+        words = [word for literal in types[1:] for word in get_args(literal)]
+        return str, default, {"parser": _number_parser(first, words), "metavar": "|".join(["N", *words])}
+    return first, default, {}
 
 
 def _described(annotation: Any) -> tuple[Any, str]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from finc_eval.cli.fields import flag, heading_of, options_of, parameter
+from finc_eval.cli.fields import flag, heading_of, options_of, parameter, settings_with
 from finc_eval.core.progress import terminal
 from finc_eval.core.run import Run
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
@@ -100,7 +99,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., 
             ...
     """
     options = options_of(cls, narrower)
-    made = [each for one in options for each in one.parameters]
+    made = [one.parameter for one in options]
     read = getattr(cls, "read", None)
     if read is not None:
         made.append(_settings_file(read, heading_of(cls)))
@@ -118,10 +117,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., 
         def run(**values: Any) -> None:
             given = {name: value for name, value in values.items() if _is_given(values["context"], name)}
             start = read(values["settings_file"]) if read is not None and values["settings_file"] else None
-            changed = {
-                one.field: one.value(given, start) for one in options if any(p.name in given for p in one.parameters)
-            }
-            settings = cls(**changed) if start is None else replace(start, **changed)
+            settings = settings_with(cls, start, options, given)
             verb(**{name: settings if name == argument else values[name] for name in own})
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

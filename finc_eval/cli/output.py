@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from finc_eval import report
 from finc_eval.core.errors import UsageError
+from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import kind_of
+from finc_eval.core.storage import file_type
 
 
 def twin_of(page: Path) -> Path:
-    """Return the path of the JSON twin of a page; call it before any work, as it refuses paths that cannot be used.
-
-    Raises:
-        UsageError: the page would overwrite its twin, or a file that finc-eval computed.
-    """
+    """Return the path of the JSON twin of a page; call it before any work, as it refuses paths that cannot be used."""
     twin = page.with_suffix(".json")
     if twin == page:
         raise UsageError(f"{page} is the name of the JSON twin: call the page {page.stem}.html")
-    if kind_of(page) is not None:
+    if file_type(page) is not None:
         raise UsageError(f"{page} is a finc-eval file, not a page: it is not overwritten, choose another name")
     return twin
 
@@ -43,3 +42,8 @@ def emit(result: Document, page: Path | None, as_json: bool, saved_as: tuple[Pat
     report.show(result)
     if paths:
         print("", *paths, sep="\n")
+
+
+def print_json(value: Any) -> None:
+    """Print a record, a list of records, or plain JSON types, as JSON."""
+    print(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))

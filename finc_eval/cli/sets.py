@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import h5py
 
 import finc_eval as fe
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import Progress
 from finc_eval.core.run import Run
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards
 
 
 def named_sets(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the paths of sets by name, from arguments of the form NAME=PATH.
-
-    Raises:
-        UsageError: an argument is not of this form, or two have the same name.
-    """
+    """Return the paths of sets by name, from arguments of the form NAME=PATH."""
     sets: dict[str, str] = {}
     for argument in arguments:
         name, _, path = argument.partition("=")
@@ -35,15 +29,7 @@ def named_sets(arguments: Iterable[str]) -> dict[str, str]:
 def embed_all(
     sources: Mapping[str, str], extractor: str | None, strict: bool, run: Run, *, released: Path | None = None
 ) -> dict[str, fe.EmbeddingCache | str]:
-    """Embed the sets that are not embedded yet, all with one extractor.
-
-    Args:
-        sources: paths of the sets, by label.
-        extractor: name of the extractor; default: the one that made the embeddings among the sources, if any.
-        strict: True refuses sets with unreadable samples.
-        run: device and progress.
-        released: file of a private sketch; its extractor comes before those of the sources.
-    """
+    """Embed the sets that are not embedded yet, with one extractor: by default, the one behind the other sets."""
     from finc_eval.loading import extractor_of  # loads torch, which wrong options need not wait for
 
     files: list[str | Path] = [*([released] if released else []), *sources.values()]
@@ -58,16 +44,11 @@ def embed(label: str, source: str, extractor: str, strict: bool, run: Run) -> fe
     """Embed a set; the path of embeddings or of a sketch is returned as it is."""
     if is_embedded(source):
         return source
-    labeled = replace(run, progress=_labeled(run.progress, label))
-    return fe.extract(source, extractor, strict=strict, run=labeled)
+    return fe.extract(source, extractor, strict=strict, run=run.prefixed(label))
 
 
 def card_again(made_by: str) -> str:
-    """Return the name of the extractor behind embeddings, if it can be loaded by its name.
-
-    Raises:
-        UsageError: it was a user's own card, and its path is not known.
-    """
+    """Return the name of the extractor behind embeddings, if it can be loaded by its name."""
     if made_by.startswith("timm:") or made_by in available_cards():
         return made_by
     raise UsageError(f"the embeddings were made with a card of your own, {made_by}: pass its path as --extractor")
@@ -76,7 +57,3 @@ def card_again(made_by: str) -> str:
 def is_embedded(source: str) -> bool:
     """Return True for an HDF5 file, even a damaged one: the message should be about the damage."""
     return Path(source).is_file() and bool(h5py.is_hdf5(source))
-
-
-def _labeled(progress: Progress, label: str) -> Progress:
-    return lambda stage, done, total: progress(f"{stage} {label}", done, total)

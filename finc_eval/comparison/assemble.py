@@ -9,7 +9,7 @@ import torch
 
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates
-from finc_eval.comparison.modes import Mode, Role, Tail, mode_id
+from finc_eval.comparison.modes import Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, excess_frequency
 from finc_eval.comparison.settings import Settings
 from finc_eval.numerics.inference import holm
@@ -67,9 +67,7 @@ def _modes(
         direction = sign * fit.full.vectors[:, rank]
         powers = [one.scores.powers()[:, tail_of(sign), column] for one in (more, less)]
         excess, width = float(estimates.excess[rank]), float(half_width[rank])
-        # Two modes can share their best sample; the second is then named after its next best.
-        names = (mode_id(role, sample) for sample in (*more.sketched.typical(direction), str(rank)))
-        name = next(name for name in names if name not in found)
+        name = unique_id(role, [*more.sketched.typical(direction), str(rank)], found)
         found[name] = Mode(
             id=name,
             role=role,

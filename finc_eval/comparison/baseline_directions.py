@@ -58,7 +58,7 @@ class KernelExpansion:
 
 
 Finder = Callable[[Embeddings, Embeddings], KernelExpansion]
-"""A method: the kernel expansions of which the first set has more than the second."""
+"""A method: finds the kernel expansions with more mass in the first set than in the second."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,6 @@ class KernelExpansionDirections:
 
     Kernel means of any samples lie near to each other, along the mean φ of all samples. So their directions are taken
     at right angles to the mean φ of the second set, which finds more of planted kinds (docs/method.md).
-
-    Attributes:
-        find: the method.
-        first: set that may have more.
-        second: set compared with.
-        rho: ρ.
     """
 
     find: Finder
@@ -121,12 +115,7 @@ def mean_features(one: SketchedSet, folds: Sequence[int]) -> torch.Tensor:
 
 
 def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
-    """Return a function that fits the modes of a baseline of which its first set has more than its second.
-
-    Raises:
-        DataError: a set came as a sketch, or there are too many samples for KEN, or too few to cluster.
-        UsageError: fewer than two modes were asked for, into which samples could be clustered.
-    """
+    """Return a baseline's fit: it finds the modes with more mass in its first set than in its second."""
     method, modes = settings.method, settings.modes
     for one in (gen, ref):
         _embeddings(one)
@@ -192,9 +181,6 @@ def fld_expansion(x: Embeddings, y: Embeddings, *, method: Fld, clusters: int) -
 
     One half of y are the centers, the other decides their widths. Features that are constant among the centers are left
     out, because nothing standardizes them.
-
-    Raises:
-        DataError: too few samples, or features, are left.
     """
     part = (_keys(y) >> np.uint64(1)) & np.uint64(1) == 1  # the last bit is the fold
     centers, others = (Subset(y, np.flatnonzero(chosen)) for chosen in (part, ~part))

@@ -67,7 +67,7 @@ def _sample_warnings(label: str, info: SetInfo) -> list[str]:
         videos = ceil(info.n / info.clip.windows)
         found.append(
             f"the {info.n} samples of {label} are windows of about {videos} videos, and those of one video are "
-            "alike: intervals and p-values take them for independent, and are too sure"
+            "alike: intervals and p-values take them for independent, so intervals are too narrow"
         )
     return found
 

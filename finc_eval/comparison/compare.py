@@ -19,7 +19,7 @@ from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
 from finc_eval.comparison.settings import Finc, Fld, Options, Settings, settings_of
-from finc_eval.core.provenance import Provenance, package_version
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE
@@ -36,7 +36,7 @@ def compare(
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Find the modes of which `gen` has more than `ref`, and fewer, with intervals and p-values.
+    """Find the modes on which two sets differ, with intervals and p-values.
 
     FINC (arXiv 2405.02700) on random Fourier features: the leading directions of Λ = C_gen − ρ·C_ref, rotated by
     varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed, in one pass
@@ -136,16 +136,13 @@ def _space(gen: SketchedSet, ref: SketchedSet) -> str:
 
 
 def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings) -> Signature:
-    return Signature(
+    return Signature.of(
         settings.method.name,
-        (
-            ("n", f"{gen.sketch.n}/{ref.sketch.n}"),
-            ("fx", _space(gen, ref)),
-            ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
-            *gen.sketch.feature_map.signature(),
-            *settings.signature(),
-            ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
-            ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
-            ("v", package_version()),
-        ),
+        (gen.sketch.n, ref.sketch.n),
+        _space(gen, ref),
+        ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
+        *gen.sketch.feature_map.signature(),
+        *settings.signature(),
+        ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
+        ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
     )

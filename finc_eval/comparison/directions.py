@@ -64,12 +64,6 @@ def covariance_difference(
 
     Where φ of every sample is at hand and samples are few, Λ is returned as its factors, so that the eigenproblem has
     the size of the number of samples.
-
-    Args:
-        first: mixture that may have more.
-        second: mixture compared with.
-        rho: ρ.
-        folds: folds that count.
     """
     signed = [*first, *((-rho * weight, moments) for weight, moments in second)]
     terms = [

@@ -49,11 +49,7 @@ class FincFit:
 
     @classmethod
     def among(cls, sets: Sequence[SketchedSet], settings: Settings) -> FincFit:
-        """Prepare fits among sets that share their feature map.
-
-        Raises:
-            DataError: modes are to be rotated, and the sketches keep no samples to rotate by.
-        """
+        """Prepare fits among sets that share their feature map."""
         sample = None
         if not settings.by_eigenvalue:
             features, folds = zip(*(one.sample for one in sets), strict=True)
@@ -76,10 +72,6 @@ class FincFit:
 
 
 def finc_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
-    """Return a function that fits the directions of FINC between two sets.
-
-    Raises:
-        DataError: modes are to be rotated, and the sketches keep no samples to rotate by.
-    """
+    """Return a function that fits the directions of FINC between two sets."""
     fit = FincFit.among([gen, ref], settings)
     return lambda first, second: fit([(1.0, first)], [(1.0, second)])

@@ -15,7 +15,7 @@ from finc_eval.comparison.set_info import SetInfo, set_info
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.run import Run
-from finc_eval.core.storage import kind_of
+from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.feature_maps.base import FeatureMap
@@ -35,13 +35,7 @@ MIN_SAMPLES = 20
 
 @dataclass(frozen=True)
 class SketchedSet:
-    """A set of a comparison.
-
-    Attributes:
-        label: name of the set in messages.
-        sketch: sketch of the set.
-        embeddings: embeddings of the set; None when a sketch is all there is.
-    """
+    """A set of a comparison."""
 
     label: str
     sketch: Sketch
@@ -107,11 +101,6 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
         reference: labels of the sets that decide bandwidth and center, unless a set is a sketch.
         settings: settings of the comparison.
         run: device, portions and progress.
-
-    Raises:
-        IncompatibleError: the sets come from unlike extractors, or their sketches have unlike feature maps.
-        DataError: a set has too few samples, or cannot be used.
-        UsageError: a bandwidth was asked for that a sketch does not have.
     """
     inputs = {label: open_input(source, label, run) for label, source in sources.items()}
     (first, one), *others = inputs.items()
@@ -130,7 +119,7 @@ def open_input(source: object, label: str, run: Run) -> SetInput:
     """Return the sketch or the embeddings in an array, a tensor, an `EmbeddingCache`, a `Sketch`, or a file."""
     if isinstance(source, Sketch):
         return source
-    if isinstance(source, str | Path) and kind_of(source) == "sketch":
+    if isinstance(source, str | Path) and file_type(source) == "sketch":
         return Sketch.load(source, run.torch_device)
     return as_embeddings(source, label)
 

@@ -1,4 +1,4 @@
-"""`compare_methods`: the modes of several methods on the same two sets, and which of them are of one kind."""
+"""`compare_methods`: the modes of several methods on the same two sets, grouped by the samples they show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import Progress
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
@@ -126,14 +125,10 @@ def compare_methods(
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run)
     comparisons: dict[str, Comparison] = {}
     for method in chosen:
-        named = replace(run, progress=_prefixed(run.progress, method.name))
-        comparisons[method.name] = compare_opened(opened, replace(opened.settings, method=method), named)
+        with_method = replace(opened.settings, method=method)
+        comparisons[method.name] = compare_opened(opened, with_method, run.prefixed(method.name))
     groups = grouped_modes(comparisons, list(opened.sets.values()))
     return MethodComparison(comparisons, groups, provenance=Provenance.here(run.device))
-
-
-def _prefixed(progress: Progress, method: str) -> Progress:
-    return lambda stage, done, total: progress(f"{method}: {stage}", done, total)
 
 
 def grouped_modes(comparisons: Mapping[str, Comparison], sets: Sequence[SketchedSet]) -> tuple[ModeGroup, ...]:

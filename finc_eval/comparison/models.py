@@ -13,12 +13,12 @@ from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_
 from finc_eval.comparison.estimates import Estimates, standard_error
 from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import OpenSets, open_sets
-from finc_eval.comparison.modes import Direction, mode_id, significant
+from finc_eval.comparison.modes import Direction, significant, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.set_info import SetInfo
-from finc_eval.comparison.settings import Finc, Options, Settings, StoredSettings, settings_of
+from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.core.errors import UsageError
-from finc_eval.core.provenance import Provenance, package_version
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
@@ -28,9 +28,6 @@ from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.precision import arithmetic
 
 Set = TypeVar("Set")
-
-REFERENCE = "ref"
-"""Label of the reference among the models."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class ModeShare(Record):
 
 @dataclass(frozen=True, eq=False)
 class SharedMode(Record):
-    """A mode of which one set has more than the mixture of all others.
+    """A mode with more mass in one set than in the mixture of all others.
 
     Attributes:
         id: stable name, from the set that has most and its best sample.
@@ -141,7 +138,7 @@ def compare_models(
     """Find the modes on which several models differ, and how much of each every model has.
 
     Every set is compared with the mixture of all others, each weighing the same; directions found from several sets
-    are reported once. A reference takes part like a model, called "ref": the modes of which it has most are what the
+    are reported once. A reference takes part like a model, called "ref": the modes where it has most are what the
     models lack. Sketches are enough; with embeddings the intervals are sharper.
 
     Args:
@@ -199,17 +196,14 @@ def _signature(opened: OpenSets) -> Signature:
     sets = opened.sets
     first = next(iter(sets.values())).sketch
     reference = sets[REFERENCE].sketch.sources if REFERENCE in sets else ()
-    return Signature(
+    return Signature.of(
         ModelComparison.type_name,
-        (
-            ("n", "/".join(str(one.sketch.n) for one in sets.values())),
-            ("fx", first.space),
-            ("ref", "+".join(source[:12] for source in reference) or "none"),
-            *first.feature_map.signature(),
-            *opened.settings.signature(),
-            ("prec", "/".join(dict.fromkeys(one.sketch.precision for one in sets.values()))),
-            ("v", package_version()),
-        ),
+        [one.sketch.n for one in sets.values()],
+        first.space,
+        ("ref", "+".join(source[:12] for source in reference) or "none"),
+        *first.feature_map.signature(),
+        *opened.settings.signature(),
+        ("prec", "/".join(dict.fromkeys(one.sketch.precision for one in sets.values()))),
     )
 
 
@@ -244,8 +238,7 @@ def _shared_modes(
         if known and float(squared_overlap(torch.stack(known, 1), direction[:, None]).max()) > SAME_MODE_OVERLAP:
             continue
         sign = _sign(label, scored, start + rank, settings.rho)
-        names = (mode_id(label, sample) for sample in (*scored[label].sketched.typical(sign * direction), str(rank)))
-        name = next(name for name in names if name not in found)
+        name = unique_id(label, [*scored[label].sketched.typical(sign * direction), str(rank)], found)
         width = float(estimate.half_widths(family)[rank])
         found[name] = SharedMode(
             id=name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Annotated, Literal, Protocol, TypeVar
@@ -147,11 +147,12 @@ def mode_id(role_or_set: str, best_sample: str) -> str:
     return f"{role_or_set}-{hashlib.blake2b(best_sample.encode('utf-8', 'surrogateescape'), digest_size=3).hexdigest()}"
 
 
-def significant(modes: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
-    """Return the modes whose adjusted p-value is at most α.
+def unique_id(role_or_set: str, samples: Iterable[str], taken: Container[str]) -> str:
+    """Return the first name by one of these samples that is free: two modes can share their best sample."""
+    return next(name for sample in samples if (name := mode_id(role_or_set, sample)) not in taken)
 
-    Raises:
-        UsageError: α does not lie between 0 and 1.
-    """
+
+def significant(modes: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
+    """Return the modes whose adjusted p-value is at most α."""
     check_fraction("alpha", alpha)
     return tuple(mode for mode in modes if mode.p_value <= alpha)

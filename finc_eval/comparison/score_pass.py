@@ -101,13 +101,7 @@ def _tails(scores: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class ScoredSet:
-    """A set after its score pass.
-
-    Attributes:
-        sketched: the set.
-        scores: best samples and energies of each direction.
-        masses: out-of-fold masses.
-    """
+    """A set after its score pass."""
 
     sketched: SketchedSet
     scores: ScorePass

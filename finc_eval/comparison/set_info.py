@@ -56,14 +56,7 @@ class SetInfo(Record):
 
 
 def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> SetInfo:
-    """Describe a set.
-
-    Args:
-        label: name of a set that did not come from a cache.
-        embeddings: embeddings of the set; None for a sketch.
-        n: number of samples.
-        digest: digest of the set.
-    """
+    """Describe a set."""
     cache = embeddings.cache if isinstance(embeddings, CachedEmbeddings) else None
     failures = cache.failures if cache else []
     return SetInfo(

@@ -23,6 +23,9 @@ Rotation = Literal["varimax"] | None
 SIGMA_SWEEP_FEATURES = 1000
 """Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
 
+REFERENCE = "ref"
+"""Label of the reference in a comparison of several models."""
+
 MAX_RHO = 1e9
 """Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
 
@@ -136,11 +139,7 @@ Method = Annotated[
 
 
 def method_of(method: AnyMethod | str) -> AnyMethod:
-    """Return the method of this name with its defaults; a method is returned as it is.
-
-    Raises:
-        UsageError: the name is unknown.
-    """
+    """Return the method of this name with its defaults; a method is returned as it is."""
     if isinstance(method, AnyMethod):
         return method
     check_choice("method", method, METHODS)
@@ -230,11 +229,7 @@ class Options(SketchOptions, total=False):
 
 
 def settings_of(settings: Settings | None, options: Options) -> Settings:
-    """Return the settings, or the default ones, with the options in place of their fields.
-
-    Raises:
-        UsageError: an option is not a field of the settings, or out of range.
-    """
+    """Return the settings, or the default ones, with the options in place of their fields."""
     for name, value in options.items():
         owners = [cls.__name__ for cls in _owners(name)]
         if owners:
@@ -244,11 +239,7 @@ def settings_of(settings: Settings | None, options: Options) -> Settings:
 
 
 def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:
-    """Return the methods of these names, each named once.
-
-    Raises:
-        UsageError: a name is unknown, or a method is named twice.
-    """
+    """Return the methods of these names, each named once."""
     found = tuple(map(method_of, methods))
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:

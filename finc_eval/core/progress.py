@@ -19,11 +19,6 @@ def silent(stage: str, done: int, total: int) -> None:
     """Show nothing."""
 
 
-def staged(progress: Progress, stage: str) -> Progress:
-    """Return the progress with one name for every stage."""
-    return lambda _, done, total: progress(stage, done, total)
-
-
 @contextmanager
 def terminal() -> Iterator[Progress]:
     """Yield a `Progress` that draws on standard error.

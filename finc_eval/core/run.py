@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.progress import Progress, silent, staged
+from finc_eval.core.progress import Progress, silent
 
 if TYPE_CHECKING:
     import torch
@@ -53,4 +53,8 @@ class Run:
 
     def named(self, stage: str) -> Run:
         """Return the same run with this name for every stage of its progress."""
-        return replace(self, progress=staged(self.progress, stage))
+        return replace(self, progress=lambda _, done, total: self.progress(stage, done, total))
+
+    def prefixed(self, name: str) -> Run:
+        """Return the same run with this name before every stage of its progress."""
+        return replace(self, progress=lambda stage, done, total: self.progress(f"{name}: {stage}", done, total))

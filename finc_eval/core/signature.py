@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.provenance import package_version
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,19 @@ class Signature:
 
     def __str__(self) -> str:
         return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.fields)])
+
+    @classmethod
+    def of(cls, metric: str, sizes: Iterable[int | None], space: str, *fields: tuple[str, str]) -> Signature:
+        """Return the signature of a number, with the version of finc-eval as its last field.
+
+        Args:
+            metric: name of the metric or method.
+            sizes: numbers of samples; None where a number is not known.
+            space: extractor of the embeddings.
+            fields: settings, as (name, value) pairs.
+        """
+        n = "/".join("?" if size is None else str(size) for size in sizes)
+        return cls(metric, (("n", n), ("fx", space), *fields, ("v", package_version())))
 
     @classmethod
     def parse(cls, text: str) -> Signature:

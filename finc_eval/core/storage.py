@@ -56,35 +56,34 @@ def write_text(path: str | Path, text: str) -> Path:
     return Path(path)
 
 
-def check_target(path: str | Path, kind: str) -> None:
-    """Raise DataError when `path` holds anything but a finc-eval file of this type, lest it be overwritten."""
-    if Path(path).exists() and kind_of(path) != kind:
-        raise DataError(f"{path} already exists and is not a finc-eval {kind}: choose another name")
+def check_target(path: str | Path, type_name: str) -> None:
+    """Raise DataError when `path` holds anything but a finc-eval file of this type, which would be overwritten."""
+    if Path(path).exists() and file_type(path) != type_name:
+        raise DataError(f"{path} already exists and is not a finc-eval {type_name}: choose another name")
 
 
 @contextmanager
-def new_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
+def new_hdf5(path: str | Path, type_name: str, layout: int) -> Iterator[h5py.File]:
     """Yield a new HDF5 file of this type, which appears at `path` only when it is whole."""
-    check_target(path, kind)
+    check_target(path, type_name)
     with written_whole(path) as temporary, h5py.File(temporary, "w") as file:
         file.attrs["program"] = PROGRAM
-        file.attrs["kind"] = kind
-        file.attrs["schema"] = schema
+        file.attrs["kind"] = type_name
+        file.attrs["schema"] = layout
         yield file
 
 
-def kind_of(path: str | Path) -> str | None:
+def file_type(path: str | Path) -> str | None:
     """Return the type of a finc-eval file, such as "embeddings", "sketch" or "comparison"; None for other files."""
     try:
         with h5py.File(path, "r") as file:
-            kind = file.attrs.get("kind") if file.attrs.get("program") == PROGRAM else None
-            return None if kind is None else str(kind)
+            return _type_of(file)
     except OSError:
         return None
 
 
 @contextmanager
-def existing_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.File]:
+def existing_hdf5(path: str | Path, type_name: str, layout: int) -> Iterator[h5py.File]:
     """Yield the HDF5 file at `path`, read-only, if it is of this type and layout.
 
     Raises:
@@ -97,11 +96,15 @@ def existing_hdf5(path: str | Path, kind: str, schema: int) -> Iterator[h5py.Fil
     except OSError as error:
         raise DataError(f"{path} is not a readable HDF5 file ({error}): make it again") from error
     with file:
-        found = file.attrs.get("kind") if file.attrs.get("program") == PROGRAM else None
-        if found != kind:
+        found = _type_of(file)
+        if found != type_name:
             what = f"is of the type {found!r}" if found else "was not written by finc-eval"
-            raise DataError(f"{path} {what}: a finc-eval file of the type {kind!r} is needed here")
-        version = int(file.attrs["schema"])
-        if version != schema:
-            raise DataError(f"{path} has {kind} layout {version}, this version reads {schema}: make it again")
+            raise DataError(f"{path} {what}: a finc-eval file of the type {type_name!r} is needed here")
+        written = int(file.attrs["schema"])
+        if written != layout:
+            raise DataError(f"{path} has {type_name} layout {written}, this version reads {layout}: make it again")
         yield file
+
+
+def _type_of(file: h5py.File) -> str | None:
+    return str(file.attrs["kind"]) if file.attrs.get("program") == PROGRAM and "kind" in file.attrs else None

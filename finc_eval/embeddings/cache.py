@@ -18,7 +18,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import structured
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.hdf5 import read_strings
-from finc_eval.embeddings.recipe import CACHE_SCHEMA, DTYPE, Recipe
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Recipe
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
 
@@ -237,17 +237,17 @@ def _open(path: Path) -> h5py.File:
         raise DataError(NOT_A_CACHE.format(path))
     try:
         file = h5py.File(path, "r")
-        program, kind, schema = (file.attrs.get(name) for name in ("program", "kind", "schema"))
+        program, type_name, layout = (file.attrs.get(name) for name in ("program", "kind", "schema"))
     except (OSError, RuntimeError) as error:
         raise _damaged(path) from error
-    if (program, kind, schema) == (PROGRAM, WHOLE, CACHE_SCHEMA):
+    if (program, type_name, layout) == (PROGRAM, WHOLE, CACHE_LAYOUT):
         return file
     file.close()
-    if program == PROGRAM and kind == PARTIAL:
+    if program == PROGRAM and type_name == PARTIAL:
         raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it")
-    if program == PROGRAM and kind == WHOLE:
+    if program == PROGRAM and type_name == WHOLE:
         raise DataError(
-            f"{path} has cache schema {schema} and this finc-eval reads {CACHE_SCHEMA}: "
+            f"{path} has cache layout {layout} and this finc-eval reads {CACHE_LAYOUT}: "
             "move it away and extract again, or use the finc-eval it was made with"
         )
     raise DataError(NOT_A_CACHE.format(path))

@@ -12,7 +12,7 @@ import h5py
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.storage import PROGRAM, disk_errors
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
-from finc_eval.embeddings.recipe import CACHE_SCHEMA
+from finc_eval.embeddings.recipe import CACHE_LAYOUT
 
 
 def part_of(path: Path) -> Path:
@@ -51,7 +51,7 @@ def _is_of_an_older_version(path: Path) -> bool:
     """Return whether an older finc-eval wrote a cache here; it may be replaced, as one of other samples may."""
     with suppress(OSError, RuntimeError), h5py.File(path, "r") as file:
         ours = (file.attrs.get("program"), file.attrs.get("kind")) == (PROGRAM, WHOLE)
-        return ours and int(file.attrs["schema"]) < CACHE_SCHEMA
+        return ours and int(file.attrs["schema"]) < CACHE_LAYOUT
     return False
 
 

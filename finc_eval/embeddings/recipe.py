@@ -13,7 +13,7 @@ from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
 
-CACHE_SCHEMA = 2
+CACHE_LAYOUT = 2
 DTYPE = "float32"
 
 Recipe = dict[str, Any]
@@ -43,7 +43,7 @@ class Identity:
     @property
     def key(self) -> str:
         """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
-        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, DTYPE, CACHE_SCHEMA])
+        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, DTYPE, CACHE_LAYOUT])
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:

@@ -15,7 +15,7 @@ from finc_eval.core.record import plain
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import WHOLE, block_rows
 from finc_eval.embeddings.hdf5 import contiguous_dataset, write_strings
-from finc_eval.embeddings.recipe import CACHE_SCHEMA, DTYPE, Identity
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Identity
 from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
 
@@ -53,7 +53,7 @@ def write_metadata(
     file.attrs["manifest_digest"] = identity.manifest.digest
     file.attrs["ignored"] = json.dumps(identity.manifest.ignored)
     file.attrs["key"] = identity.key
-    file.attrs["schema"] = CACHE_SCHEMA
+    file.attrs["schema"] = CACHE_LAYOUT
     file.attrs["kind"] = WHOLE
     file.attrs["program"] = PROGRAM
 

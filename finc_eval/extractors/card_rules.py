@@ -11,7 +11,7 @@ from typing import Any
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import Card, Weights
 
-METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
+RESIZE_METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
     "pil": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("uint8",)},
     "clean": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("none",)},
     "tensorflow1": {"interpolation": ("bilinear",), "antialias": (False,), "rounding": ("none",)},
@@ -21,15 +21,7 @@ METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 def check_rules(card: Card, where: str) -> None:
-    """Check the values that have the right type and still make no sense.
-
-    Args:
-        card: the card.
-        where: what to call it in a message.
-
-    Raises:
-        DataError: a value breaks a rule; the message names its key.
-    """
+    """Check the values that have the right type and still make no sense."""
     for fault in _faults(card):
         raise DataError(f"{where}: {fault}")
 
@@ -38,7 +30,7 @@ def _faults(card: Card) -> Iterator[str]:
     how, golden = card.preprocessing, card.golden
     if not how.range[0] < how.range[1]:
         yield f'"preprocessing.range" must be a lower and a higher value, got {list(how.range)}'
-    for field, possible in METHODS[how.method].items():
+    for field, possible in RESIZE_METHODS[how.method].items():
         if getattr(how, field) not in possible:
             choices = " or ".join(json.dumps(choice) for choice in possible)
             got = json.dumps(getattr(how, field))

@@ -48,16 +48,7 @@ class ExtractorCheck:
 
 
 def check(card: Card, device: str | torch.device | None = None) -> ExtractorCheck:
-    """Embed one sample of noise and compare it with the card's golden values.
-
-    Args:
-        card: the extractor.
-        device: device of the network; default: CUDA if available.
-
-    Raises:
-        UsageError: the device cannot be used.
-        DataError: the weights are missing or wrong, the network refuses them, or its outputs are not those of the card.
-    """
+    """Embed one sample of noise and compare it with the card's golden values."""
     embedder, golden = Embedder(card, device), card.golden
     frames = (card.clip.frames,) if card.clip else ()
     shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), NOISE_SEED)

@@ -25,15 +25,6 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     The mirrors in $FINC_EVAL_MIRROR (addresses separated by spaces, to which the file name is added) are tried before
     the card's addresses. A download is hashed before it is moved to its place, and resumed where it was cut. Processes
     that fetch the same file wait for each other.
-
-    Args:
-        card: the card.
-        progress: called with the bytes that have arrived and their total.
-
-    Raises:
-        UsageError: the card has no weights, or downloads are forbidden ($FINC_EVAL_OFFLINE).
-        DataError: no address has the right file, the disk is full, or the file belongs to a package or a path of your
-            own and is missing or wrong there.
     """
     weights = card.weights
     if weights is None:

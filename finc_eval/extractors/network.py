@@ -29,10 +29,6 @@ class Embedder:
         precision: arithmetic of the network: "float32" is true float32, the others run under autocast.
         compiled_for: batch size to compile the network for, on a CPU where torch can compile; it takes half a minute
             and gives 1.7 times the speed. None: do not compile.
-
-    Raises:
-        UsageError: the device cannot be used.
-        DataError: the weights are missing or not those of the card, or the network refuses them.
     """
 
     def __init__(
@@ -60,10 +56,6 @@ class Embedder:
 
         Returns:
             (m, d) float32 on the device: the values of the embedding, then those of the card's further outputs.
-
-        Raises:
-            UsageError: not even one sample fits into memory.
-            DataError: the network fails, or its outputs are not those of the card.
         """
         rows: list[torch.Tensor] = []
         start = 0

@@ -55,9 +55,6 @@ def checked_weights(card: Card) -> tuple[Path, str] | None:
     """Return the file of the card's weights and its SHA-256 (hex), or None for a card without weights.
 
     Where the card does not state the whole digest of a file in the folder of weights, this pins the present one.
-
-    Raises:
-        DataError: the file is missing, or has another digest than the card states or than it had on its first use.
     """
     if card.weights is None:
         return None
@@ -72,12 +69,7 @@ def checked_weights(card: Card) -> tuple[Path, str] | None:
 
 
 def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[WeightState]:
-    """Return the states of the weights of those cards that have any.
-
-    Args:
-        cards: the cards.
-        rehash: hash every file again, also one that seems unchanged.
-    """
+    """Return the states of the weights of those cards that have any; `rehash` also hashes files that seem unchanged."""
     return [_state(card.name, card.weights, rehash) for card in cards if card.weights]
 
 

@@ -32,9 +32,6 @@ def file_digest(path: Path, *, rehash: bool = False) -> str:
     Args:
         path: the file.
         rehash: hash the file in any case; this finds what was altered behind size, time and inode.
-
-    Raises:
-        DataError: the file cannot be read.
     """
     known = None if rehash else (_entries("verified.json") or {}).get(str(path))
     if isinstance(known, dict) and known.get("stamp") == _stamp(path):
@@ -50,11 +47,7 @@ def remember_digest(path: Path, digest: str) -> None:
 
 
 def hash_file(path: Path) -> str:
-    """Compute the SHA-256 (hex) of a file.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """Compute the SHA-256 (hex) of a file."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -63,11 +56,7 @@ def hash_file(path: Path) -> str:
 
 
 def pinned_digest(name: str) -> str | None:
-    """Return the digest that the file of this name had on its first use; None before that.
-
-    Raises:
-        DataError: `pins.json` is damaged.
-    """
+    """Return the digest that the file of this name had on its first use; None before that."""
     pins = _entries("pins.json")
     if pins is None:
         path = weights_folder() / "pins.json"

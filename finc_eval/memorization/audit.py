@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 import numpy as np
@@ -321,14 +320,11 @@ def _space(sets: dict[str, Embeddings]) -> str:
 
 def _signature(sets: dict[str, Embeddings], k: int, seed: int) -> Signature:
     known = [sets[label] for label in ("train", "holdout", "reference") if label in sets]
-    return Signature(
+    return Signature.of(
         "audit",
-        (
-            ("n", "/".join(str(one.n) for one in sets.values())),
-            ("fx", _space(sets)),
-            ("ref", "+".join(one.digest[:12] for one in known)),
-            ("neighbors", str(k)),
-            ("seed", str(seed)),
-            ("v", version("finc-eval")),
-        ),
+        [one.n for one in sets.values()],
+        _space(sets),
+        ("ref", "+".join(one.digest[:12] for one in known)),
+        ("neighbors", str(k)),
+        ("seed", str(seed)),
     )

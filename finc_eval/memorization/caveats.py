@@ -64,7 +64,7 @@ def set_warnings(
         if info.clip and info.clip.windows > 1:
             yield (
                 f"samples of {label} are windows of videos, and the windows of one video are alike: intervals and "
-                "p-values take them for independent, and are too sure"
+                "p-values take them for independent, so intervals are too narrow"
             )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import kind_of
+from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, as_embeddings, check_same_space
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.metrics.reference_statistics import read_statistics
@@ -51,9 +50,8 @@ class MetricInputs:
         Args:
             fields: settings of the metric, such as `seed=0`.
         """
-        sizes = "/".join("?" if one.n is None else str(one.n) for one in (self.gen, self.ref) if one)
-        settings = tuple((name, str(value)) for name, value in fields.items())
-        return Signature(self.name, (("n", sizes), ("fx", self.gen.space), *settings, ("v", version("finc-eval"))))
+        sizes = [one.n for one in (self.gen, self.ref) if one]
+        return Signature.of(self.name, sizes, self.gen.space, *((name, str(value)) for name, value in fields.items()))
 
     def embeddings(self) -> tuple[Embeddings, Embeddings]:
         """Return the generated set and the reference as embeddings.
@@ -129,7 +127,7 @@ def open_set(source: object, name: str) -> OpenedSet:
     if isinstance(source, str | Path):
         if Path(source).suffix.lower() in (".npz", ".pkl"):
             return read_statistics(source)
-        if kind_of(source) == "sketch":
+        if file_type(source) == "sketch":
             return from_sketch(Sketch.load(source), str(source))
     return as_embeddings(source, name)
 
@@ -138,7 +136,7 @@ def refuse_private_sketch(source: object, name: str) -> None:
     """Raise UsageError if the source of a set is a private sketch, or the path of one."""
     # The layers allow metrics no import of privacy, so the class is recognized by its name.
     is_private = type(source).__name__ == "PrivateSketch"
-    if is_private or (isinstance(source, str | Path) and kind_of(source) == "private sketch"):
+    if is_private or (isinstance(source, str | Path) and file_type(source) == "private sketch"):
         raise UsageError(
             f"{name} is a private sketch, which metrics cannot use: score against it with finc-eval private-sketch "
             "score, or PrivateSketch.score in Python"

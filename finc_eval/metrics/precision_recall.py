@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Literal, get_args
 
 import numpy as np
@@ -125,13 +124,7 @@ def precision_recall(
         nearest.update(block)
     with np.errstate(divide="ignore"):
         realism = 1 / np.sqrt(nearest.keys[:, 0])
-    fields = (
-        ("n", f"{x.n}/{y.n}"),
-        ("fx", y.space),
-        ("convention", convention),
-        ("neighbors", str(k)),
-        ("v", version("finc-eval")),
-    )
+    settings = ("convention", convention), ("neighbors", str(k))
     return PrecisionRecall(
         precision=float((balls > 0).mean()),
         recall=float(recalled.mean()),
@@ -143,7 +136,7 @@ def precision_recall(
         realism=realism,
         convention=convention,
         k=k,
-        signature=Signature("precision-recall", fields),
+        signature=Signature.of("precision-recall", (x.n, y.n), y.space, *settings),
     )
 
 

@@ -19,7 +19,7 @@ from finc_eval.metrics.gaussian import GaussianStatistics
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STATISTICS_FORMAT = "finc-eval statistics 1"
+STATISTICS_LAYOUT = "finc-eval statistics 1"
 OWN_KEYS = ("format", "n", "space", "digest")
 """Arrays that only our own files have."""
 
@@ -77,7 +77,7 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signat
         "space": np.array(statistics.space),
         "digest": np.array(_digest(statistics)),
         "signature": np.array(str(signature)),
-        "format": np.array(STATISTICS_FORMAT),
+        "format": np.array(STATISTICS_LAYOUT),
     }
     with written_whole(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
@@ -139,9 +139,9 @@ def _check(path: str | Path, mean: NDArray[Any], covariance: NDArray[Any]) -> No
 
 
 def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStatistics) -> GaussianStatistics:
-    if str(arrays["format"]) != STATISTICS_FORMAT:
+    if str(arrays["format"]) != STATISTICS_LAYOUT:
         raise DataError(
-            f"{path} has the format {str(arrays['format'])!r}, this version reads {STATISTICS_FORMAT!r}: write it again"
+            f"{path} has the layout {str(arrays['format'])!r}, this version reads {STATISTICS_LAYOUT!r}: write it again"
         )
     if missing := set(OWN_KEYS) - set(arrays):
         raise DataError(f"{path} lacks {', '.join(sorted(missing))}: it is damaged, make it again")

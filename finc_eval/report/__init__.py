@@ -34,10 +34,6 @@ def page(result: Document, samples: Mapping[str, Any]) -> str:
     Args:
         result: the result.
         samples: where the samples of a set are now, by label, if not where they were embedded from.
-
-    Raises:
-        UsageError: the result has no set of such a label.
-        DataError: samples that were passed cannot be opened.
     """
     return str(_module(result).page(result, samples))
 

@@ -10,7 +10,7 @@ from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureNam
 from finc_eval.memorization.power import Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
 from finc_eval.report.formats import p_value, percent
-from finc_eval.report.pages import WHISKER_WIDTH, render
+from finc_eval.report.pages import render, scale
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.thumbnails import Pictures, read_pictures
 from finc_eval.samples import Samples
@@ -202,22 +202,12 @@ def power_rows(powers: tuple[Power, ...]) -> dict[float, list[Power]]:
 
 def drawing(measure: Measure) -> dict[str, Any]:
     """Return the scale on which a measure's two intervals fill the drawing."""
-    return _filled([*measure.interval, *measure.control_interval, measure.value, measure.control])
+    return scale([*measure.interval, *measure.control_interval, measure.value, measure.control])
 
 
 def auc_drawing(attacks: Sequence[Attack]) -> dict[str, Any]:
     """Return the scale on which all intervals of AUCs, and one half, fill the drawing."""
-    return _filled([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
-
-
-def _filled(values: Sequence[float]) -> dict[str, Any]:
-    low, high = min(values), max(values)
-    span = high - low or 1.0
-
-    def at(value: float) -> str:
-        return f"{6 + (WHISKER_WIDTH - 12) * (value - low) / span:.1f}"
-
-    return {"at": at, "width": WHISKER_WIDTH}
+    return scale([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
 
 
 def _share(power: Power) -> str:

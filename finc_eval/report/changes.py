@@ -29,16 +29,13 @@ COLUMNS: dict[str, Callable[[Change], str]] = {
 
 
 def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     refuse_samples(changes, samples)
     return render(
         "changes.html",
         changes,
         columns=COLUMNS,
+        muted=lambda change: change.status == "unchanged",
         summary=summary(changes),
         scale=interval_scale((change.change, change.interval) for change in changes),
     )

@@ -120,7 +120,7 @@ def show(comparison: Comparison) -> None:
             print(f"{heading}, {meaning}: none")
     error, settings = comparison.kernel_error, comparison.settings
     differ = len(comparison.significant(ALPHA))
-    print(f"{modes_in_words(differ)} at family-wise level {ALPHA:g} ({comparison.tested} directions tested)")
+    print(f"{modes_in_words(differ)} at family-wise α = {ALPHA:g} ({comparison.tested} directions tested)")
     if settings.sigma is None:
         print(f"{settings.kernel} kernel: exact, without a bandwidth")
     else:

@@ -14,11 +14,7 @@ COLUMNS = ("Figure", "Value")
 
 
 def page(result: MembershipScore, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     refuse_samples(result, samples)
     return render("membership.html", result, columns=COLUMNS, rows=rows(result), summary=summary(result))
 

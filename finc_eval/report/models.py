@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from finc_eval.comparison.models import REFERENCE, ModelComparison, ModeShare, SharedMode
+from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
+from finc_eval.comparison.settings import REFERENCE
 from finc_eval.report.comparison import modes_in_words
 from finc_eval.report.formats import interval, number, p_value, percent
 from finc_eval.report.pages import (
@@ -67,7 +68,7 @@ def show(result: ModelComparison) -> None:
     if rows:
         columns = ["Mode", *COLUMNS, *result.sets]
         print_table("Mass of each mode in each set, and its share of the models' mass", columns, rows)
-    print(f"{modes_in_words(len(rows))} at family-wise level {ALPHA:g} ({result.tested} directions tested)")
+    print(f"{modes_in_words(len(rows))} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
     others = len(result.modes) - len(rows)
     if others:
         print(f"{others} more {'is' if others == 1 else 'are'} not significant: see the page or the JSON")

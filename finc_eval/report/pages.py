@@ -37,18 +37,20 @@ def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> di
         estimates: pairs (estimate, (low, high)).
 
     Returns:
-        `at`, which returns the place of a value in the drawing, its `width`, and a round `tick` to the right of zero.
+        The entries of `scale`, and a round `tick` to the right of zero.
     """
-    ends = [end for estimate, interval in estimates for end in (*interval, estimate)]
-    low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
-    span = high - low or 1.0
-
-    def at(value: float) -> str:
-        return f"{6 + (WHISKER_WIDTH - 12) * (value - low) / span:.1f}"
-
+    ends = [0.0, *(end for estimate, interval in estimates for end in (*interval, estimate))]
+    high = max(ends)
     power = 10.0 ** floor(log10(high)) if high > 0 else 1.0
     tick = max((step * power for step in (1, 2, 5) if step * power <= high), default=high)
-    return {"at": at, "width": WHISKER_WIDTH, "tick": tick}
+    return {**scale(ends), "tick": tick}
+
+
+def scale(values: Sequence[float]) -> dict[str, Any]:
+    """Return `at`, the place of a value in a drawing that these values fill, and the drawing's `width`."""
+    low, high = min(values), max(values)
+    span = high - low or 1.0
+    return {"at": lambda value: f"{6 + (WHISKER_WIDTH - 12) * (value - low) / span:.1f}", "width": WHISKER_WIDTH}
 
 
 def refuse_samples(result: Document, samples: Mapping[str, Any]) -> None:

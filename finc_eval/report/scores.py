@@ -27,13 +27,10 @@ COLUMNS: dict[str, Callable[[Score], str]] = {
 
 
 def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     refuse_samples(scores, samples)
-    return render("scores.html", scores, columns=COLUMNS, summary=summary(scores), warnings=_failures(scores))
+    columns = {**COLUMNS, "Notes": lambda score: "; ".join(score.notes)}
+    return render("scores.html", scores, columns=columns, summary=summary(scores), warnings=_failures(scores))
 
 
 def fragment(scores: Scores) -> str:

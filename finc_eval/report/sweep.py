@@ -58,24 +58,25 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page: one HTML file that loads nothing. It shows no samples."""
     refuse_samples(sweep, samples)
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
         for mode, spreadness in _significant(point):
             marks[mode.role].append(Mark(point.value, mode.excess, nan if spreadness is None else spreadness))
     symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
+    rows = sweep_rows(sweep)
+    columns: dict[str, Callable[[Row], str]] = {symbol: _value_and_marks, **COLUMNS}
+    if any(row.warnings for row in rows):
+        columns["Warnings"] = lambda row: "; ".join(row.warnings)
     figure = sweep_svg(symbol, values, (marks["over"], marks["under"]), chosen_values(sweep))
     return render(
         "sweep.html",
         sweep,
         symbol=symbol,
-        columns=COLUMNS,
-        rows=sweep_rows(sweep),
+        columns=columns,
+        rows=rows,
+        muted=lambda row: not row.over + row.under,
         comparison=sweep.points[0].comparison,
         figure=Markup(figure),
         summary=summary(sweep),
@@ -105,6 +106,11 @@ def show(sweep: Sweep) -> None:
         picked = "none of these values" if sweep.papers_rule is None else f"sigma {sweep.papers_rule:.4g}"
         print(f"the papers' rule: {picked}")
     print_notes(common_warnings(sweep))
+
+
+def _value_and_marks(row: Row) -> str:
+    marks = (Markup(' <span class="ns">{}</span>').format(mark) for mark in row.marks)
+    return Markup(f"{row.value:.4g}") + Markup("").join(marks)
 
 
 def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:

@@ -70,10 +70,6 @@ def read_pictures(
 
     Returns:
         The thumbnails, and a sentence for each set that lacks some.
-
-    Raises:
-        UsageError: samples were passed for a set that the result does not have.
-        DataError: samples that were passed cannot be opened.
     """
     for label, given in samples.items():
         if label not in sets:
@@ -152,10 +148,6 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
 
     At most 8 of its frames are shown, at the clip's own speed or as much slower as it takes to last a second. Up to 32
     pixels they are lossless. Browsers play it even where the reader asked for less motion: no style can stop an image.
-
-    Args:
-        frames: the clip.
-        fps: its frames a second.
     """
     shown = frames[np.linspace(0, len(frames) - 1, min(MAX_CLIP_FRAMES, len(frames))).round().astype(int)]
     pictures = [Image.fromarray(frame) for frame in shown]

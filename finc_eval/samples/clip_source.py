@@ -26,15 +26,7 @@ class ClipSource(RandomAccessSource):
     def __init__(
         self, name: str, videos: list[str], clip: Clip, ignored: dict[str, int], metadata: Metadata | None = None
     ) -> None:
-        """Name the clips.
-
-        Args:
-            name: name of the set.
-            videos: ids of the videos.
-            clip: choice of the frames of a clip.
-            ignored: files that are not samples, counted by suffix.
-            metadata: labels and prompts of the videos.
-        """
+        """Name the clips."""
         labels, prompts = (repeat_by_window(values, clip) for values in metadata or (None, None))
         super().__init__(name, clip_ids(videos, clip), ignored, labels, prompts)
         self._clip = clip

@@ -25,12 +25,7 @@ VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
 
 
 class Files(Protocol):
-    """Files by their relative paths with forward slashes.
-
-    Attributes:
-        kind: "folder" or "zip".
-        name: absolute path of the folder or zip.
-    """
+    """Files by their relative paths with forward slashes."""
 
     kind: str
     name: str
@@ -120,11 +115,7 @@ class ImageFiles(FileSource):
 
 
 def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
-    """Find the labels and prompts of samples, or of videos, that lie in these files.
-
-    Raises:
-        DataError: a file of metadata cannot be read, or covers only some of the samples.
-    """
+    """Find the labels and prompts of samples, or of videos, that lie in these files."""
 
     def read(name: str) -> bytes:
         with files.open(name) as stream:
@@ -137,9 +128,6 @@ def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = 
     """Yield the relative paths of all files that are not hidden; links to folders are followed, but not in circles.
 
     A link to nowhere is a file that cannot be read. Pipes, sockets and devices, which may never end, are left out.
-
-    Raises:
-        DataError: a folder cannot be listed.
     """
     real = os.path.realpath(folder)
     if real in parents:
@@ -192,11 +180,7 @@ def no_images(name: str, ignored: dict[str, int]) -> DataError:
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
-    """Open a zip file.
-
-    Raises:
-        DataError: the file is damaged or not a zip.
-    """
+    """Open a zip file."""
     try:
         return zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:

@@ -54,11 +54,7 @@ def is_saved(folder: Path) -> bool:
 
 
 def open_saved(folder: Path) -> HuggingFaceSource:
-    """Open one split that `save_to_disk` wrote.
-
-    Raises:
-        DataError: the folder holds several splits or is damaged, or the package `datasets` is not installed.
-    """
+    """Open one split that `save_to_disk` wrote."""
     if (folder / SPLITS).is_file():
         try:
             splits = json.loads((folder / SPLITS).read_text())["splits"]

@@ -30,9 +30,6 @@ class IteratorSource(Source):
             items: images or batches in any form that `to_pixels` takes; reading ends after `n` images.
             n: number of images.
             of_batches: whether `n` counts images even if the iterator yields batches.
-
-        Raises:
-            UsageError: `n` is missing or not a positive whole number.
         """
         if n is None:
             raise UsageError("an iterator does not say how many images it has: pass their number as n")

@@ -34,9 +34,6 @@ def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) 
         ids: ids of the set, or of its videos.
         where: path of the set, for messages.
         read: returns the content of a file in the root; raises FileNotFoundError or KeyError for a missing one.
-
-    Raises:
-        DataError: a file of metadata cannot be read, or covers only some of the samples.
     """
     for name in METADATA_FILES:
         try:

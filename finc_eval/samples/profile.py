@@ -22,7 +22,7 @@ MAX_SIZES = 32
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
     {"png", "apng", "bmp", "ppm", "tiff", "rawvideo", "ffv1", "huffyuv", "ffvhuff", "utvideo", "qtrle"}
 )
-ALPHA = frozenset({"RGBA", "RGBa", "LA", "La", "PA", "rgba", "bgra", "argb", "abgr"})
+ALPHA_MODES = frozenset({"RGBA", "RGBa", "LA", "La", "PA", "rgba", "bgra", "argb", "abgr"})
 ALPHA_PREFIXES = ("yuva", "gbrap", "ya8", "ya16")
 
 MAX_SHARE_DIFFERENCE = 0.2
@@ -122,15 +122,7 @@ class Profile(Record):
 
 
 def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:
-    """Return one warning for each way in which two sets are encoded so differently that scores move.
-
-    Args:
-        gen: profile of the generated set.
-        ref: profile of the reference set.
-
-    Returns:
-        Sentences; none if one of the sets is empty.
-    """
+    """Return one warning for each way in which two sets are encoded so differently that scores move."""
     if not gen.n or not ref.n:
         return []
     checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps)
@@ -214,7 +206,7 @@ def _fps(gen: Profile, ref: Profile) -> Iterator[str]:
 
 
 def _has_alpha(mode: str) -> bool:
-    return mode in ALPHA or mode.startswith(ALPHA_PREFIXES)
+    return mode in ALPHA_MODES or mode.startswith(ALPHA_PREFIXES)
 
 
 def _mostly(counts: dict[str, int]) -> str:

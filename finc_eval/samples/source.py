@@ -213,17 +213,7 @@ def utf8(name: str) -> bytes:
 
 
 def aligned(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
-    """Bring labels or prompts into the order of `ids`; None if no sample has one.
-
-    Args:
-        found: labels or prompts by id.
-        ids: ids of the set.
-        what: "label" or "prompt", for the message.
-        where: origin of the values, for the message.
-
-    Raises:
-        DataError: only some of the samples have one.
-    """
+    """Bring labels or prompts into the order of `ids`; None if no sample has one."""
     missing = [name for name in ids if name not in found]
     if len(missing) == len(ids):
         return None

@@ -41,15 +41,7 @@ class TarSource(FileSource):
     kind = "tar"
 
     def __init__(self, name: str, shards: list[tuple[str, Path]]) -> None:
-        """Index the shards.
-
-        Args:
-            name: name of the set.
-            shards: name of each shard in ids, and its path.
-
-        Raises:
-            DataError: a shard cannot be read, holds two images of one sample, or no shard holds images.
-        """
+        """Index the shards."""
         self._paths = [path.resolve() for _, path in shards]
         places: dict[str, _Place] = {}
         labels: dict[str, str] = {}
@@ -98,11 +90,7 @@ class TarSource(FileSource):
 
 
 def expand(pattern: str) -> list[str]:
-    """Expand braces as a shell does: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a and b.
-
-    Raises:
-        UsageError: the pattern names more than `MAX_SHARDS` files.
-    """
+    """Expand braces as a shell does: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a, b."""
     pieces: list[list[str]] = []
     count, end = 1, 0
     for found in BRACES.finditer(pattern):
@@ -130,11 +118,7 @@ def open_tar_folder(folder: Path, names: list[str]) -> TarSource:
 
 
 def open_tar_pattern(pattern: str) -> TarSource:
-    """Open the shards that a pattern with braces names.
-
-    Raises:
-        DataError: one of them does not exist.
-    """
+    """Open the shards that a pattern with braces names."""
     paths = [Path(path).expanduser() for path in expand(pattern)]
     missing = [path for path in paths if not path.is_file()]
     if missing or not paths:

@@ -131,11 +131,7 @@ def _examined(stream: IO[bytes]) -> _Facts:
 
 
 class _Reading:
-    """One pass over the frames of a video, which counts them.
-
-    Attributes:
-        count: number of frames decoded so far.
-    """
+    """One pass over the frames of a video, which counts them."""
 
     def __init__(self, stream: IO[bytes], plan: Indices | None = None) -> None:
         self.count = 0

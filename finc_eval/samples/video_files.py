@@ -40,9 +40,6 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
 
     Returns:
         The set; None for anything else, and for a folder or .zip without videos and frames.
-
-    Raises:
-        DataError: the set cannot be read, or is an array of another shape or type.
     """
     if is_tensor(source):
         source = source.detach().cpu().numpy()

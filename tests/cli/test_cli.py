@@ -51,7 +51,7 @@ def test_compare_goes_from_two_folders_to_a_report(folders, tmp_path):
     page = out.with_suffix(".html").read_text()
     assert comparison.over[0].id in page
     assert "data:image/" in page
-    assert "extract gen" in result.stderr and "score ref" in result.stderr
+    assert "gen: extract" in result.stderr and "score ref" in result.stderr
 
 
 def test_json_is_all_there_is_on_stdout(folders, tmp_path):
@@ -175,7 +175,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
         "--values", "30,10", "--features", 100,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    assert "extract gen" in result.stderr and "sketch ref" in result.stderr and "compare: 2/2" in result.stderr
+    assert "gen: extract" in result.stderr and "sketch ref" in result.stderr and "compare: 2/2" in result.stderr
     twin = json.loads(out.with_suffix(".json").read_text())
     rows = table_rows(result.stdout)
     assert [row[0] for row in rows] == ["10", "30"]
@@ -219,7 +219,7 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
         assert [cell.split(" ")[0] for cell in row[6:]] == [f"{mass:.4f}" for mass in masses]
         assert row[6].endswith(f", {100 * mode['shares']['mine']['share']:.0f} %") and "," not in row[8]
     assert f"{len(twin['modes']) - len(significant)} more" in result.stdout
-    assert "data:image/" in out.read_text() and "extract mine" in result.stderr
+    assert "data:image/" in out.read_text() and "mine: extract" in result.stderr
 
 
 def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):

@@ -1,4 +1,4 @@
-"""Several methods on the same two sets: kinds, twin, page."""
+"""Several methods on the same two sets: groups, twin, page."""
 
 import json
 import re
@@ -53,15 +53,15 @@ def test_what_several_methods_find_is_one_kind_and_two_planted_kinds_are_two(tab
     assert by_planted[0] != by_planted[1]
 
 
-def test_every_mode_is_of_one_kind_of_its_role(table):
+def test_every_mode_is_in_one_group_of_its_role(table):
     for method, one in table.comparisons.items():
         for mode in one.modes:
-            (kind,) = [kind for kind in table.groups if mode.id in kind.modes.get(method, ())]
-            assert kind.role == mode.role and kind == table.group_of(method, mode)
-    assert [kind.name for kind in table.groups] == [_letters(number) for number in range(len(table.groups))]
+            (group,) = [group for group in table.groups if mode.id in group.modes.get(method, ())]
+            assert group.role == mode.role and group == table.group_of(method, mode)
+    assert [group.name for group in table.groups] == [_letters(number) for number in range(len(table.groups))]
 
 
-def test_kinds_follow_from_what_samples_add_to_the_first_side(table, planted):
+def test_groups_follow_from_what_samples_add_to_the_first_tail(table, planted):
     gen, _, ref, _ = planted
     rows = np.concatenate([gen, ref])
     first = table.comparisons["finc"]
@@ -70,9 +70,9 @@ def test_kinds_follow_from_what_samples_add_to_the_first_side(table, planted):
         return np.maximum(first.score(rows, [mode])[:, 0], 0).astype(np.float64) ** 2
 
     modes = {(method, mode.id): mode for method, one in table.comparisons.items() for mode in one.over}
-    for kind in table.groups:
-        if kind.role == "over":
-            members = [(method, name) for method, names in kind.modes.items() for name in names]
+    for group in table.groups:
+        if group.role == "over":
+            members = [(method, name) for method, names in group.modes.items() for name in names]
             founder = masses(modes[members[0]])
             for member in members[1:]:
                 assert np.corrcoef(founder, masses(modes[member]))[0, 1] >= SAME_GROUP_CORRELATION - 1e-3
@@ -128,23 +128,25 @@ def a_table(**changes):
             **{"spectrum": Spectrum((), ()), **changes, "warnings": (*changes.get("warnings", ()), "of rarity alone")},
         ),
     }
-    kinds = (
+    groups = (
         ModeGroup("A", "over", {"finc": ("over-1",), "rarity": ("over-3", "over-4")}),
         ModeGroup("B", "over", {"finc": ("over-2",)}),
         ModeGroup("C", "under", {"rarity": ("under-5",)}),
     )
-    return MethodComparison(comparisons, kinds, provenance=made_by("9.8.7"))
+    return MethodComparison(comparisons, groups, provenance=made_by("9.8.7"))
 
 
-def test_the_page_has_a_row_a_kind_and_a_column_a_method():
+def test_the_page_has_a_row_for_each_group_and_a_column_for_each_method():
     page = Page(report.page(a_table(), {}))
     matrix = page.find("table", "matrix")[0]
     assert page.texts("th", inside=page.find("thead", inside=matrix)[0])[2:] == ["FINC", "Rarity"]
-    rows = {page.texts("span", "kind", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)}
+    rows = {
+        page.texts("span", "group-name", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)
+    }
     assert rows == {"A": ["1. 0.0900", "1. 0.0700 2. 0.0500"], "C": ["–", "1. 0.0200"]}
 
 
-def test_the_columns_show_the_modes_by_rank_with_their_kinds():
+def test_the_columns_show_the_modes_by_rank_with_their_groups():
     page = Page(report.page(a_table(), {}))
     columns = [[page.text(n) for n in page.find("p", "name", column)] for column in page.find("div", "method")]
     assert columns == [
@@ -158,7 +160,7 @@ def test_the_columns_show_the_modes_by_rank_with_their_kinds():
     assert page.texts("dd")[0] == "0.0900 [0.0721, 0.1029]"
 
 
-def test_the_summary_counts_significant_modes_and_kinds():
+def test_the_summary_counts_significant_modes_and_groups():
     text = Page(report.page(a_table(), {})).texts("p", "summary")[0]
     assert text == (
         "Modes that the generated set has significantly more of: FINC finds 1, Rarity finds 2. Modes that the "
@@ -212,7 +214,7 @@ def test_the_page_and_the_notebook_view_show_the_samples(planted, tmp_path):
         found.to_html(tmp_path / "t.html", samples={"gen": "no/such/folder"})
 
 
-def test_a_table_without_samples_to_correlate_has_a_kind_a_mode(planted):
+def test_without_samples_to_correlate_every_mode_is_a_group(planted):
     gen, _, ref, _ = planted
     phi = fe.Sketch.reference(ref, features=30).feature_map
     bare = [fe.Sketch.of(one, phi, sample=0) for one in (gen, ref)]

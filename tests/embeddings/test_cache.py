@@ -182,11 +182,11 @@ def test_a_cache_of_another_schema_is_refused(tmp_path):
     path = make(tmp_path / "gen.h5")
     with h5py.File(path, "r+") as file:
         file.attrs["schema"] = 1
-    assert "has cache schema 1 and this finc-eval reads 2" in message(EmbeddingCache, path)
+    assert "has cache layout 1 and this finc-eval reads 2" in message(EmbeddingCache, path)
     assert whole_cache(path, IDENTITY.key) is None  # extract makes it again
     with h5py.File(path, "r+") as file:
         file.attrs["schema"] = 3
-    assert "has cache schema 3 and this finc-eval reads 2" in message(whole_cache, path, IDENTITY.key)
+    assert "has cache layout 3 and this finc-eval reads 2" in message(whole_cache, path, IDENTITY.key)
 
 
 def test_an_unfinished_cache_is_refused_by_readers_and_resumed_by_writers(tmp_path):

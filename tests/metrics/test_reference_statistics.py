@@ -146,7 +146,7 @@ def test_what_a_file_lacks_is_named_with_what_to_do(theirs, tmp_path):
         ({"mu": np.zeros(6, int)}, "must hold floating-point numbers, got int64 and float64"),
         ({"sigma": np.triu(np.ones((6, 6)))}, "is not symmetric with a positive diagonal"),
         ({"sigma": -np.eye(6)}, "is not symmetric with a positive diagonal"),
-        ({"format": np.array("finc-eval statistics 9")}, "has the format 'finc-eval statistics 9', this version reads"),
+        ({"format": np.array("finc-eval statistics 9")}, "has the layout 'finc-eval statistics 9', this version reads"),
         ({"format": np.array("finc-eval statistics 1")}, "lacks digest, n, space: it is damaged"),
     ],
 )

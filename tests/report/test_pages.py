@@ -50,7 +50,7 @@ def a_share(mass, share=None, ids=("7", "3")):
     return ModeShare(mass, (mass - 0.01, mass + 0.02), share, around, ids)
 
 
-def a_table(labels=("alpha", "beta"), **changes):
+def model_comparison(labels=("alpha", "beta"), **changes):
     """A mode of the first model, one of the second that is not significant, and one of the reference."""
     first, second = labels
     shares = {first: a_share(0.08, 0.75), second: a_share(0.03, 0.25), "ref": a_share(0.02)}
@@ -61,8 +61,9 @@ def a_table(labels=("alpha", "beta"), **changes):
     )
     sets = {label: SetInfo(label, None, 1000 + i, f"d{i}", False) for i, label in enumerate((first, second, "ref"))}
     settings = Settings(sigma=2.5, features=4, seed=7)
-    table = ModelComparison(modes, sets, settings, "given", Signature("models", ()), 39, provenance=made_by("9.8.7"))
-    return replace(table, **changes)
+    signature = Signature("models", ())
+    made = ModelComparison(modes, sets, settings, "given", signature, 39, provenance=made_by("9.8.7"))
+    return replace(made, **changes)
 
 
 def rows(page):
@@ -76,7 +77,7 @@ def rows(page):
     "make",
     [
         lambda: sweep_page(a_sweep()),
-        lambda: models_page(a_table()),
+        lambda: models_page(model_comparison()),
         lambda: changes.page(some_changes("new", "gone"), {}),
         lambda: comparison.page(a_comparison([a_mode("over-1")]), {}),
     ],
@@ -122,8 +123,8 @@ def hostile_sweep():
     return Sweep("sigma", points, 1.0, provenance=made_by(BREAKOUT))
 
 
-def hostile_table():
-    table = a_table((HOSTILE, BREAKOUT))
+def hostile_models():
+    table = model_comparison((HOSTILE, BREAKOUT))
     modes = tuple(
         replace(mode, shares={k: replace(h, top_ids=(HOSTILE, BREAKOUT)) for k, h in mode.shares.items()})
         for mode in table.modes
@@ -132,7 +133,7 @@ def hostile_table():
     return replace(table, modes=modes, sets=sets, sigma_rule=BREAKOUT)
 
 
-@pytest.mark.parametrize("make", [lambda: sweep_page(hostile_sweep()), lambda: models_page(hostile_table())])
+@pytest.mark.parametrize("make", [lambda: sweep_page(hostile_sweep()), lambda: models_page(hostile_models())])
 def test_hostile_names_stay_text(make):
     page = Page(make())
     for tag, attributes, _ in page.elements:
@@ -221,8 +222,8 @@ def test_a_sweep_writes_its_page_and_says_what_it_is(tmp_path):
 # --- models ---------------------------------------------------------------------------------------------------
 
 
-def test_the_table_of_models_shows_the_numbers_of_the_object():
-    page = Page(models_page(a_table()))
+def test_the_page_of_models_shows_the_numbers_of_the_object():
+    page = Page(models_page(model_comparison()))
     assert [row[2:] for row in rows(page)] == [
         ["alpha", "0.0550", "[0.0400, 0.0700]", "1e-09", "91 %"],
         ["beta", "0.0040", "[−0.0100, 0.0200]", "0.3", "40 %"],
@@ -236,7 +237,7 @@ def test_the_table_of_models_shows_the_numbers_of_the_object():
 
 
 def test_every_mode_shows_the_mass_and_share_of_each_set():
-    page = Page(models_page(a_table()))
+    page = Page(models_page(model_comparison()))
     first = page.find("table", "holdings")[0]
     assert [page.texts("th", inside=row) + page.texts("td", inside=row) for row in page.find("tr", inside=first)] == [
         ["Set", "Mass", "Share of the models"],
@@ -254,7 +255,7 @@ def test_every_mode_shows_the_mass_and_share_of_each_set():
 
 def test_the_pictures_of_a_mode_are_of_the_set_with_most():
     images = {"alpha": noise(1), "ref": noise(2)}
-    page = Page(models_page(a_table(), images))
+    page = Page(models_page(model_comparison(), images))
     for section, label in zip(page.find("section", "detail"), ("alpha", None, "ref"), strict=True):
         shown = [page.attributes(n) for n in page.find("img", inside=section)]
         assert [picture["alt"] for picture in shown] == ([] if label is None else ["7", "3"])
@@ -282,13 +283,13 @@ def test_the_pictures_of_a_mode_are_of_the_set_with_most():
     ],
 )
 def test_the_summary_of_models_says_what_is_significant(modes, start):
-    page = Page(models_page(a_table(modes=a_table().modes[modes])))
+    page = Page(models_page(model_comparison(modes=model_comparison().modes[modes])))
     assert page.texts("p", "summary")[0].startswith(start)
-    assert len(page.find("tr", "mode")) == len(a_table().modes[modes])
+    assert len(page.find("tr", "mode")) == len(model_comparison().modes[modes])
 
 
 def test_without_a_reference_there_is_one_group():
-    table = a_table()
+    table = model_comparison()
     mode = table.modes[0]
     shares = {label: mode.shares[label] for label in ("alpha", "beta")}
     sets = {label: table.sets[label] for label in ("alpha", "beta")}
@@ -299,8 +300,8 @@ def test_without_a_reference_there_is_one_group():
     assert page.texts("title") == ["alpha, beta – finc-eval"]
 
 
-def test_a_table_writes_its_page_and_refuses_samples_it_cannot_open(tmp_path):
-    table = a_table()
+def test_a_comparison_of_models_writes_its_page_and_refuses_samples_it_cannot_open(tmp_path):
+    table = model_comparison()
     path = table.to_html(tmp_path / "models.html", samples={"alpha": noise(1)})
     assert path.read_text(encoding="utf-8") == models_page(table, {"alpha": noise(1)})
     with pytest.raises(FincEvalError, match="no set 'gamma': it has alpha, beta, ref"):
@@ -311,7 +312,7 @@ def test_a_table_writes_its_page_and_refuses_samples_it_cannot_open(tmp_path):
 
 
 def test_the_notebook_view_of_models_has_the_significant_modes():
-    page = Page(a_table()._repr_html_())
+    page = Page(model_comparison()._repr_html_())
     assert page.texts("th", inside=page.find("tbody")[0]) == ["alpha-1", "ref-3"]
     assert page.texts("td")[5:8] == ["0.0800 ± 0.0200, 75 %", "0.0300 ± 0.0200, 25 %", "0.0200 ± 0.0200"]
 
@@ -325,9 +326,8 @@ def some_changes(*statuses):
         Change(status, "over", *(name and a_mode(name) for name in modes[status]), 0.9, -0.02, (-0.03, -0.01))
         for status in statuses
     )
-    return Changes(
-        made, 0.05, Signature("finc", (("n", "1"),)), Signature("finc", (("n", "2"),)), provenance=made_by("9.8.7")
-    )
+    old, new = (Signature("finc", (("n", size),)) for size in "12")
+    return Changes(made, 0.05, old, new, provenance=made_by("9.8.7"))
 
 
 def test_the_page_of_changes_has_a_row_a_mode():

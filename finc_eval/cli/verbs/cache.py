@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from finc_eval.cli.options import Count, Extractor, Json, NetworkPrecisionName, SubsetSeed
+from finc_eval.cli.output import print_json
 from finc_eval.cli.sets import card_again
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import terminal
@@ -34,7 +33,7 @@ def ls(as_json: Json = False) -> None:
     """List the caches, the latest first."""
     found = folder.entries()
     if as_json:
-        print(json.dumps([dataclasses.asdict(entry) | {"path": str(entry.path)} for entry in found], indent=1))
+        print_json(found)
     elif found:
         _print_entries(found)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -10,8 +9,8 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.options import Json
+from finc_eval.cli.output import print_json
 from finc_eval.core.progress import terminal
-from finc_eval.core.record import plain
 from finc_eval.doctor.diagnosis import Diagnosis, diagnose
 from finc_eval.doctor.parity import Outcome, check_parity
 from finc_eval.report.terminal import print_table
@@ -35,7 +34,7 @@ def doctor(
         with terminal() as progress:
             found = replace(found, parity=tuple(check_parity(progress)))
     if as_json:
-        print(json.dumps(plain(found), indent=1))
+        print_json(found)
     else:
         print_diagnosis(found)
     if found.disagrees:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed, running
+from finc_eval.cli.output import print_json
 from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
@@ -53,7 +53,9 @@ def extract(
             run=run,
         )
     if as_json:
-        print(json.dumps(_record(cache), indent=1))
+        fields = ("path", "n", "dim", "extractor", "outputs", "key")
+        record = {name: getattr(cache, name) for name in fields}
+        print_json(record | {"unreadable": dict(cache.failures), "ignored": cache.ignored})
         return
     print(f"{cache.path}: {cache.n} embeddings of dimension {cache.dim} by {cache.extractor}")
     for name, reason in cache.failures[:MAX_FAILURES_SHOWN]:
@@ -62,16 +64,3 @@ def extract(
         print(f"  … and {len(cache.failures) - MAX_FAILURES_SHOWN} more unreadable samples")
     if cache.ignored:
         print("  ignored, not samples: " + ", ".join(f"{count} × {suffix}" for suffix, count in cache.ignored.items()))
-
-
-def _record(cache: fe.EmbeddingCache) -> dict[str, object]:
-    return {
-        "path": str(cache.path),
-        "n": cache.n,
-        "dim": cache.dim,
-        "extractor": cache.extractor,
-        "outputs": list(cache.outputs),
-        "key": cache.key,
-        "unreadable": dict(cache.failures),
-        "ignored": cache.ignored,
-    }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from finc_eval.cli.options import Device, Json
+from finc_eval.cli.output import print_json
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import plain
 from finc_eval.extractors.card import Card
@@ -32,16 +32,17 @@ def list_(as_json: Json = False) -> None:
     cards = [load_card(name) for name in available_cards()]
     states = {state.name: state.state for state in weight_states(cards)}
     if as_json:
-        records = [
-            {
-                "name": card.name,
-                "dimension": card.output.dimension,
-                "takes": card.takes,
-                "weights": states.get(card.name),
-            }
-            for card in cards
-        ]
-        print(json.dumps(records, indent=1))
+        print_json(
+            [
+                {
+                    "name": card.name,
+                    "dimension": card.output.dimension,
+                    "takes": card.takes,
+                    "weights": states.get(card.name),
+                }
+                for card in cards
+            ]
+        )
         return
     rows = [
         [
@@ -62,7 +63,7 @@ def show(extractor: ExtractorName, as_json: Json = False) -> None:
     """Show a card: network, weights, preprocessing, output, and common mistakes."""
     card = load_card(extractor)
     if as_json:
-        print(json.dumps(plain(card) | {"digest": card.digest}, indent=1))
+        print_json(plain(card) | {"digest": card.digest})
         return
     _print_card(card)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running
 from finc_eval.cli.output import emit
 from finc_eval.cli.sets import embed_all
@@ -45,7 +46,7 @@ def metrics(
         refuse_private_sketch(source, label)
     samples = {label: source for label, source in sources.items() if not holds_statistics(source)}
     by_extractor: dict[str | None, list[str]] = {}
-    for metric in choose_metrics([name.strip() for name in names.split(",") if name.strip()], sources):
+    for metric in choose_metrics(list_parser(str)(names), sources):
         by_extractor.setdefault(extractor or metric.extractor, []).append(metric.name)
     parts: list[Scores] = []
     provenance = Provenance.here(device)

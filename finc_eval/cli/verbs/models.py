@@ -11,11 +11,8 @@ import finc_eval as fe
 from finc_eval.cli.options import Device, Extractor, Json, Page, Strict, running, takes
 from finc_eval.cli.output import emit, twin_of
 from finc_eval.cli.sets import embed_all, named_sets
-from finc_eval.comparison.settings import Finc, Settings
+from finc_eval.comparison.settings import REFERENCE, Finc, Settings
 from finc_eval.core.errors import UsageError
-
-REF = "ref"
-"""Label of the reference among the models."""
 
 
 @takes(Settings, "settings", method=Finc)
@@ -43,11 +40,11 @@ def models(
     Every set is compared with the mean of all other sets.
     """
     sources = named_sets(sets)
-    if REF in sources:
-        raise UsageError(f'a model cannot be called "{REF}": pass the reference as --ref, or rename the model')
+    if REFERENCE in sources:
+        raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or rename the model')
     twin_of(out)
     with running(device) as run:
-        found = embed_all(sources | ({} if ref is None else {REF: ref}), extractor, strict, run)
-        reference = found.pop(REF, None)
+        found = embed_all(sources | ({} if ref is None else {REFERENCE: ref}), extractor, strict, run)
+        reference = found.pop(REFERENCE, None)
         result = fe.compare_models(found, reference, settings, run=run)
     emit(result, out, as_json)

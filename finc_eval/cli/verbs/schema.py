@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
+from finc_eval.cli.output import print_json
 from finc_eval.core.checks import check_choice
 from finc_eval.report import RESULTS, result_class
 
@@ -24,4 +24,4 @@ def schema(
         print(*RESULTS, sep="\n")
         return
     check_choice("TYPE", type_name, RESULTS)
-    print(json.dumps(result_class(type_name).json_schema(), indent=1))
+    print_json(result_class(type_name).json_schema())

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from finc_eval.cli.options import Json
+from finc_eval.cli.output import print_json
 from finc_eval.cli.verbs.extractors import ExtractorNames
 from finc_eval.core.errors import DataError
 from finc_eval.core.progress import terminal
-from finc_eval.core.record import plain
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.extractors.weights import WeightState, weight_states
@@ -36,7 +35,7 @@ def list_(extractors: Extractors = None, as_json: Json = False) -> None:
     """List the weights of the extractors, and which of them are here."""
     states = weight_states(map(load_card, extractors or available_cards()))
     if as_json:
-        print(json.dumps([plain(state) for state in states], indent=1))
+        print_json(states)
         return
     _print_states(states)
 

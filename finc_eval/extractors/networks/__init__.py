@@ -34,14 +34,6 @@ def load_backbone(card: Card, device: torch.device, weights: Path | None = None)
 
     It maps (n, 3, height, width) or (n, 3, frames, height, width) float32, normalized as the card says, to a dict of
     pooled outputs, (n, dimension) each, by the name of their layer.
-
-    Args:
-        card: the extractor.
-        device: device of the network.
-        weights: the checked file of weights; None for a card without weights.
-
-    Raises:
-        DataError: the card's `loader.kind` does not exist, or its loader refuses the card or the file.
     """
     module = loader_module(card)
     if hasattr(module, "load"):
@@ -53,11 +45,7 @@ def load_backbone(card: Card, device: torch.device, weights: Path | None = None)
 
 
 def loader_module(card: Card) -> ModuleType:
-    """Import the module that makes the card's network.
-
-    Raises:
-        DataError: the card's `loader.kind` does not exist.
-    """
+    """Import the module that makes the card's network."""
     kind = card.loader.kind
     if kind not in LOADERS:
         raise DataError(

@@ -88,11 +88,7 @@ class FidInception(inception.Inception3):  # type: ignore[misc]
 
 
 def create(card: Card) -> torch.nn.Module:
-    """Make the network with random weights.
-
-    Raises:
-        DataError: the card has a model name or options.
-    """
+    """Make the network with random weights."""
     if card.loader.model or card.loader.options:
         raise DataError(f"card {card.name}: the loader fid-inception has one network and no options: remove them")
     network: torch.nn.Module = FidInception()

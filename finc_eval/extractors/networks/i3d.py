@@ -50,11 +50,7 @@ class I3D(nn.Module):
         self.logits = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Compute the outputs of a batch.
-
-        Raises:
-            DataError: the clips are too short or too small.
-        """
+        """Compute the outputs of a batch."""
         size = tuple(clips.shape[2:])
         if any(side < least for side, least in zip(size, MIN_CLIP_SIZE, strict=True)):
             (frames, height, width), (least, *sides) = size, MIN_CLIP_SIZE
@@ -116,11 +112,7 @@ class Inception(nn.Module):
 
 
 def create(card: Card) -> I3D:
-    """Make the card's network with random weights.
-
-    Raises:
-        DataError: the card has options other than `epsilon`.
-    """
+    """Make the card's network with random weights."""
     options = dict(card.loader.options)
     epsilon = options.pop("epsilon", 1e-3)
     if options or not isinstance(epsilon, float) or card.loader.model:

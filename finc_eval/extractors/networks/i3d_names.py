@@ -19,9 +19,6 @@ def i3d(tensors: Tensors, network: torch.nn.Module) -> Tensors:
 
     piergiaj's are in rgb_imagenet.pt, and in i3d_pretrained_400.pt of VideoGPT, TATS and cd-fvd; hassony2's are in
     model_rgb.pth.
-
-    Raises:
-        DataError: the file has other names.
     """
     if "Conv3d_1a_7x7.conv3d.weight" in tensors:
         renamed = {_of_piergiaj(name): tensor for name, tensor in tensors.items()}

@@ -15,11 +15,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 def in_order(tensors: Tensors, network: torch.nn.Module) -> Tensors:
-    """Rename tensors by their order alone.
-
-    Raises:
-        DataError: the file and the network have different numbers of tensors.
-    """
+    """Rename tensors by their order alone."""
     own = network.state_dict()
     if len(own) != len(tensors):
         raise DataError(

@@ -23,9 +23,6 @@ def load_tensors(path: Path) -> Tensors:
     """Read the named tensors of a .safetensors file, or of a torch.save file that holds only tensors and containers.
 
     Tensors under one of `STATE_KEYS` are taken out of it.
-
-    Raises:
-        DataError: the file is damaged, would run code, or holds no named tensors.
     """
     content = _read(path)
     for _ in range(MAX_NESTING):
@@ -37,11 +34,7 @@ def load_tensors(path: Path) -> Tensors:
 
 
 def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.Module:
-    """Put the tensors of the file into the network, and return it.
-
-    Raises:
-        DataError: the card has no weights, or the file's tensors are not exactly those of the network.
-    """
+    """Put the tensors of the file into the network, and return it."""
     if card.weights is None or path is None:
         raise DataError(
             f"card {card.name}: the loader {card.loader.kind} makes a network that must be trained: "

@@ -21,9 +21,6 @@ def timm_card(name: str) -> Card:
 
     Size, crop, filter, mean and deviation are those of timm's evaluation; the embedding is the input of the last layer.
     timm does not publish digests, so the first file is trusted and pinned.
-
-    Raises:
-        UsageError: timm does not have the network or weights for it, or its preprocessing does not fit into a card.
     """
     known = timm.list_models(pretrained=True)
     try:

@@ -25,11 +25,7 @@ class Outputs(torch.nn.Module):
 
 
 def create(card: Card) -> torch.nn.Module:
-    """Make the card's network with random weights.
-
-    Raises:
-        DataError: torchvision does not have the network, or it refuses the card's options.
-    """
+    """Make the card's network with random weights."""
     import torchvision
 
     model = card.loader.model

@@ -32,11 +32,7 @@ class Outputs(torch.nn.Module):
 
 
 def create(card: Card) -> torch.nn.Module:
-    """Make the card's network with random weights.
-
-    Raises:
-        DataError: torchvision does not have the network, or it refuses the card's options.
-    """
+    """Make the card's network with random weights."""
     model = card.loader.model
     known = models.list_models(module=models.video)
     if model not in known:

@@ -42,11 +42,7 @@ class TransNetV2(nn.Module):
         self.cls_layer2 = nn.Linear(1024, 1)
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Compute the outputs of a batch.
-
-        Raises:
-            DataError: the frames have another size.
-        """
+        """Compute the outputs of a batch."""
         if tuple(clips.shape[-2:]) != FRAME_SIZE:
             raise DataError(
                 f"TransNetV2 takes frames of {FRAME_SIZE[0]}x{FRAME_SIZE[1]} pixels, "
@@ -139,11 +135,7 @@ class Histograms(nn.Module):
 
 
 def create(card: Card) -> TransNetV2:
-    """Make the network with random weights.
-
-    Raises:
-        DataError: the card has a model name or options.
-    """
+    """Make the network with random weights."""
     if card.loader.model or card.loader.options:
         raise DataError(
             f"card {card.name}: the loader transnetv2 has no model names and no options, "

@@ -77,7 +77,7 @@ class Ledger:
         if (header.get("program"), header.get("kind")) != (PROGRAM, LEDGER_TYPE):
             raise DataError(f"{path} is not a finc-eval ledger: name another file, or a new one and its budget")
         if header.get("schema") != LEDGER_LAYOUT:
-            raise DataError(f"{path} has ledger schema {header.get('schema')}, this version reads {LEDGER_LAYOUT}")
+            raise DataError(f"{path} has ledger layout {header.get('schema')}, this version reads {LEDGER_LAYOUT}")
         match header:
             case {"epsilon": int() | float() as epsilon, "delta": int() | float() as delta, "adjacency": adjacency}:
                 self.budget = Guarantee.of(epsilon, delta, adjacency)
