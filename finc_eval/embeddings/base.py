@@ -8,18 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 WINDOW = re.compile(r"#\d+$")
 """End of the id of a window of a video: "#3" in "clip.mp4#3"."""
@@ -84,10 +82,16 @@ class Embeddings(ABC):
         """Yield all rows in order; the next batch is read while the caller works on one."""
         return prefetched(self._batches(size))
 
-    def id_hashes(self, size: int = 16 * BATCH_SIZE) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """Yield the hashes of all ids, as (index of the first, hashes), without reading a row."""
+    def id_hashes(
+        self, size: int = 16 * BATCH_SIZE, *, by_video: bool = False
+    ) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Yield the hashes of all ids, as (index of the first, hashes), without reading a row.
+
+        With `by_video`, all windows of a video have the hash of the video.
+        """
         for start in range(0, self.n, size):
-            yield start, sample_keys(self.ids_between(start, min(start + size, self.n)))
+            ids = self.ids_between(start, min(start + size, self.n))
+            yield start, sample_keys([WINDOW.sub("", name) for name in ids] if by_video else ids)
 
     def _batches(self, size: int) -> Iterator[Batch]:
         start = 0
@@ -244,19 +248,31 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
-def check_same_space(name: str, space: str, other: str, other_space: str) -> None:
-    """Raise IncompatibleError unless two sets have the same extractor; arrays do not name theirs, and always pass.
+class InSpace(Protocol):
+    """Anything that comes from embeddings of one extractor: a set, statistics, a sketch."""
 
-    Args:
-        name: name of one set in the message.
-        space: extractor of its embeddings, as name@digest.
-        other: name of the other set.
-        other_space: extractor of the other set.
+    @property
+    def space(self) -> str: ...
+    @property
+    def dim(self) -> int: ...
+
+
+def check_same_space(one: InSpace, other: InSpace, name: str = "", other_name: str = "") -> None:
+    """Raise IncompatibleError unless two sets have the same extractor and dimension.
+
+    Arrays do not name their extractor, and only their dimension counts. The names in the message are the sets' own
+    unless others are given.
     """
-    if space != other_space and not any(s.startswith(ARRAY_SPACE) for s in (space, other_space)):
+    name, other_name = name or getattr(one, "name", ""), other_name or getattr(other, "name", "")
+    spaces = (one.space, other.space)
+    if one.space != other.space and not any(space.startswith(ARRAY_SPACE) for space in spaces):
         raise IncompatibleError(
-            f"{name} was embedded with {space}, {other} with {other_space}: extract one of them again, with the "
-            "same extractor"
+            f"{name} was embedded with {one.space}, {other_name} with {other.space}: extract one of them again, with "
+            "the same extractor"
+        )
+    if one.dim != other.dim:
+        raise IncompatibleError(
+            f"{name} has {one.dim} entries per embedding, {other_name} {other.dim}: use one extractor for both"
         )
 
 

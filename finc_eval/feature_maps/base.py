@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.numerics.names import Kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 class FeatureMap(ABC):

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 MAX_CENTERS = 300
 """Maximum number of Gaussians, as in the paper."""

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record, about
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 Lambda = float | Literal["fixed_point"] | tuple[Literal["relative"], float]
 """Rule for λ: the paper's λ*, a number, or a multiple of the samples' mean square."""

@@ -11,19 +11,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset, as_embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.kahm.machine import MIN_DENOMINATOR, Kahm, KahmSettings, fit_deep
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 SAMPLES_PER_BRANCH = 1000
 """Samples of a branch, about: a machine costs the cube of them."""

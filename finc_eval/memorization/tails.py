@@ -7,13 +7,9 @@ not move a mean.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 
 def threshold_ranks(m: int) -> NDArray[np.int64]:

@@ -69,7 +69,7 @@ def evaluate(
                 for label in (*metric.sets, *metric.optional)
                 if label in sets
             }
-            computed = metric.compute(MetricInputs(metric.name, **used, device=run.device))
+            computed = metric.compute(MetricInputs(metric.name, **used, run=run))
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue

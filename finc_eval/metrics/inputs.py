@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import kind_of
-from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Embeddings, Subset, as_embeddings, check_same_space
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
@@ -36,14 +36,14 @@ class MetricInputs:
         gen: generated set.
         ref: reference set; None for metrics of the generated set alone.
         test: third set; None if it was not given, or the metric does not take one.
-        device: device to compute on; default: CUDA if available.
+        run: device and portions.
     """
 
     name: str
     gen: OpenedSet
     ref: OpenedSet | None = None
     test: OpenedSet | None = None
-    device: str | torch.device | None = None
+    run: Run = field(default_factory=Run)
 
     def signature(self, **fields: object) -> Signature:
         """Return the signature of a value.
@@ -174,21 +174,19 @@ def check_comparable(gen: OpenedSet, ref: OpenedSet) -> None:
     check_same_space(gen.name, gen.space, ref.name, ref.space)
 
 
-def gaussian_statistics(
-    source: object, name: str = "embeddings", *, device: str | torch.device | None = None
-) -> GaussianStatistics:
+def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:
     """Fit a Gaussian to a set, in one pass and bounded memory.
 
     Args:
         source: anything that `open_set` takes.
         name: what to call an array in messages.
-        device: device to sum embeddings on; default: CUDA if available.
+        run: device to sum embeddings on, and portions; default: CUDA if available.
 
     Raises:
         DataError: there are fewer than two samples, one is not finite, or the file does not hold a set.
     """
     found = open_set(source, name)
-    return from_embeddings(found, device=device) if isinstance(found, Embeddings) else found
+    return from_embeddings(found, run=run) if isinstance(found, Embeddings) else found
 
 
 def reference_bandwidth(ref: Embeddings) -> float:
@@ -196,15 +194,15 @@ def reference_bandwidth(ref: Embeddings) -> float:
     return median_bandwidth(bottom_rows(ref))
 
 
-def split_reference(ref: Embeddings, n_gen: int) -> tuple[Embeddings, Embeddings]:
+def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0) -> tuple[Embeddings, Embeddings]:
     """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor.
 
     Raises:
-        DataError: the reference has one sample.
+        DataError: a part would have fewer than `least` samples.
     """
-    order = np.random.default_rng(0).permutation(ref.n)
-    part = min(n_gen, ref.n // 2)
-    if part < 1:
-        raise DataError(f"{ref.name} has {ref.n} sample: the floor needs at least two")
-    first, second = (ArrayEmbeddings(ref.rows_at(np.sort(rows)), ref.name) for rows in (order[:part], order[part:]))
-    return first, second
+    order, part = np.random.default_rng(seed).permutation(ref.n), min(n_gen, ref.n // 2)
+    if part < least:
+        raise DataError(
+            f"{ref.name} has {ref.n} sample{'s' * (ref.n != 1)} for a floor at {n_gen}: it needs at least {2 * least}"
+        )
+    return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))

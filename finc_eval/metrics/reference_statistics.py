@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.metrics.gaussian import GaussianStatistics
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 STATISTICS_FORMAT = "finc-eval statistics 1"
 OWN_KEYS = ("format", "n", "space", "digest")

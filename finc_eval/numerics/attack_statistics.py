@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pydantic import computed_field
 from scipy.optimize import brentq
 from scipy.special import betaincinv
@@ -21,9 +22,6 @@ from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.numerics.inference import normal_quantile
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 MIN_FALSE_ALARMS = 10
 """False alarms that an operating point must allow for; with so many, their rate is known to about a third."""

@@ -101,12 +101,12 @@ def test_the_spectrum_has_the_same_positive_part_in_both_forms():
 def test_the_modes_of_a_score_tell_fresh_samples_apart():
     x, y = draw(200, 3), draw(200, 2, seed=1)
     found = novelty(x, y)
-    modes = found.over(1)
+    modes = found.modes(1)
     assert float(modes.eigenvalues[0]) == pytest.approx(float(found.eigenvalues[0]))
     assert len(modes.scores_x) == len(x)
     fresh = draw(1, 1, seed=2) - CENTERS[0]
     novel, known = (float(modes.score(torch.from_numpy(fresh + CENTERS[kind])).abs()) for kind in (2, 0))
     assert novel > 3 * known
-    sketches = [fe.Sketch.of(rows, fe.reference_feature_map(y, features=50)[0]) for rows in (x, y)]
+    sketches = [fe.Sketch.of(rows, fe.Sketch.reference(y, features=50).feature_map) for rows in (x, y)]
     with pytest.raises(FincEvalError, match="has no modes of its own"):
         novelty(*sketches).modes()

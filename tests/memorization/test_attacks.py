@@ -6,8 +6,8 @@ from scipy.integrate import quad
 from scipy.stats import gaussian_kde
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import silent
 from finc_eval.core.record import plain
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.memorization.attacks import (
     Attack,
@@ -40,7 +40,7 @@ COPIES = noisy(MEMBERS, 0.1, 9)
 
 
 def measured(gen):
-    return measure(gen, MEMBERS, OTHERS, 1, "gen", silent)
+    return measure(gen, MEMBERS, OTHERS, 1, "gen", Run())
 
 
 def aucs(gen):

@@ -186,7 +186,7 @@ def test_too_few_samples_are_explained():
         frechet_interval(drawn(19), drawn(100))
     with pytest.raises(FincEvalError, match="FD-infinity of 15 sizes needs at least 30 samples"):
         fd_infinity(drawn(16), drawn(100))
-    with pytest.raises(FincEvalError, match="has 3 samples for a floor at 3: both parts need at least two"):
+    with pytest.raises(FincEvalError, match="has 3 samples for a floor at 3: it needs at least 4"):
         same_set_floor(drawn(3), 3)
 
 
