@@ -13,9 +13,10 @@ import torch
 
 from finc_eval.baselines.ken import Factorization, KenModes, ken, ken_score, ken_spectrum
 from finc_eval.core.checks import check_choice, check_positive
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.neighbors import open_pair
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.eigen import all_eigenpairs
 from finc_eval.numerics.kernels import gaussian_kernel
@@ -93,17 +94,16 @@ def novelty(
     if isinstance(gen, Sketch) and isinstance(ref, Sketch):
         return _of_sketches(gen, ref, rho)
     if isinstance(gen, Sketch) or isinstance(ref, Sketch):
-        raise UsageError("KEN needs two sketches, or two sets of embeddings: sketch the other set with --like")
-    x, y = as_embeddings(gen, "gen"), as_embeddings(ref, "ref")
-    check_same_space("gen", x.space, "ref", y.space)
+        raise UsageError(
+            "KEN needs two sketches, or two sets of embeddings: sketch the other set with --feature-map-of"
+        )
+    x, y = open_pair(gen, ref, ("gen", "ref"))
     if x.n + y.n > MAX_EXACT_KEN_SAMPLES:
         raise DataError(
             f"exact KEN needs the kernel matrix of all {x.n + y.n:,} samples: pass sketches, for KEN from random "
             f"features, or subsets of at most {MAX_EXACT_KEN_SAMPLES:,} in all"
         )
     rows, others = _whole(x), _whole(y)
-    if rows.shape[1] != others.shape[1]:
-        raise IncompatibleError(f"gen has embeddings of dimension {rows.shape[1]}, ref of {others.shape[1]}")
     width = median_bandwidth(others) if sigma is None else sigma
     check_positive("sigma", width)
     kernel = partial(gaussian_kernel, sigma=width)

@@ -21,7 +21,7 @@ import numpy as np
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import Record
-from finc_eval.doctor.oracles import CHECKS, Array, Check, Library
+from finc_eval.doctor.library_checks import CHECKS, Array, Check, Library
 
 Verdict = Literal["agree", "disagree", "not installed", "cannot be run"]
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -248,31 +248,34 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
-class InSpace(Protocol):
-    """Anything that comes from embeddings of one extractor: a set, statistics, a sketch."""
-
-    @property
-    def space(self) -> str: ...
-    @property
-    def dim(self) -> int: ...
-
-
-def check_same_space(one: InSpace, other: InSpace, name: str = "", other_name: str = "") -> None:
-    """Raise IncompatibleError unless two sets have the same extractor and dimension.
-
-    Arrays do not name their extractor, and only their dimension counts. The names in the message are the sets' own
-    unless others are given.
-    """
-    name, other_name = name or getattr(one, "name", ""), other_name or getattr(other, "name", "")
-    spaces = (one.space, other.space)
-    if one.space != other.space and not any(space.startswith(ARRAY_SPACE) for space in spaces):
+def check_same_space(name: str, space: str, other: str, other_space: str) -> None:
+    """Raise IncompatibleError unless two sets have the same extractor; arrays do not name theirs, and always pass."""
+    if space != other_space and not any(s.startswith(ARRAY_SPACE) for s in (space, other_space)):
         raise IncompatibleError(
-            f"{name} was embedded with {one.space}, {other_name} with {other.space}: extract one of them again, with "
-            "the same extractor"
+            f"{name} was embedded with {space}, {other} with {other_space}: extract one of them again, with the "
+            "same extractor"
         )
+
+
+class InSpace(Protocol):
+    """A set, its statistics or its sketch, from embeddings of one extractor."""
+
+    @property
+    def space(self) -> str:
+        """Extractor, as name@digest."""
+
+    @property
+    def dim(self) -> int:
+        """Number of entries of an embedding."""
+
+
+def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> None:
+    """Raise IncompatibleError unless two sets have the same extractor and dimension."""
+    check_same_space(name, one.space, other_name, other.space)
     if one.dim != other.dim:
         raise IncompatibleError(
-            f"{name} has {one.dim} entries per embedding, {other_name} {other.dim}: use one extractor for both"
+            f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
+            "extractor"
         )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from finc_eval.core.checks import check_count
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.embeddings.base import Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.distance_blocks import blocks, blocks_within
 from finc_eval.embeddings.smallest import Smallest
 
@@ -85,11 +85,7 @@ def open_pair(
         IncompatibleError: their extractors or dimensions differ.
     """
     x, y = as_embeddings(queries, names[0]), as_embeddings(base, names[1])
-    check_same_space(x.name, x.space, y.name, y.space)
-    if x.dim != y.dim:
-        raise IncompatibleError(
-            f"{x.name} has {x.dim} entries per embedding and {y.name} {y.dim}: extract both with the same extractor"
-        )
+    check_alike(x.name, x, y.name, y)
     return x, y
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, TypeVar, Unpack, cast
+from typing import TypeVar, Unpack
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from finc_eval.comparison.set_info import set_info
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset, as_embeddings
@@ -111,7 +112,7 @@ def audit(
         >>> "calibrated" in result.copying.found_by
         True
     """
-    settings, run = replace(settings or AuditSettings(), **cast(dict[str, Any], options)), run or Run()
+    settings, run = settings_from(AuditSettings, settings, options), run or Run()
     sets = _open_sets(gen, train, holdout, reference)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)

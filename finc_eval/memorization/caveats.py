@@ -55,13 +55,7 @@ def set_warnings(
             "of them"
         )
     for label, info in infos.items():
-        if info.unreadable:
-            yield f"{info.unreadable} samples of {label} could not be read and are not in the audit"
-        if info.clip and info.clip.windows > 1:
-            yield (
-                f"samples of {label} are windows of videos, and the windows of one video are alike: intervals and "
-                "p-values take them for independent, and are too sure"
-            )
+        yield from info.warnings(label)
 
 
 def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import hypot, sqrt
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -28,7 +27,7 @@ from finc_eval.memorization.tails import tail_p_value
 from finc_eval.metrics.authenticity import Authenticity
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings
-from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, wilson
+from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
 
 MeasureName = Literal["authpct", "c_t", "dcr", "nndr", "calibrated", "mifid", "fld_gap"]
 
@@ -131,7 +130,7 @@ def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
         control_interval=median_interval(fresh.ratios, confidence),
         null=None,
         copies_lower=True,
-        p_value=NormalDist().cdf(_mann_whitney(gen.ratios, fresh.ratios)),
+        p_value=upper_tail(-_mann_whitney(gen.ratios, fresh.ratios)),
     )
 
 
@@ -174,7 +173,7 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
         control_interval=_balanced_interval(control_share, control_effective, control_q, confidence),
         null=0.5,
         copies_lower=False,
-        p_value=NormalDist().cdf(-z),
+        p_value=upper_tail(z),
     )
 
 
@@ -224,11 +223,13 @@ def c_t(gen: CellTest, control: CellTest, confidence: float) -> Measure:
         control_interval=normal_interval(control.value, control.deviation, confidence),
         null=0.0,
         copies_lower=True,
-        p_value=NormalDist().cdf(gen.value / gen.deviation),
+        p_value=upper_tail(-gen.value / gen.deviation),
     )
 
 
-def mifid(gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: float, seed: int, run: Run | None = None) -> Measure:
+def mifid(
+    gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: float, seed: int, run: Run | None = None
+) -> Measure:
     """Compute MiFID (Bai et al. 2021): FID over the mean cosine distance to the nearest training sample, if small.
 
     The distance is from each generated sample to the training samples. (Others take that from each training sample, and
@@ -264,7 +265,7 @@ def mifid(gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: flo
         control_interval=intervals[1],
         null=None,
         copies_lower=False,
-        p_value=NormalDist().cdf(difference / error) if error else float(difference >= 0),
+        p_value=upper_tail(-difference / error) if error else float(difference >= 0),
     )
 
 
@@ -308,7 +309,7 @@ def fld_gap(
         control_interval=_gap_interval(control, confidence),
         null=None,
         copies_lower=True,
-        p_value=NormalDist().cdf((found.value - control.value) / error),
+        p_value=upper_tail((control.value - found.value) / error),
     )
 
 

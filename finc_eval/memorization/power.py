@@ -16,7 +16,8 @@ from finc_eval.core.device import Device
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.neighbors import nearest
-from finc_eval.memorization.tails import critical_counts, threshold_ranks
+from finc_eval.memorization.tails import critical_counts
+from finc_eval.numerics.attack_statistics import threshold_ranks
 
 COPY_SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
 """Shares of planted copies that the power is computed for."""

@@ -9,10 +9,10 @@ import numpy as np
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Subset, as_embeddings
+from finc_eval.embeddings.base import Subset, as_embeddings, check_alike
 from finc_eval.metrics.frechet import distance_of_gaussians, size_warnings
 from finc_eval.metrics.gaussian import from_embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, check_comparable, gaussian_statistics
+from finc_eval.metrics.inputs import Metric, MetricInputs, gaussian_statistics
 from finc_eval.metrics.score import Score
 
 SUBSET_SIZES = 15
@@ -69,7 +69,7 @@ def fd_infinity(
     check_count("sizes", sizes, least=2)
     x = as_embeddings(gen, "the generated set")
     y = gaussian_statistics(ref, "the reference", run=run).to((run or Run()).torch_device)
-    check_comparable(x, y)
+    check_alike(x.name, x, y.name, y)
     smallest = min(MAX_SMALLEST_SUBSET, x.n // 10)
     if smallest < 2 or x.n - smallest < sizes:
         raise DataError(

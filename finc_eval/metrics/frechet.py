@@ -15,7 +15,7 @@ import torch
 from finc_eval.core.checks import check_count, check_fraction
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, as_embeddings
+from finc_eval.embeddings.base import Embeddings, as_embeddings, check_alike
 from finc_eval.metrics.gaussian import (
     GaussianStatistics,
     MomentBlocks,
@@ -27,7 +27,6 @@ from finc_eval.metrics.inputs import (
     MIN_INTERVAL_SAMPLES,
     Metric,
     MetricInputs,
-    check_comparable,
     gaussian_statistics,
     open_set,
     split_reference,
@@ -197,7 +196,7 @@ def frechet_interval(
         )
     whole_x = x.statistics()
     whole_y = (y.statistics() if isinstance(y, MomentBlocks) else y).to(whole_x.mean.device)
-    check_comparable(whole_x, whole_y)
+    check_alike(whole_x.name, whole_x, whole_y.name, whole_y)
     value = distance_of_gaussians(whole_x, whole_y).value
     without = [[distance_of_gaussians(x.statistics(k), whole_y).value for k in range(len(x.parts))]]
     if isinstance(y, MomentBlocks):
@@ -247,7 +246,7 @@ def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = 
 def _gaussians(gen: object, ref: object, run: Run | None) -> tuple[GaussianStatistics, GaussianStatistics]:
     x = gaussian_statistics(gen, "the generated set", run=run)
     y = gaussian_statistics(ref, "the reference", run=run)
-    check_comparable(x, y)
+    check_alike(x.name, x, y.name, y)
     return x, y
 
 

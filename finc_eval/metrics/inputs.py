@@ -13,7 +13,8 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import kind_of
-from finc_eval.embeddings.base import Embeddings, Subset, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Embeddings, Subset, as_embeddings
+from finc_eval.embeddings.neighbors import open_pair
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
@@ -157,21 +158,11 @@ def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, E
         DataError: a set has fewer samples.
         IncompatibleError: the sets were embedded by different extractors.
     """
-    x, y = as_embeddings(gen, "the generated set"), as_embeddings(ref, "the reference")
-    check_comparable(x, y)
+    x, y = open_pair(gen, ref, ("the generated set", "the reference"))
     for one in (x, y):
         if one.n < least:
             raise DataError(f"this metric needs at least {least} samples in each set, {one.name} has {one.n}")
     return x, y
-
-
-def check_comparable(gen: OpenedSet, ref: OpenedSet) -> None:
-    """Raise IncompatibleError unless two sets are in the same embedding space."""
-    if gen.dim != ref.dim:
-        raise IncompatibleError(
-            f"{gen.name} has embeddings of {gen.dim} entries, {ref.name} of {ref.dim}: use one extractor for both"
-        )
-    check_same_space(gen.name, gen.space, ref.name, ref.space)
 
 
 def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:

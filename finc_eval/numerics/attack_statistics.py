@@ -227,12 +227,11 @@ def epsilon_lower_bound(
         UsageError: δ or the confidence is out of range.
     """
     check_fraction("confidence", confidence)
-    if not 0 <= delta < 1:
-        raise UsageError(f"delta must lie in [0, 1), got {delta}")
+    check_fraction("delta", delta, zero=True)
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     # The four cases: more members than non-members above a threshold or below it, and the reverse.
     cases = [(x, y), (-x, -y), (y, x), (-y, -x)]
-    places = [(more, less, k) for more, less in cases for k in _powers(len(less))]
+    places = [(more, less, k) for more, less in cases for k in threshold_ranks(len(less))]
     tail = (1 - confidence) / (2 * len(places))
     best = 0.0
     for more, less, k in places:
@@ -244,8 +243,8 @@ def epsilon_lower_bound(
     return best
 
 
-def _powers(n: int) -> list[int]:
-    """Return 1, 2, 4, … up to n/2, or 1."""
+def threshold_ranks(n: int) -> list[int]:
+    """Return the ranks 1, 2, 4, … up to n/2, or 1, of those of n ordered scores that are thresholds."""
     return [2**power for power in range(max((n // 2).bit_length(), 1))]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from finc_eval.core.checks import check_fraction
 
@@ -24,6 +24,11 @@ def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
     """
     check_fraction("confidence", confidence)
     return -float(ndtri((1 - confidence) / 2))
+
+
+def upper_tail(z: float) -> float:
+    """Return P(Z ≥ z) of a standard normal Z: the one-sided p-value of z standard errors."""
+    return float(ndtr(-z))
 
 
 def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:

@@ -147,9 +147,9 @@ def test_a_guarantee_that_is_not_one_is_refused():
     for epsilon, delta, sentence in (
         (1.0, None, "pass both, or neither"),
         (None, 1e-5, "pass both, or neither"),
-        (-1.0, 0.0, "epsilon must lie between 0 and 500, got -1"),
-        (float("nan"), 0.0, "epsilon must lie between 0 and 500, got nan"),
-        (1.0, 1.0, r"delta must lie in \[0, 1\), got 1"),
+        (-1.0, 0.0, "the stated epsilon must be a positive number, got -1"),
+        (float("nan"), 0.0, "the stated epsilon must be a positive number, got nan"),
+        (1.0, 1.0, "delta must lie between 0 and 1, got 1"),
     ):
         with pytest.raises(UsageError, match=sentence):
             AuditSettings(epsilon, delta)

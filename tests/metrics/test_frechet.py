@@ -201,7 +201,7 @@ def test_fvd_refuses_a_handful_of_clips_and_warns_below_the_usual_number():
 
 
 def test_sets_that_do_not_compare_are_refused():
-    with pytest.raises(FincEvalError, match="the generated set has embeddings of 16 entries, the reference of 8"):
+    with pytest.raises(FincEvalError, match="the generated set has 16 entries per embedding and the reference 8"):
         frechet_distance(drawn(40), drawn(40)[:, :8])
     bad = drawn(40)
     bad[7, 3] = float("nan")
