@@ -68,11 +68,7 @@ class Likelihoods:
         return np.argsort(self.scores, kind="stable")
 
     def novel(self, *, threshold: float | None = None, share: float | None = None) -> NDArray[np.int64]:
-        """Select the novel samples, most novel first: scores below a threshold, or a share of all samples.
-
-        Raises:
-            UsageError: neither or both are given, or the share is not in (0, 1].
-        """
+        """Select the novel samples, most novel first: scores below a threshold, or a share of all samples."""
         return select_novel(self.order, None if threshold is None else self.scores < threshold, share)
 
 
@@ -124,10 +120,6 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
         test: embeddings of samples that the generator has not seen.
         seed: random seed of the baseline's split.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        DataError: there are too few samples, an entry is constant in the test set, or a row is not finite.
-        IncompatibleError: dimensions or extractors differ.
     """
     x, y, z = _standardized(gen, train, test)
     device = (run or Run()).torch_device

@@ -64,9 +64,6 @@ def ken(
 
     With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are those of C_X − ρ·C_Y,
     and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive semi-definite.
-
-    Raises:
-        DataError: K does not have a Cholesky factor, because of rounding or of the kernel.
     """
     rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, "cholesky")
     values, vectors = _leading(factor, weights, min(count, len(rows)))

@@ -56,9 +56,6 @@ class Novelty:
         """Find the `count` leading modes, with the scores of all samples; its `score` evaluates fresh samples.
 
         They are computed from the embeddings again, which takes as long and as much memory as the score did.
-
-        Raises:
-            UsageError: the score is from random features.
         """
         if self._fit is None:
             raise UsageError("KEN from random features has no modes of its own: compare() finds those of sketches")
@@ -83,11 +80,6 @@ def novelty(
             sketches' bandwidth.
         rho: ρ (the paper's η) > 0.
         form: factorization of the kernel matrix; "eigen" is slower and allows a singular matrix.
-
-    Raises:
-        UsageError: a parameter is out of range, or one set is a sketch and the other is not.
-        IncompatibleError: extractors or dimensions differ.
-        DataError: there are more than 20 000 samples in all.
     """
     check_positive("rho", rho)
     check_choice("form", form, get_args(Factorization))

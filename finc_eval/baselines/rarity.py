@@ -76,10 +76,6 @@ def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None) -> R
         ref: embeddings of the reference set in one of the same forms; more than k samples.
         k: number of the neighbor that a ball reaches to.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        DataError: the reference has too few samples, or a row is not finite.
-        IncompatibleError: dimensions or extractors differ.
     """
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_enough(y, k)

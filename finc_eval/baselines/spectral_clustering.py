@@ -75,10 +75,6 @@ def spectral_clustering(
         neighbors: k; default: log₂ m + 1 for m samples, rounded up.
         seed: random seed of the k-means that ends a spectral clustering.
         run: device that finds the neighbors; default: CUDA if available.
-
-    Raises:
-        UsageError: there are fewer than two clusters.
-        DataError: there are not more samples than clusters and neighbors.
     """
     # scikit-learn takes a second to import, which the methods without clusters need not wait for.
     from sklearn.cluster import SpectralClustering

@@ -103,9 +103,6 @@ def run_library(
         library: library, to name in messages.
         codes: Python code by name. Each defines a function `their`; numpy is available as np.
         cases: arguments of `their` by name of the case: arrays, or what numpy makes arrays of.
-
-    Raises:
-        LibraryError: the code fails, or takes too long.
     """
     with tempfile.TemporaryDirectory() as folder:
         arrays = Path(folder) / "arrays.npz"

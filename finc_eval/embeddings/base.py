@@ -234,10 +234,6 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     Args:
         source: array-like or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
         name: name of an array in messages.
-
-    Raises:
-        UsageError: the source is none of these.
-        DataError: the cache cannot be read.
     """
     if isinstance(source, Embeddings):
         return source

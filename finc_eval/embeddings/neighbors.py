@@ -36,11 +36,6 @@ def nearest(queries: object, base: object, k: int, *, exclude_self: bool = False
         k: number of neighbors.
         exclude_self: whether queries and base are the same set, and no sample is a neighbor of itself; its copies are.
         device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: k is not a positive whole number.
-        DataError: the base has fewer than k other samples, or a row is not finite.
-        IncompatibleError: extractors, dimensions or, with `exclude_self`, sizes differ.
     """
     x, y = open_pair(queries, base)
     if exclude_self and x.n != y.n:
@@ -79,10 +74,6 @@ def open_pair(
         queries: embeddings of shape (n, d): an array, a tensor, a cache or the path of one.
         base: embeddings of shape (m, d).
         names: names of the two sets in messages.
-
-    Raises:
-        UsageError: one of them is not a set of embeddings.
-        IncompatibleError: their extractors or dimensions differ.
     """
     x, y = as_embeddings(queries, names[0]), as_embeddings(base, names[1])
     check_alike(x.name, x, y.name, y)

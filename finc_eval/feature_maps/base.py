@@ -99,11 +99,7 @@ class FeatureMap(ABC):
 
 
 def as_center(center: ArrayLike | torch.Tensor | None, dim: int) -> torch.Tensor:
-    """Return the center of a map as a float32 tensor, shape (d,); None is zero.
-
-    Raises:
-        UsageError: the center has another shape.
-    """
+    """Return the center of a map as a float32 tensor, shape (d,); None is zero."""
     mu = torch.zeros(dim) if center is None else torch.as_tensor(center, dtype=torch.float32).cpu()
     if mu.shape != (dim,):
         raise UsageError(f"the center must have shape ({dim},), got {tuple(mu.shape)}")

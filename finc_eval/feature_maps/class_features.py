@@ -11,11 +11,7 @@ from finc_eval.feature_maps.hermite import HermiteFeatures
 
 
 def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) -> torch.Tensor:
-    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it.
-
-    Raises:
-        DataError: the number of labels is not `count`.
-    """
+    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it."""
     if len(labels) != count:
         raise DataError(
             f"{count} samples came with {len(labels)} label{'' if len(labels) == 1 else 's'}: pass one label per sample"

@@ -42,9 +42,6 @@ class HermiteFeatures(FeatureMap):
         rho: ρ in (0, 1); default: the paper's `rho_of(length_scale)`. Others give the same kernel by another series.
         center: center μ, shape (d,), subtracted first; default: zero.
         device: device on which φ is computed.
-
-    Raises:
-        UsageError: an argument is out of range, or there would be too many features.
     """
 
     kernel: Kernel = "gaussian"

@@ -54,11 +54,7 @@ class DensityDifference(Record):
     p_value: float | None
 
     def threshold(self, confidence: float = 0.95) -> float:
-        """Return the standardized value that samples of one distribution stay below with this probability.
-
-        Raises:
-            UsageError: no permutations were made.
-        """
+        """Return the standardized value that samples of one distribution stay below with this probability."""
         if not self.null:
             raise UsageError("a threshold comes from permutations: ask for some, such as permutations=199")
         return float(np.quantile(self.null, confidence, method="higher"))

@@ -44,11 +44,7 @@ class PreciseRows(ArrayEmbeddings):
 
 
 def precise_rows(source: object, name: str) -> Embeddings:
-    """Return the samples of an array, tensor, cache or cache file; arrays keep their precision.
-
-    Raises:
-        DataError: the source is none of these, or empty.
-    """
+    """Return the samples of an array, tensor, cache or cache file; arrays keep their precision."""
     if isinstance(source, Embeddings | str | Path | EmbeddingCache):
         return as_embeddings(source, name)
     return PreciseRows(source, name)  # type: ignore[arg-type]  # anything else must be an array
@@ -262,11 +258,7 @@ def fit_classes(
 
 
 def class_members(labels: ArrayLike, n: int) -> dict[Hashable, NDArray[np.int64]]:
-    """Return the rows of each class, in the order of sorted labels.
-
-    Raises:
-        DataError: there is not one label for each of the n samples.
-    """
+    """Return the rows of each class, in the order of sorted labels."""
     codes = np.asarray(labels)
     if codes.shape != (n,):
         raise DataError(f"labels must have one entry for each sample, shape ({n},), got {codes.shape}")

@@ -245,8 +245,8 @@ def mifid(
     for one in (gen, fresh):
         rows = rng.permutation(one.n)[:n]
         fid, error = _frechet(one, rows, reference, run)
-        angles = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
-        angles = angles.distances[:, 0] ** 2 / 2
+        nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
+        angles = nearest_rows.distances[:, 0] ** 2 / 2
         found.append((fid, error, float(angles.mean()), float(angles.var(ddof=1)) / n))
     values, intervals = [], []
     for fid, error, distance, variance in found:

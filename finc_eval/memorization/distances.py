@@ -56,13 +56,7 @@ class SetDistances:
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The holdout, cut in two by a hash of the sample ids; windows of a video stay together.
-
-    Attributes:
-        whole: the holdout.
-        stand_in: half that stands in for the generated set.
-        non_members: half that it is held against.
-    """
+    """The holdout, cut in two by a hash of the sample ids; windows of a video stay together."""
 
     whole: Embeddings
     stand_in: Subset

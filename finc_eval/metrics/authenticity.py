@@ -65,10 +65,6 @@ def authpct(gen: object, train: object, *, run: Run | None = None) -> Authentici
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
         train: embeddings of the training set, in the same forms.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        DataError: there are fewer than two training samples, or a row is not finite.
-        IncompatibleError: the sets differ in dimension or extractor.
     """
     x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)

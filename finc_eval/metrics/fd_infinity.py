@@ -60,11 +60,6 @@ def fd_infinity(
         sizes: number of subsets.
         seed: random seed of the subsets.
         run: device to sum embeddings on, and portions; default: CUDA if available.
-
-    Raises:
-        UsageError: there are fewer than two sizes.
-        DataError: there are too few samples, or one is not finite.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     check_count("sizes", sizes, least=2)
     x = as_embeddings(gen, "the generated set")

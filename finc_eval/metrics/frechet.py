@@ -125,10 +125,6 @@ def frechet_distance(gen: object, ref: object, *, run: Run | None = None) -> Fre
         gen: generated set: embeddings, a sketch, statistics, or a path of one of them (`open_set`).
         ref: reference set, in the same forms.
         run: device to sum embeddings on, and portions; default: CUDA if available.
-
-    Raises:
-        DataError: a set has fewer than two samples, or is not finite.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     return distance_of_gaussians(*_gaussians(gen, ref, run))
 
@@ -140,10 +136,6 @@ def fvd(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
         gen: generated set, in a form that `frechet_distance` takes.
         ref: reference set, in the same forms.
         run: device to sum embeddings on, and portions; default: CUDA if available.
-
-    Raises:
-        DataError: a set has fewer than 256 clips, too few for a meaningful number, or is not finite.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     x, y = _gaussians(gen, ref, run)
     warnings = []
@@ -181,11 +173,6 @@ def frechet_interval(
         blocks: number of blocks; each costs one more distance per set.
         confidence: confidence of the interval.
         run: device to sum embeddings on, and portions; default: CUDA if available.
-
-    Raises:
-        UsageError: the confidence is out of range, or there are fewer than two blocks.
-        DataError: a set is too small for the blocks, or is not finite.
-        IncompatibleError: the sets were embedded by different extractors, or only statistics of gen are known.
     """
     check_fraction("confidence", confidence)
     check_count("blocks", blocks, least=2)
@@ -232,9 +219,6 @@ def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = 
         n_gen: number of generated samples.
         seed: random seed of the split.
         run: device to sum embeddings on, and portions; default: CUDA if available.
-
-    Raises:
-        DataError: either part would have fewer than two samples.
     """
     y = as_embeddings(ref, "the reference")
     parts = split_reference(y, n_gen, least=2, seed=seed)

@@ -100,12 +100,7 @@ def from_sketch(sketch: Sketch, name: str = "the sketch") -> GaussianStatistics:
 
 
 def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> MomentBlocks:
-    """Use the sketches of disjoint parts of a set as its blocks.
-
-    Raises:
-        IncompatibleError: they are not comparable.
-        DataError: they do not keep moments of the embeddings.
-    """
+    """Use the sketches of disjoint parts of a set as its blocks."""
     parts = []
     for sketch in sketches:
         sketches[0].check_comparable(sketch)
@@ -118,11 +113,7 @@ def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> 
 
 
 def blocks_of_embeddings(embeddings: Embeddings, count: int, *, run: Run | None = None) -> MomentBlocks:
-    """Cut a set into `count` random blocks.
-
-    Raises:
-        DataError: there are fewer than two independent samples per block.
-    """
+    """Cut a set into `count` random blocks."""
     _check_size(embeddings.n, embeddings.dim, embeddings.name)
     center, parts = block_moments(embeddings, random_blocks(embeddings, count), count, run or Run())
     return MomentBlocks(center, parts, embeddings.name, embeddings.space)
@@ -167,9 +158,6 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
 
     A hash of the ids decides, so the order of the samples does not matter. The windows of one video share a block,
     because they are not independent samples.
-
-    Raises:
-        DataError: there are fewer than two independent samples per block.
     """
     units = np.concatenate([keys for _, keys in embeddings.id_hashes(by_video=True)])
     distinct, unit_of = np.unique(units, return_inverse=True)

@@ -57,11 +57,7 @@ class MetricInputs:
         return Signature(self.name, (("n", sizes), ("fx", self.gen.space), *settings, ("v", version("finc-eval"))))
 
     def embeddings(self) -> tuple[Embeddings, Embeddings]:
-        """Return the generated set and the reference as embeddings.
-
-        Raises:
-            IncompatibleError: only the moments of one of them are known.
-        """
+        """Return the generated set and the reference as embeddings."""
         if isinstance(self.gen, Embeddings) and isinstance(self.ref, Embeddings):
             return self.gen, self.ref
         raise IncompatibleError(
@@ -69,11 +65,7 @@ class MetricInputs:
         )
 
     def test_embeddings(self) -> Embeddings:
-        """Return the third set as embeddings.
-
-        Raises:
-            IncompatibleError: only its moments are known.
-        """
+        """Return the third set as embeddings."""
         if isinstance(self.test, Embeddings):
             return self.test
         raise IncompatibleError(f"{self.name} needs the embeddings of the third set, test: its moments are not enough")
@@ -117,10 +109,6 @@ def open_set(source: object, name: str) -> OpenedSet:
         source: embeddings (array or tensor of shape (n, d), an `EmbeddingCache`), a `Sketch`, `GaussianStatistics`,
             or the path of a cache, a sketch, or an npz of statistics.
         name: what to call an array in messages.
-
-    Raises:
-        UsageError: it is a private sketch, or none of these.
-        DataError: the file does not hold any of these.
     """
     refuse_private_sketch(source, name)
     if isinstance(source, GaussianStatistics):
@@ -153,10 +141,6 @@ def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, E
         gen: embeddings of the generated set: an array or tensor (n, d), an `EmbeddingCache`, or the path of one.
         ref: embeddings of the reference.
         least: minimum number of samples of each set.
-
-    Raises:
-        DataError: a set has fewer samples.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     x, y = open_pair(gen, ref, ("the generated set", "the reference"))
     for one in (x, y):
@@ -172,9 +156,6 @@ def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | 
         source: anything that `open_set` takes.
         name: what to call an array in messages.
         run: device to sum embeddings on, and portions; default: CUDA if available.
-
-    Raises:
-        DataError: there are fewer than two samples, one is not finite, or the file does not hold a set.
     """
     found = open_set(source, name)
     return from_embeddings(found, run=run) if isinstance(found, Embeddings) else found
@@ -186,11 +167,7 @@ def reference_bandwidth(ref: Embeddings) -> float:
 
 
 def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0) -> tuple[Embeddings, Embeddings]:
-    """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor.
-
-    Raises:
-        DataError: a part would have fewer than `least` samples.
-    """
+    """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor."""
     order, part = np.random.default_rng(seed).permutation(ref.n), min(n_gen, ref.n // 2)
     if part < least:
         raise DataError(

@@ -62,11 +62,6 @@ def kid(
         subset_size: number of samples of each set in one subset.
         seed: random seed of the subsets.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: there is not one subset of two samples.
-        DataError: a set has fewer samples than a subset.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
@@ -89,10 +84,6 @@ def kid_interval(gen: object, ref: object, *, confidence: float = 0.95, run: Run
     """Compute KID over all pairs of samples, the U-statistic, with its standard error: without subsets or a seed.
 
     The interval covers the sampling of both sets. Time grows with (n + m)², memory with n + m.
-
-    Raises:
-        DataError: a set has fewer than three samples.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     x, y = open_samples(gen, ref, least=3)
     return unbiased_estimate(kernel_sums(x, y, polynomial_kernel, run=run), confidence)

@@ -62,10 +62,6 @@ def mind(
         projections: number of directions.
         seed: random seed of the directions, and of the part of the larger set.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: projections is not a positive whole number.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     check_count("projections", projections)
     x, y = open_samples(gen, ref, least=1)

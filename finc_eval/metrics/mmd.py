@@ -129,11 +129,6 @@ def mmd(gen: object, ref: object, sigma: float, *, confidence: float = 0.95, run
         sigma: bandwidth σ, in the units of the embedding.
         confidence: confidence of the interval.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: σ or the confidence is out of range.
-        DataError: a set has fewer than three samples.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     check_positive("sigma", sigma)
     check_fraction("confidence", confidence)
@@ -161,11 +156,6 @@ def cmmd(
         sigma: bandwidth σ.
         scale: factor on MMD².
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: σ is not positive.
-        DataError: an embedding is zero.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     check_positive("sigma", sigma)
     x, y = open_samples(gen, ref, least=1)
@@ -180,11 +170,6 @@ def sketch_mmd(gen: Sketch, ref: Sketch, *, confidence: float = 0.95) -> MmdEsti
     It is ‖E φ(x) − E φ(y)‖² without the pairs of a sample with itself, which are ‖φ(x)‖² = 1. For random features it
     is exactly the MMD² of the kernel φ(x)·φ(y), whose mean over frequencies is the Gaussian kernel. The variance
     follows Hoeffding's decomposition, from the covariances of φ. Sketches made in float32 hold the sums to about 1e-7.
-
-    Raises:
-        UsageError: the confidence is out of range.
-        DataError: a sketch has fewer than two samples.
-        IncompatibleError: the sketches use different feature maps.
     """
     check_fraction("confidence", confidence)
     gen.check_comparable(ref)
@@ -215,11 +200,7 @@ def unbiased_estimate(sums: KernelSums, confidence: float) -> MmdEstimate:
 
 
 def unit_length(rows: torch.Tensor) -> torch.Tensor:
-    """Divide every row by its norm.
-
-    Raises:
-        DataError: a row is zero.
-    """
+    """Divide every row by its norm."""
     norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
     if not norms.all():
         raise DataError("an embedding is zero, which has no direction: leave it out")

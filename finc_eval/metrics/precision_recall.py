@@ -79,9 +79,6 @@ class PrecisionRecall:
         Precision and density average over the generated set, recall and coverage over the reference. The balls belong
         to sets of this size. They would shrink with more samples, which the interval does not cover. Shares have
         Wilson's interval. Density has its jackknife interval, which is the mean ± z standard errors.
-
-        Raises:
-            UsageError: the metric is unknown, or the confidence out of range.
         """
         check_choice("metric", metric, get_args(PRDCMetric))
         if metric == "density":
@@ -101,11 +98,6 @@ def precision_recall(
             (Kynkäänniemi et al. 2019, eq. 1 to 3: balls with their surface, k = 3).
         k: number of neighbors; default: k of the convention.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: the convention is unknown.
-        DataError: a set has k samples or fewer, or a row is not finite.
-        IncompatibleError: the sets differ in dimension or extractor.
     """
     check_choice("convention", convention, get_args(Convention))
     k = CONVENTION_NEIGHBORS[convention] if k is None else k

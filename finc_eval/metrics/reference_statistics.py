@@ -31,10 +31,6 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     Args:
         path: file to read.
         spatial: whether to read `mu_s` and `sigma_s` instead, the ADM evaluator's statistics for sFID.
-
-    Raises:
-        DataError: the file does not hold a mean and a covariance, is a pickle, or is one of ours whose digest does not
-            match its contents.
     """
     keys = ("mu_s", "sigma_s") if spatial else ("mu", "sigma")
     arrays = _npz(path, keys)
@@ -63,9 +59,6 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signat
 
     Returns:
         The signature of the statistics.
-
-    Raises:
-        DataError: the file cannot be written.
     """
     signature = statistics_signature(statistics)
     arrays = {
@@ -89,11 +82,7 @@ def statistics_signature(statistics: GaussianStatistics) -> Signature:
 
 
 def read_kid_features(path: str | Path) -> NDArray[np.floating[Any]]:
-    """Read the embeddings, shape (n, d), that clean-fid stores as `feats` for KID.
-
-    Raises:
-        DataError: the file does not hold them.
-    """
+    """Read the embeddings, shape (n, d), that clean-fid stores as `feats` for KID."""
     feats = _npz(path, ("feats",))["feats"]
     if feats.ndim != 2 or not np.issubdtype(feats.dtype, np.floating):
         raise DataError(f"feats in {path} must be floats of shape (n, d), got {feats.dtype} of {feats.shape}")

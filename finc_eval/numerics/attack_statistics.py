@@ -105,10 +105,6 @@ def attack_statistics(
         non_members: scores of fresh samples of the same distribution, shape (n,).
         delta: δ of the guarantee that the bound of ε is for.
         confidence: confidence level of each interval and of the bound, in (0, 1).
-
-    Raises:
-        DataError: scores are missing, or one is NaN.
-        UsageError: the confidence or δ is out of range.
     """
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     value = auc(x, y)
@@ -127,11 +123,7 @@ def attack_statistics(
 
 
 def alarm_curve(members: ArrayLike, non_members: ArrayLike) -> Curve:
-    """Count true and false alarms at every threshold; equal scores are one step.
-
-    Raises:
-        DataError: scores are missing, or one is NaN.
-    """
+    """Count true and false alarms at every threshold; equal scores are one step."""
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     scores = np.concatenate([x, y])
     order = np.argsort(-scores, kind="stable")
@@ -177,11 +169,7 @@ def advantage(members: ArrayLike, non_members: ArrayLike) -> float:
 def operating_point(
     members: ArrayLike, non_members: ArrayLike, limit: float, confidence: float = 0.95
 ) -> OperatingPoint:
-    """Return the true positive rate where at most a share `limit` of non-members raises an alarm.
-
-    Raises:
-        UsageError: the limit or the confidence is not in (0, 1).
-    """
+    """Return the true positive rate where at most a share `limit` of non-members raises an alarm."""
     check_fraction("the limit of false positives", limit)
     true, false = alarm_curve(members, non_members)
     allowed = limit * int(false[-1]) * (1 + 1e-12)  # 0.01 × 700 is below 7 in floating point
@@ -222,9 +210,6 @@ def epsilon_lower_bound(
 
     Returns:
         The bound, at least 0.
-
-    Raises:
-        UsageError: δ or the confidence is out of range.
     """
     check_fraction("confidence", confidence)
     check_fraction("delta", delta, zero=True)

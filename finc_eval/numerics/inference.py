@@ -17,11 +17,7 @@ DEFAULT_CONFIDENCE = 0.95
 
 
 def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95.
-
-    Raises:
-        UsageError: the confidence is not between 0 and 1.
-    """
+    """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95."""
     check_fraction("confidence", confidence)
     return -float(ndtri((1 - confidence) / 2))
 
@@ -32,11 +28,7 @@ def upper_tail(z: float) -> float:
 
 
 def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the half-width, in standard errors, of a two-sided interval of Student's t with these degrees of freedom.
-
-    Raises:
-        UsageError: the confidence is not between 0 and 1.
-    """
+    """Return the half-width, in standard errors, of a two-sided interval of Student's t."""
     check_fraction("confidence", confidence)
     return float(stdtrit(degrees, (1 + confidence) / 2))
 

@@ -89,7 +89,7 @@ def test_a_comparison_can_choose_the_number_of_features_itself(digits, monkeypat
 
 
 def test_what_auto_promises_holds_on_digits(digits):
-    phi, _ = fe.reference_feature_map(digits[0][:1000], features="auto")
+    phi = fe.Sketch.reference(digits[0][:1000], features="auto").feature_map
     assert phi.features in AUTO_FEATURES
     assert approximation_error(phi, torch.from_numpy(digits[0][1000:1500])).rms <= 1.1 * AUTO_BOUND
 
@@ -116,7 +116,7 @@ def test_the_bound_of_theorem_1_halves_with_sixteen_times_the_frequencies():
 
 def test_theorem_1_is_kept_with_room_to_spare(digits):
     x = digits[0]
-    phi, _ = fe.reference_feature_map(x[200:400], features=400)
+    phi = fe.Sketch.reference(x[200:400], features=400).feature_map
     found = fe.compare(gen=x[:200], ref=fe.Sketch.of(x[200:400], phi), method=fe.Finc(rotation=None))
     kernel = phi.exact(*2 * [torch.from_numpy(x[:400]).double()])
     weights = torch.full((400,), 1 / 200, dtype=torch.double)

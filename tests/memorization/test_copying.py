@@ -22,8 +22,9 @@ from finc_eval.memorization.copying import (
 )
 from finc_eval.memorization.distances import Halves, measure, measure_control
 from finc_eval.memorization.power import calibrated_distances, detection_probability, plant_copies, power_table
-from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value, threshold_ranks
+from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value
 from finc_eval.metrics.authenticity import authpct as authpct_alone
+from finc_eval.numerics.attack_statistics import threshold_ranks
 
 
 def draw(n, seed, dim=8):
@@ -198,7 +199,7 @@ def test_counts_below_order_statistics_are_beta_binomial():
     for n, m, k in ((7, 5, 1), (30, 20, 4), (200, 300, 128)):
         expected = betabinom(n, k, m - k + 1).sf(np.arange(n + 1) - 1)
         assert survival(n, m, k) == pytest.approx(expected, abs=1e-9)
-    assert threshold_ranks(100).tolist() == [1, 2, 4, 8, 16, 32]
+    assert threshold_ranks(100) == [1, 2, 4, 8, 16, 32]
     assert counts_below([0, 1, 2, 2, 3], np.arange(2.0, 12)).tolist() == [
         2,
         4,

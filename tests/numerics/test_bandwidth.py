@@ -44,9 +44,9 @@ def test_the_bandwidth_is_that_of_the_reference_alone(digits):
     for gen in (x[500:600], 100 * x[500:600]):
         found = fe.compare(gen=gen, ref=x[:500], features=50)
         assert found.settings.sigma == pytest.approx(expected, rel=1e-6)
-        assert found.settings.sigma_rule == "0.5 x median distance of 500 reference samples"
-    given = fe.compare(gen=gen, ref=x[:500], features=50, sigma=7.5).settings
-    assert (given.sigma, given.sigma_rule) == (7.5, "given")
+        assert found.sigma_rule == "0.5 x median distance of 500 reference samples"
+    given = fe.compare(gen=gen, ref=x[:500], features=50, sigma=7.5)
+    assert (given.settings.sigma, given.sigma_rule) == (7.5, "given")
 
 
 @pytest.mark.parametrize("rows", [torch.zeros(30, 4), torch.ones(1, 4), torch.full((5, 3), 1e30)])
