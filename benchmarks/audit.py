@@ -25,10 +25,9 @@ from sklearn.mixture import GaussianMixture
 import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import as_embeddings
-from finc_eval.embeddings.neighbors import nearest
+from finc_eval.embeddings.neighbors import kth_distances, nearest
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
-from finc_eval.memorization.distances import train_spacings
 from finc_eval.memorization.power import calibrated_distances, plant_copies, power_table
 from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.memorization.tails import tail_p_value
@@ -202,7 +201,7 @@ def power(repeats=200):
     for _ in range(repeats):
         sets = parts(x, rng)
         train = as_embeddings(sets["train"])
-        spacings = train_spacings(train)
+        spacings = kth_distances(train, 1)
         fresh, other = (
             Closeness.of(found.distances, spacings[found.indices[:, 0]]).calibrated
             for found in (nearest(sets[name], train, CALIBRATION_NEIGHBORS) for name in ("holdout", "gen"))

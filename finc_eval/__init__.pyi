@@ -29,6 +29,7 @@ from .feature_maps.cosine import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .loading import load as load
 from .memorization.audit import audit as audit
+from .memorization.settings import AuditSettings as AuditSettings
 from .metrics.evaluate import evaluate as evaluate
 from .metrics.registry import METRICS as METRICS
 from .metrics.score import Scores as Scores

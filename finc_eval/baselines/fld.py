@@ -16,7 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.baselines.selection import select_novel
+from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.distance_blocks import blocks
@@ -65,11 +67,7 @@ class Likelihoods:
         return np.argsort(self.scores, kind="stable")
 
     def novel(self, *, threshold: float | None = None, share: float | None = None) -> NDArray[np.int64]:
-        """Select the novel samples, most novel first: scores below a threshold, or a share of all samples.
-
-        Raises:
-            UsageError: neither or both are given, or the share is not in (0, 1].
-        """
+        """Select the novel samples, most novel first: scores below a threshold, or a share of all samples."""
         return select_novel(self.order, None if threshold is None else self.scores < threshold, share)
 
 
@@ -109,7 +107,7 @@ class Gap(NamedTuple):
     standard_error: float
 
 
-def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergence:
+def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | None = None) -> Divergence:
     """Compute FLD = 100 · (NLL of test / d − baseline), after standardizing embeddings by the test set.
 
     The baseline's mixture has min(n, train/2) training samples, drawn by the seed; n, the number of generated samples,
@@ -120,18 +118,16 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergenc
         train: embeddings of the training set, in one of the same forms.
         test: embeddings of samples that the generator has not seen.
         seed: random seed of the baseline's split.
-
-    Raises:
-        DataError: there are too few samples, an entry is constant in the test set, or a row is not finite.
-        IncompatibleError: dimensions or extractors differ.
+        run: device to compute on; default: CUDA if available.
     """
     x, y, z = _standardized(gen, train, test)
+    device = (run or Run()).torch_device
     if y.n < 4:
         raise DataError(f"train has too few samples, {y.n}: the baseline needs at least 4")
-    fitted = fit(x, y)
+    fitted = fit(x, y, device)
     order = np.random.default_rng(seed).permutation(y.n)
     centers = min(x.n, y.n // 2)
-    base = fit(y.part(order[:centers]), y.part(order[centers:]))
+    base = fit(y.part(order[:centers]), y.part(order[centers:]), device)
     own, others = -fitted.log_likelihood(z) / z.dim, -base.log_likelihood(z) / z.dim
     seen = -fitted.log_likelihood(y) / y.dim
     nll, baseline = float(own.mean()), float(others.mean())
@@ -149,23 +145,23 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0) -> Divergenc
     )
 
 
-def likelihood_gap(gen: object, train: object, test: object) -> Gap:
+def likelihood_gap(gen: object, train: object, test: object, *, run: Run | None = None) -> Gap:
     """Compute the gap of `fld` without its baseline; it is far below that of fresh samples where training was copied.
 
     See `fld` for arguments and errors.
     """
     x, y, z = _standardized(gen, train, test)
-    fitted = fit(x, y)
+    fitted = fit(x, y, (run or Run()).torch_device)
     return _gap(-fitted.log_likelihood(y) / y.dim, -fitted.log_likelihood(z) / z.dim)
 
 
-def sample_likelihoods(gen: object, train: object, test: object) -> Likelihoods:
+def sample_likelihoods(gen: object, train: object, test: object, *, run: Run | None = None) -> Likelihoods:
     """Score single generated samples by a mixture around the test samples that is fitted to the training samples.
 
     See `fld` for arguments and errors.
     """
     x, y, z = _standardized(gen, train, test)
-    scores = fit(z, y).log_likelihood(x) / x.dim
+    scores = fit(z, y, (run or Run()).torch_device).log_likelihood(x) / x.dim
     return Likelihoods(scores, Signature.of("fld-sample", (x.n, y.n, z.n), z.space))
 
 
@@ -177,23 +173,25 @@ class Mixture:
         centers: means of the Gaussians, shape (m, d).
         log_variances: log σ² of each Gaussian, shape (m,).
         objective: log-likelihood per entry of the samples of the fit, with the background, after every step.
+        device: device to compute on.
     """
 
     centers: Embeddings
     log_variances: NDArray[np.float64]
     objective: tuple[float, ...]
+    device: Device = None
 
     def log_likelihood(self, samples: Embeddings) -> NDArray[np.float64]:
         """Compute the log-likelihood of every sample, in nats, without the background of the fit: shape (n,)."""
         result = np.full(samples.n, -np.inf)
-        for rows, columns, squared in _squared(samples, self.centers):
+        for rows, columns, squared in _squared(samples, self.centers, self.device):
             terms = _log_densities(squared, self.log_variances[columns], samples.dim)
             likelihood = terms.logsumexp(1).cpu().numpy() - log(self.centers.n)
             result[rows] = np.logaddexp(result[rows], likelihood)
         return result
 
 
-def fit(centers: Embeddings, samples: Embeddings) -> Mixture:
+def fit(centers: Embeddings, samples: Embeddings, device: Device = None) -> Mixture:
     """Fit the variances that make samples most likely, by expectation maximization.
 
     Each step is exact and none lowers the likelihood; the authors take 50 steps of Adam instead. As in their code, each
@@ -201,9 +199,9 @@ def fit(centers: Embeddings, samples: Embeddings) -> Mixture:
     around the mean of the samples. It keeps the other Gaussians from widening for the sake of an outlier.
     """
     dim = samples.dim
-    kept = list(_squared(samples, centers)) if samples.n * centers.n <= MAX_KEPT_DISTANCES else None
+    kept = list(_squared(samples, centers, device)) if samples.n * centers.n <= MAX_KEPT_DISTANCES else None
     nearest = np.full(centers.n, np.inf)
-    for _, columns, squared in kept or _squared(samples, centers):
+    for _, columns, squared in kept or _squared(samples, centers, device):
         nearest[columns] = np.minimum(nearest[columns], squared.amin(0).cpu().numpy())
     log_variances = np.log((nearest + START_OFFSET) / dim).clip(MIN_LOG_VARIANCE, MAX_LOG_VARIANCE)
     to_mean = BACKGROUND_SHRINKAGE * _squared_to_mean(samples)
@@ -211,14 +209,14 @@ def fit(centers: Embeddings, samples: Embeddings) -> Mixture:
     for _ in range(MAX_FIT_STEPS):
         outlying = -0.5 * (to_mean / exp(background) + dim * (background + log(2 * pi)))
         total = outlying.copy()
-        for rows, columns, squared in kept or _squared(samples, centers):
+        for rows, columns, squared in kept or _squared(samples, centers, device):
             likelihood = _log_densities(squared, log_variances[columns], dim).logsumexp(1).cpu().numpy()
             total[rows] = np.logaddexp(total[rows], likelihood - log(centers.n))
         objective.append(float(total.mean()) / dim)
         if objective[-1] - objective[-2] < MIN_FIT_GAIN:
             break
         share, moment = np.zeros(centers.n), np.zeros(centers.n)
-        for rows, columns, squared in kept or _squared(samples, centers):
+        for rows, columns, squared in kept or _squared(samples, centers, device):
             given = torch.from_numpy(total[rows, None] + log(centers.n)).to(squared.device)
             weights = _log_densities(squared, log_variances[columns], dim).sub_(given).exp_()
             share[columns] += weights.sum(0).cpu().numpy()
@@ -227,7 +225,7 @@ def fit(centers: Embeddings, samples: Embeddings) -> Mixture:
         of_outliers = np.exp(outlying - total)
         sums = np.array([of_outliers @ to_mean]), np.array([of_outliers.sum()])
         background = float(_log_variances(*sums, dim, np.array([background]))[0])
-    return Mixture(centers, log_variances, tuple(objective[1:]))
+    return Mixture(centers, log_variances, tuple(objective[1:]), device)
 
 
 def _gap(seen: NDArray[np.float64], unseen: NDArray[np.float64]) -> Gap:
@@ -246,9 +244,9 @@ def _log_variances(
     return np.where(needed, best, before)
 
 
-def _squared(samples: Embeddings, centers: Embeddings) -> Iterator[tuple[slice, slice, torch.Tensor]]:
+def _squared(samples: Embeddings, centers: Embeddings, device: Device) -> Iterator[tuple[slice, slice, torch.Tensor]]:
     """Yield squared distances part by part: a slice of the samples, a slice of the centers, distances (b, c)."""
-    for block in blocks(samples, centers):
+    for block in blocks(samples, centers, device):
         for start in range(0, len(block.lower), DENSITY_ROWS):
             part = slice(start, min(start + DENSITY_ROWS, len(block.lower)))
             rows = slice(block.x.start + part.start, block.x.start + part.stop)

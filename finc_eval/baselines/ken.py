@@ -6,7 +6,6 @@ Cholesky, or by a symmetric eigendecomposition, which is twice as slow and needs
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -18,9 +17,9 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
+from finc_eval.numerics.kernels import PairKernel
 from finc_eval.numerics.threads import single_threaded
 
-Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Factorization = Literal["cholesky", "eigen"]
 
 MIN_LANCZOS_SIZE = 500
@@ -45,7 +44,7 @@ class KenModes:
     scores_y: torch.Tensor
     samples: torch.Tensor
     coefficients: torch.Tensor
-    kernel: Kernel
+    kernel: PairKernel
 
     def score(self, fresh: torch.Tensor) -> torch.Tensor:
         """Evaluate the eigenfunctions at fresh samples: (b, d) → (b, k)."""
@@ -55,7 +54,7 @@ class KenModes:
 def ken(
     x: torch.Tensor,
     y: torch.Tensor,
-    kernel: Kernel,
+    kernel: PairKernel,
     *,
     rho: float = 1.0,
     count: int = 10,
@@ -65,9 +64,6 @@ def ken(
 
     With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are those of C_X − ρ·C_Y,
     and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive semi-definite.
-
-    Raises:
-        DataError: K does not have a Cholesky factor, because of rounding or of the kernel.
     """
     rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, "cholesky")
     values, vectors = _leading(factor, weights, min(count, len(rows)))
@@ -82,7 +78,7 @@ def ken(
 def ken_spectrum(
     x: torch.Tensor,
     y: torch.Tensor,
-    kernel: Kernel,
+    kernel: PairKernel,
     *,
     rho: float = 1.0,
     dtype: torch.dtype = torch.double,
@@ -101,7 +97,7 @@ def ken_score(positive: torch.Tensor) -> float:
 
 
 def _factor(
-    x: torch.Tensor, y: torch.Tensor, kernel: Kernel, rho: float, dtype: torch.dtype, form: Factorization
+    x: torch.Tensor, y: torch.Tensor, kernel: PairKernel, rho: float, dtype: torch.dtype, form: Factorization
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, float]:
     """Return the distinct rows of [x; y], the row of each sample, the rows' weights, L, and what counts as zero.
 

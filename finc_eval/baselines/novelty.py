@@ -12,9 +12,10 @@ import torch
 
 from finc_eval.baselines.ken import Factorization, KenModes, ken, ken_score, ken_spectrum
 from finc_eval.core.checks import check_choice, check_positive
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.neighbors import open_pair
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.eigen import all_eigenpairs
 from finc_eval.numerics.kernels import gaussian_kernel
@@ -54,9 +55,6 @@ class Novelty:
         """Find the `count` leading modes, with the scores of all samples; its `score` evaluates fresh samples.
 
         They are computed from the embeddings again, which takes as long and as much memory as the score did.
-
-        Raises:
-            UsageError: the score is from random features.
         """
         if self._fit is None:
             raise UsageError("KEN from random features has no modes of its own: compare() finds those of sketches")
@@ -81,11 +79,6 @@ def novelty(
             sketches' bandwidth.
         rho: ρ (the paper's η) > 0.
         form: factorization of the kernel matrix; "eigen" is slower and allows a singular matrix.
-
-    Raises:
-        UsageError: a parameter is out of range, or one set is a sketch and the other is not.
-        IncompatibleError: extractors or dimensions differ.
-        DataError: there are more than 20 000 samples in all.
     """
     check_positive("rho", rho)
     check_choice("form", form, get_args(Factorization))
@@ -93,16 +86,13 @@ def novelty(
         return _of_sketches(gen, ref, rho)
     if isinstance(gen, Sketch) or isinstance(ref, Sketch):
         raise UsageError("KEN needs two sketches or two sets of embeddings: sketch the other set with --feature-map-of")
-    x, y = as_embeddings(gen, "gen"), as_embeddings(ref, "ref")
-    check_same_space("gen", x.space, "ref", y.space)
+    x, y = open_pair(gen, ref, ("gen", "ref"))
     if x.n + y.n > MAX_EXACT_KEN_SAMPLES:
         raise DataError(
             f"exact KEN needs the kernel matrix of all {x.n + y.n:,} samples: pass sketches, for KEN from random "
             f"features, or subsets of at most {MAX_EXACT_KEN_SAMPLES:,} in all"
         )
     rows, others = _whole(x), _whole(y)
-    if rows.shape[1] != others.shape[1]:
-        raise IncompatibleError(f"gen has embeddings of dimension {rows.shape[1]}, ref of {others.shape[1]}")
     width = median_bandwidth(others) if sigma is None else sigma
     check_positive("sigma", width)
     kernel = partial(gaussian_kernel, sigma=width)

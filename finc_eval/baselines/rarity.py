@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.baselines.selection import select_novel
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.distance_blocks import blocks
 from finc_eval.embeddings.neighbors import check_enough, open_pair, squared_radii
@@ -66,24 +67,22 @@ class Rarity:
         return np.where(self.inside, self.scores, self.distances)
 
 
-def rarity(gen: object, ref: object, *, k: int = 3) -> Rarity:
+def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None) -> Rarity:
     """Score every generated sample by the smallest ball of the reference that contains it.
 
     Args:
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
         ref: embeddings of the reference set in one of the same forms; more than k samples.
         k: number of the neighbor that a ball reaches to.
-
-    Raises:
-        DataError: the reference has too few samples, or a row is not finite.
-        IncompatibleError: dimensions or extractors differ.
+        run: device to compute on; default: CUDA if available.
     """
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_enough(y, k)
-    radii = squared_radii(y, k)
+    device = (run or Run()).torch_device
+    radii = squared_radii(y, k, device)
     smallest = np.full(x.n, np.inf)
     nearest = Smallest(x.n, 1, DISTANCE_TO_BALL, radii)
-    for block in blocks(x, y):
+    for block in blocks(x, y, device):
         rows, columns = block.within(column_radii=radii[block.columns])
         np.minimum.at(smallest[block.rows], rows, radii[block.columns][columns])
         nearest.update(block)

@@ -16,9 +16,6 @@ def select_novel(order: NDArray[np.int64], passed: NDArray[np.bool_] | None, sha
         order: all samples, most novel first, shape (n,).
         passed: whether each sample passed the threshold, shape (n,); None where no threshold was given.
         share: share of the samples to select, in (0, 1]; None where none was given. At least one is selected.
-
-    Raises:
-        UsageError: neither or both were given, or the share is out of range.
     """
     if passed is not None and share is None:
         return order[passed[order]]

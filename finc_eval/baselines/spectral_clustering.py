@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from finc_eval.core.checks import check_count
+from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.embeddings.neighbors import check_enough, nearest
 
@@ -52,7 +54,13 @@ class Clustering:
 
 
 def spectral_clustering(
-    embeddings: object, samples: NDArray[np.int64], clusters: int, *, neighbors: int | None = None, seed: int = 0
+    embeddings: object,
+    samples: NDArray[np.int64],
+    clusters: int,
+    *,
+    neighbors: int | None = None,
+    seed: int = 0,
+    run: Run | None = None,
 ) -> Clustering:
     """Cluster some samples of a set by their neighbors among each other.
 
@@ -66,10 +74,7 @@ def spectral_clustering(
         clusters: number of clusters.
         neighbors: k; default: log₂ m + 1 for m samples, rounded up.
         seed: random seed of the k-means that ends a spectral clustering.
-
-    Raises:
-        UsageError: there are fewer than two clusters.
-        DataError: there are not more samples than clusters and neighbors.
+        run: device that finds the neighbors; default: CUDA if available.
     """
     # scikit-learn takes a second to import, which the methods without clusters need not wait for.
     from sklearn.cluster import SpectralClustering
@@ -85,7 +90,7 @@ def spectral_clustering(
     if neighbors is None:
         neighbors = min(ceil(log2(len(samples))) + 1, len(samples) - 1)
     check_enough(chosen, neighbors)
-    matrix = affinity(chosen, neighbors)
+    matrix = affinity(chosen, neighbors, (run or Run()).torch_device)
     found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=seed)
     with warnings.catch_warnings():
         # Clusters without a link between them are what is looked for.
@@ -102,9 +107,9 @@ def spectral_clustering(
     return Clustering(tuple(ordered), samples, labels, neighbors)
 
 
-def affinity(embeddings: object, neighbors: int) -> csr_array:
+def affinity(embeddings: object, neighbors: int, device: Device = None) -> csr_array:
     """Return the symmetric sparse affinity of `spectral_clustering`, shape (m, m)."""
-    found = nearest(embeddings, embeddings, neighbors, exclude_self=True)
+    found = nearest(embeddings, embeddings, neighbors, exclude_self=True, device=device)
     count = len(found.distances)
     widths = found.distances[:, -1]
     # scikit-learn refuses indices of 64 bits.

@@ -25,7 +25,7 @@ from finc_eval.comparison.finc_directions import Fit, direction_count
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.settings import Fld, Ken, Rarity, Settings
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.run import BATCH_SIZE
+from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
@@ -120,6 +120,7 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     for one in (gen, ref):
         _embeddings(one)
     phi = gen.sketch.feature_map
+    run = Run(phi.device)
     find: Finder
     match method:
         case Ken():
@@ -127,10 +128,10 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
             find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], modes))
         case Rarity():
             _check_enough_novel(method, (gen, ref), modes)
-            find = partial(rarity_expansion, method=method, clusters=modes)
+            find = partial(rarity_expansion, method=method, clusters=modes, run=run)
         case Fld():
             _check_enough_novel(method, (gen, ref), modes)
-            find = partial(fld_expansion, method=method, clusters=modes)
+            find = partial(fld_expansion, method=method, clusters=modes, run=run)
         case _:
             raise TypeError(f"{method} is not a baseline")
 
@@ -171,12 +172,16 @@ def ken_expansion(x: Embeddings, y: Embeddings, *, phi: FeatureMap, rho: float, 
     return KernelExpansion(found.samples, found.coefficients, found.eigenvalues)
 
 
-def rarity_expansion(x: Embeddings, y: Embeddings, *, method: Rarity, clusters: int) -> KernelExpansion:
+def rarity_expansion(
+    x: Embeddings, y: Embeddings, *, method: Rarity, clusters: int, run: Run | None = None
+) -> KernelExpansion:
     """Cluster the samples of x that have the highest Rarity scores against y, those outside every ball first."""
-    return _clusters(x, rarity(x, y, k=method.neighbors).novel(share=method.novel), clusters)
+    return _clusters(x, rarity(x, y, k=method.neighbors, run=run).novel(share=method.novel), clusters, run)
 
 
-def fld_expansion(x: Embeddings, y: Embeddings, *, method: Fld, clusters: int) -> KernelExpansion:
+def fld_expansion(
+    x: Embeddings, y: Embeddings, *, method: Fld, clusters: int, run: Run | None = None
+) -> KernelExpansion:
     """Cluster the samples of x that are least likely under FLD's mixture around y.
 
     One half of y are the centers, the other decides their widths. Features that are constant among the centers are left
@@ -193,7 +198,8 @@ def fld_expansion(x: Embeddings, y: Embeddings, *, method: Fld, clusters: int) -
         Subset(source, np.arange(source.n), entries, name)
         for source, name in ((x, x.name), (others, "train"), (centers, "test"))
     )
-    return _clusters(x, sample_likelihoods(generated, train, test).novel(share=method.novel), clusters)
+    novel = sample_likelihoods(generated, train, test, run=run).novel(share=method.novel)
+    return _clusters(x, novel, clusters, run)
 
 
 def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:
@@ -205,9 +211,9 @@ def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:
     return (low == high).numpy()
 
 
-def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int) -> KernelExpansion:
+def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int, run: Run | None = None) -> KernelExpansion:
     """Return the kernel means of clusters of some samples."""
-    found = spectral_clustering(x, novel, clusters)
+    found = spectral_clustering(x, novel, clusters, run=run)
     coefficients = torch.zeros(len(novel), clusters, dtype=torch.double)
     coefficients[np.arange(len(novel)), found.labels] = 1.0
     return KernelExpansion(x.rows_at(found.samples), coefficients)

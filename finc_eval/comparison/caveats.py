@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 import torch
 
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
-from finc_eval.comparison.set_info import MAX_EXAMPLES, SetInfo
+from finc_eval.comparison.set_info import MAX_EXAMPLES
 from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 
@@ -34,7 +32,9 @@ def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
 
 def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None) -> list[str]:
     """Warn of small or duplicated sets, unreadable samples, windows of videos, copies and unlike encodings."""
-    found = [warning for one in (gen, ref) for warning in (*_sample_warnings(one.label, one.info()), *_duplicates(one))]
+    found = []
+    for one in (gen, ref):
+        found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label), *_duplicates(one)]
     if copies and copies.count:
         found.append(f"{copies.count} generated samples are exact copies of reference samples")
     if gen.cache and ref.cache:
@@ -57,19 +57,9 @@ def fld_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
     return [f"{count} of the {gen.sketch.dim} features are constant in one of the sets, and FLD leaves them out there"]
 
 
-def _sample_warnings(label: str, info: SetInfo) -> list[str]:
-    found = []
-    if info.n < FEW_SAMPLES:
-        found.append(f"{label} has only {info.n} samples: expect wide intervals and unstable modes below {FEW_SAMPLES}")
-    if info.unreadable:
-        found.append(f"{info.unreadable} samples of {label} could not be read and are not in the comparison")
-    if info.clip and info.clip.windows > 1:
-        videos = ceil(info.n / info.clip.windows)
-        found.append(
-            f"the {info.n} samples of {label} are windows of about {videos} videos, and those of one video are "
-            "alike: intervals and p-values take them for independent, so intervals are too narrow"
-        )
-    return found
+def _few(label: str, n: int) -> list[str]:
+    few = f"{label} has only {n} samples: expect wide intervals and unstable modes below {FEW_SAMPLES}"
+    return [few] if n < FEW_SAMPLES else []
 
 
 def _duplicates(one: SketchedSet) -> list[str]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from scipy.stats import norm
 
-from finc_eval.numerics.inference import critical_value
+from finc_eval.numerics.inference import critical_value, upper_tail
 from finc_eval.numerics.moments import Moments
 
 HALVES_CORRELATION = 0.25
@@ -88,7 +86,7 @@ class Estimates:
     def p_values(self) -> torch.Tensor:
         """Return one-sided p-values of "the excess is not positive", normal approximation, before any adjustment."""
         z = self.excess / self.error.clamp_min(torch.finfo(self.error.dtype).tiny)
-        return torch.from_numpy(np.asarray(norm.sf(z.numpy())))
+        return z.apply_(upper_tail)
 
     def half_widths(self, family: int) -> torch.Tensor:
         """Return half-widths of intervals that hold simultaneously for this many directions (Bonferroni)."""

@@ -13,10 +13,10 @@ import torch
 from finc_eval.comparison.directions import FoldedMoments
 from finc_eval.comparison.set_info import SetInfo, set_info
 from finc_eval.comparison.settings import Settings
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
@@ -105,7 +105,7 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
     inputs = {label: open_input(source, label, run) for label, source in sources.items()}
     (first, one), *others = inputs.items()
     for label, other in others:
-        _check_alike(first, one, label, other)
+        check_alike(first, one, label, other)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
@@ -157,16 +157,6 @@ def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings,
     if not all(fold.first.isfinite().all() for fold in folds):
         raise DataError(f"the features of {label} overflow: its embeddings are too large for float32, scale them")
     return found
-
-
-def _check_alike(label: str, one: SetInput, other_label: str, other: SetInput) -> None:
-    """Raise IncompatibleError unless both sets are embeddings of one dimension by one extractor."""
-    if one.dim != other.dim:
-        raise IncompatibleError(
-            f"{label} has embeddings of dimension {one.dim}, {other_label} of dimension {other.dim}: use one "
-            "extractor for both"
-        )
-    check_same_space(label, one.space, other_label, other.space)
 
 
 def _too_few(label: str, n: int) -> DataError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from finc_eval.core.record import Record
@@ -45,6 +46,19 @@ class SetInfo(Record):
         if self.source is None:
             return "a sketch" if self.from_sketch else "embeddings alone"
         return Path(self.source).name if Path(self.source).is_absolute() else self.source
+
+    def warnings(self, label: str) -> list[str]:
+        """Warn of unreadable samples, and of windows of videos, which are not independent."""
+        found = []
+        if self.unreadable:
+            found.append(f"{self.unreadable} samples of {label} could not be read and are left out")
+        if self.clip and self.clip.windows > 1:
+            videos = ceil(self.n / self.clip.windows)
+            found.append(
+                f"the {self.n:,} samples of {label} are windows of about {videos:,} videos, and those of one video are "
+                "alike: intervals and p-values take them for independent, so intervals are too narrow"
+            )
+        return found
 
     def check_samples(self, given: Samples | None) -> None:
         """Raise DataError when samples that a caller names cannot be opened.

@@ -6,13 +6,16 @@ import torch
 
 from finc_eval.core.errors import UsageError
 
+Device = str | torch.device | None
+"""Device as callers name it; None for CUDA if available."""
+
 
 def default_device() -> torch.device:
     """Return the current CUDA device if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def usable_device(device: str | torch.device | None) -> torch.device:
+def usable_device(device: Device) -> torch.device:
     """Return the device of a name, or the default one.
 
     Raises:

@@ -61,7 +61,7 @@ class IncompatibleError(FincEvalError):
         >>> gen, ref = example_sets(100)
         >>> fe.compare(gen[:, :50], ref)
         Traceback (most recent call last):
-        finc_eval.core.errors.IncompatibleError: gen has embeddings of dimension 50, ref of dimension 784: ...
+        finc_eval.core.errors.IncompatibleError: gen has 50 entries per embedding and ref 784: ...
     """
 
 

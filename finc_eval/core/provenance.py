@@ -63,15 +63,18 @@ def package_version() -> str:
     return version("finc-eval")
 
 
+def installed_version(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
 @lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {name: installed for name in PACKAGES if (installed := installed_version(name))}
+    return {"python": platform.python_version(), **found}
 
 
 def _device_name(device: object) -> str:

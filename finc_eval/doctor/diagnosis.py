@@ -7,17 +7,17 @@ import platform
 import shutil
 import sys
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import torch
 
+from finc_eval.core.provenance import installed_version
 from finc_eval.core.record import Record
 from finc_eval.doctor.parity import Outcome
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.extractors.weights_folder import weights_folder
 
-PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "h5py", "av", "pillow")
+DIAGNOSED_PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "h5py", "av", "pillow")
 """Packages whose version changes numbers, or which files can be read."""
 
 FAISS_PACKAGES = ("faiss-gpu", "faiss-cpu")
@@ -71,22 +71,17 @@ class Diagnosis(Record):
 
 def diagnose() -> Diagnosis:
     """Collect the properties of this installation."""
-    versions = {"finc-eval": _version("finc-eval"), "Python": platform.python_version()}
-    versions |= {name: _version(name) for name in PACKAGES}
-    versions["faiss"] = next((f"{version} ({name})" for name in FAISS_PACKAGES if (version := _version(name))), None)
+    versions = {"finc-eval": installed_version("finc-eval"), "Python": platform.python_version()}
+    versions |= {name: installed_version(name) for name in DIAGNOSED_PACKAGES}
+    versions["faiss"] = next(
+        (f"{version} ({name})" for name in FAISS_PACKAGES if (version := installed_version(name))), None
+    )
     devices = [f"cpu: {os.cpu_count()} cores, of which torch uses {torch.get_num_threads()}; {sys.platform}"]
     for index in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(index)
         devices.append(f"cuda:{index}: {card.name}, {card.total_memory / 2**30:.0f} GiB")
     folders = (_inspect("embedding caches", cache_folder()), _inspect("weights", weights_folder()))
     return Diagnosis(versions, torch.version.cuda, tuple(devices), folders)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _inspect(purpose: str, path: Path) -> Folder:

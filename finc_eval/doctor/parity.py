@@ -21,7 +21,7 @@ import numpy as np
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import Record
-from finc_eval.doctor.oracles import CHECKS, Array, Check, Library
+from finc_eval.doctor.library_checks import CHECKS, Array, Check, Library
 
 Verdict = Literal["agree", "disagree", "not installed", "cannot be run"]
 
@@ -103,9 +103,6 @@ def run_library(
         library: library, to name in messages.
         codes: Python code by name. Each defines a function `their`; numpy is available as np.
         cases: arguments of `their` by name of the case: arrays, or what numpy makes arrays of.
-
-    Raises:
-        LibraryError: the code fails, or takes too long.
     """
     with tempfile.TemporaryDirectory() as folder:
         arrays = Path(folder) / "arrays.npz"

@@ -8,19 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 WINDOW = re.compile(r"#\d+$")
 """End of the id of a window of a video: "#3" in "clip.mp4#3"."""
@@ -85,10 +83,16 @@ class Embeddings(ABC):
         """Yield all rows in order; the next batch is read while the caller works on one."""
         return prefetched(self._batches(size))
 
-    def id_hashes(self, size: int = 16 * BATCH_SIZE) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """Yield the hashes of all ids, as (index of the first, hashes), without reading a row."""
+    def id_hashes(
+        self, size: int = 16 * BATCH_SIZE, *, by_video: bool = False
+    ) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Yield the hashes of all ids, as (index of the first, hashes), without reading a row.
+
+        With `by_video`, all windows of a video have the hash of the video.
+        """
         for start in range(0, self.n, size):
-            yield start, sample_keys(self.ids_between(start, min(start + size, self.n)))
+            ids = self.ids_between(start, min(start + size, self.n))
+            yield start, sample_keys([WINDOW.sub("", name) for name in ids] if by_video else ids)
 
     def _batches(self, size: int) -> Iterator[Batch]:
         start = 0
@@ -231,10 +235,6 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     Args:
         source: array-like or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
         name: name of an array in messages.
-
-    Raises:
-        UsageError: the source is none of these.
-        DataError: the cache cannot be read.
     """
     if isinstance(source, Embeddings):
         return source
@@ -246,18 +246,33 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
 
 
 def check_same_space(name: str, space: str, other: str, other_space: str) -> None:
-    """Raise IncompatibleError unless two sets have the same extractor; arrays do not name theirs, and always pass.
-
-    Args:
-        name: name of one set in the message.
-        space: extractor of its embeddings, as name@digest.
-        other: name of the other set.
-        other_space: extractor of the other set.
-    """
+    """Raise IncompatibleError unless two sets have the same extractor; arrays do not name theirs, and always pass."""
     if space != other_space and not any(s.startswith(ARRAY_SPACE) for s in (space, other_space)):
         raise IncompatibleError(
             f"{name} was embedded with {space}, {other} with {other_space}: extract one of them again, with the "
             "same extractor"
+        )
+
+
+class InSpace(Protocol):
+    """A set, its statistics or its sketch, from embeddings of one extractor."""
+
+    @property
+    def space(self) -> str:
+        """Extractor, as name@digest."""
+
+    @property
+    def dim(self) -> int:
+        """Number of entries of an embedding."""
+
+
+def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> None:
+    """Raise IncompatibleError unless two sets have the same extractor and dimension."""
+    check_same_space(name, one.space, other_name, other.space)
+    if one.dim != other.dim:
+        raise IncompatibleError(
+            f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
+            "extractor"
         )
 
 

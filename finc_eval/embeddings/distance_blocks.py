@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import default_device
+from finc_eval.core.device import Device, usable_device
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.precision import arithmetic
 
@@ -71,8 +71,7 @@ class Frame:
 class Rows:
     """Consecutive rows of a set, both as they are and as they enter the products."""
 
-    def __init__(self, source: Embeddings, start: int, frame: Frame) -> None:
-        device = default_device()
+    def __init__(self, source: Embeddings, start: int, frame: Frame, device: torch.device) -> None:
         self.start = start
         self.rows = _read(source, start).to(device)
         self.centered = (self.rows - frame.center.to(device)).div_(frame.unit)
@@ -202,24 +201,24 @@ class DistanceBlock:
         return torch.mul(squared, self.unit**-2).float()
 
 
-def blocks(x: Embeddings, y: Embeddings) -> Iterator[DistanceBlock]:
+def blocks(x: Embeddings, y: Embeddings, device: Device = None) -> Iterator[DistanceBlock]:
     """Yield the distances of all pairs of two sets of one dimension."""
-    frame = Frame.of(x, y)
-    for held in _held(x, frame):
+    frame, where = Frame.of(x, y), usable_device(device)
+    for held in _held(x, frame, where):
         for start in range(0, y.n, BLOCK_ROWS):
-            base = Rows(y, start, frame)
+            base = Rows(y, start, frame, where)
             for queries in held:
                 yield DistanceBlock.of(queries, base, frame.unit)
 
 
-def blocks_within(y: Embeddings) -> Iterator[DistanceBlock]:
+def blocks_within(y: Embeddings, device: Device = None) -> Iterator[DistanceBlock]:
     """Yield the distances of all pairs of one set; every sample is infinitely far from itself.
 
     Each block off the diagonal is computed once and yielded twice, the second time transposed.
     """
-    frame = Frame.of(y, y)
-    for held in _held(y, frame):
-        later = (Rows(y, start, frame) for start in range(held[-1].places.stop, y.n, BLOCK_ROWS))
+    frame, where = Frame.of(y, y), usable_device(device)
+    for held in _held(y, frame, where):
+        later = (Rows(y, start, frame, where) for start in range(held[-1].places.stop, y.n, BLOCK_ROWS))
         for base in chain(held, later):
             for queries in held:
                 if queries is base:
@@ -251,10 +250,11 @@ def _squared(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor, j: torch.Tensor,
     return torch.from_numpy(np.einsum("ij,ij->i", difference, difference))
 
 
-def _held(source: Embeddings, frame: Frame) -> Iterator[list[Rows]]:
+def _held(source: Embeddings, frame: Frame, device: torch.device) -> Iterator[list[Rows]]:
     step = HELD_BLOCKS * BLOCK_ROWS
     for begin in range(0, source.n, step):
-        yield [Rows(source, start, frame) for start in range(begin, min(begin + step, source.n), BLOCK_ROWS)]
+        stop = min(begin + step, source.n)
+        yield [Rows(source, start, frame, device) for start in range(begin, stop, BLOCK_ROWS)]
 
 
 def _read(source: Embeddings, start: int) -> torch.Tensor:

@@ -26,12 +26,7 @@ def lock_of(path: Path) -> Path:
 
 
 def whole_cache(path: Path, key: str) -> EmbeddingCache | None:
-    """Open the cache at `path` if it has this key; return None if there is none, or if it may be replaced.
-
-    Raises:
-        UsageError: `path` is something else than an embedding cache, which must not be overwritten.
-        DataError: the cache is damaged.
-    """
+    """Open the cache at `path` if it has this key; return None if there is none, or if it may be replaced."""
     if not path.exists():
         return None
     if path.is_dir():
@@ -57,11 +52,7 @@ def _is_of_an_older_version(path: Path) -> bool:
 
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
-    """Hold the lock that makes this process the only one to write `path`.
-
-    Raises:
-        DataError: another process or thread holds it.
-    """
+    """Hold the lock that makes this process the only one to write `path`."""
     with resumable(path, part_of(path).exists()):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(lock_of(path), timeout=0)

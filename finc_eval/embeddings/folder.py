@@ -67,11 +67,7 @@ def entries(folder: Path | None = None) -> list[Entry]:
 
 
 def find(name: str, folder: Path | None = None) -> Path:
-    """Return the path of the one cache with this path, or whose key begins with this text.
-
-    Raises:
-        UsageError: no cache matches, or more than one.
-    """
+    """Return the path of the one cache with this path, or whose key begins with this text."""
     if Path(name).is_file():
         return Path(name)
     where = folder or cache_folder()
@@ -139,11 +135,7 @@ def explain(
 
 
 def remove(entry: Entry) -> int:
-    """Delete a cache, finished or not, and return the number of bytes that it took.
-
-    Raises:
-        DataError: another process is writing it.
-    """
+    """Delete a cache, finished or not, and return the number of bytes that it took."""
     with only_writer(entry.path):
         for path in (entry.path, part_of(entry.path)):
             path.unlink(missing_ok=True)
@@ -167,11 +159,7 @@ def _is_cache(path: Path) -> bool:
 
 
 def entry_of(path: Path) -> Entry:
-    """Describe one cache, finished or not.
-
-    Raises:
-        UsageError: the file is not a cache.
-    """
+    """Describe one cache, finished or not."""
     path = path.with_name(path.name.removesuffix(PART))
     if not _is_cache(path):
         raise UsageError(f"{path} is not an embedding cache: name one that finc-eval cache ls lists, or its file")

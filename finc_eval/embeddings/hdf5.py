@@ -13,11 +13,11 @@ def read_strings(dataset: h5py.Dataset, part: slice = slice(None)) -> list[str]:
     return cast("list[str]", dataset.asstr("utf-8", "surrogateescape")[part].tolist())
 
 
-def write_strings(file: h5py.File, name: str, strings: Sequence[str]) -> None:
+def write_strings(group: h5py.Group, name: str, strings: Sequence[str]) -> None:
     """Write strings as a dataset of this name."""
     # File names on Linux need not be valid UTF-8; their bytes are kept as they are.
     data = [string.encode("utf-8", "surrogateescape") for string in strings]
-    file.create_dataset(name, (len(data),), h5py.string_dtype(), data=data or None)
+    group.create_dataset(name, (len(data),), h5py.string_dtype(), data=data or None)
 
 
 def contiguous_dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: str) -> h5py.Dataset:

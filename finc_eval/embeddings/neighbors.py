@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_count
+from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.embeddings.base import Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.distance_blocks import blocks, blocks_within
 from finc_eval.embeddings.smallest import Smallest
 
@@ -26,7 +27,7 @@ class Neighbors(NamedTuple):
     indices: NDArray[np.int64]
 
 
-def nearest(queries: object, base: object, k: int, *, exclude_self: bool = False) -> Neighbors:
+def nearest(queries: object, base: object, k: int, *, exclude_self: bool = False, device: Device = None) -> Neighbors:
     """Find the k nearest neighbors of every query in a base.
 
     Args:
@@ -34,23 +35,19 @@ def nearest(queries: object, base: object, k: int, *, exclude_self: bool = False
         base: embeddings of shape (m, d).
         k: number of neighbors.
         exclude_self: whether queries and base are the same set, and no sample is a neighbor of itself; its copies are.
-
-    Raises:
-        UsageError: k is not a positive whole number.
-        DataError: the base has fewer than k other samples, or a row is not finite.
-        IncompatibleError: extractors, dimensions or, with `exclude_self`, sizes differ.
+        device: device to compute on; default: CUDA if available.
     """
     x, y = open_pair(queries, base)
     if exclude_self and x.n != y.n:
         raise IncompatibleError(f"exclude_self needs the same set twice, got {x.n} queries and a base of {y.n}")
     check_enough(y, k, itself=exclude_self)
     found = Smallest(x.n, k)
-    for block in blocks_within(y) if exclude_self else blocks(x, y):
+    for block in blocks_within(y, device) if exclude_self else blocks(x, y, device):
         found.update(block)
     return Neighbors(np.sqrt(found.keys), found.indices)
 
 
-def squared_radii(base: object, k: int) -> NDArray[np.float64]:
+def squared_radii(base: object, k: int, device: Device = None) -> NDArray[np.float64]:
     """Return the squared distance of every sample to its k-th nearest neighbor in its own set, itself excluded: (n,).
 
     It is squared because distances are compared by their squares: the square of a root may differ from the number.
@@ -58,14 +55,14 @@ def squared_radii(base: object, k: int) -> NDArray[np.float64]:
     y = as_embeddings(base)
     check_enough(y, k)
     found = Smallest(y.n, k)
-    for block in blocks_within(y):
+    for block in blocks_within(y, device):
         found.update(block)
     return np.ascontiguousarray(found.keys[:, -1])
 
 
-def kth_distances(base: object, k: int) -> NDArray[np.float64]:
+def kth_distances(base: object, k: int, device: Device = None) -> NDArray[np.float64]:
     """Return the distance of every sample to its k-th nearest neighbor in its own set, itself excluded: (n,)."""
-    return np.sqrt(squared_radii(base, k))
+    return np.sqrt(squared_radii(base, k, device))
 
 
 def open_pair(
@@ -77,17 +74,9 @@ def open_pair(
         queries: embeddings of shape (n, d): an array, a tensor, a cache or the path of one.
         base: embeddings of shape (m, d).
         names: names of the two sets in messages.
-
-    Raises:
-        UsageError: one of them is not a set of embeddings.
-        IncompatibleError: their extractors or dimensions differ.
     """
     x, y = as_embeddings(queries, names[0]), as_embeddings(base, names[1])
-    check_same_space(x.name, x.space, y.name, y.space)
-    if x.dim != y.dim:
-        raise IncompatibleError(
-            f"{x.name} has {x.dim} entries per embedding and {y.name} {y.dim}: extract both with the same extractor"
-        )
+    check_alike(x.name, x, y.name, y)
     return x, y
 
 

@@ -47,12 +47,7 @@ class Identity:
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:
-    """Return everything that decides an extractor's numbers: card, digest of the weights, precision of the network.
-
-    Raises:
-        UsageError: the precision is unknown.
-        DataError: the card does not state the digest of its weights, and the weights are not here.
-    """
+    """Return everything that decides an extractor's numbers: card, digest of the weights, precision of the network."""
     check_choice("the precision of a network", precision, get_args(NetworkPrecision))
     recipe: Recipe = card.recipe | {"weights": _weights_digest(card), "precision": precision}
     # In the form in which it will be read back, with lists where the card has tuples.

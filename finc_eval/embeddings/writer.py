@@ -57,9 +57,6 @@ class CacheWriter:
         widths: entries of the embedding, under "embeddings", then of every further output, under its name.
         batch_size: rows that are made together.
         once: whether the samples can be read only once, so that nobody could resume; an error then leaves nothing.
-
-    Raises:
-        DataError: the disk has too little room, or the file cannot be made.
     """
 
     def __init__(

@@ -8,8 +8,8 @@ from math import log
 
 import torch
 
-from finc_eval.core.checks import check_count, check_fraction
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.feature_maps.base import FeatureMap
 
@@ -111,7 +111,7 @@ def theorem_1_bound(n: int, m: int, features: int, rho: float = 1.0, delta: floa
     for name, count in (("n", n), ("m", m), ("features", features)):
         check_count(name, count)
     check_fraction("delta", delta)
-    if not rho >= 0:
-        raise UsageError(f"rho must be at least 0, got {rho}")
+    if rho != 0:
+        check_positive("rho", rho)
     bound: float = (2 * (1 + rho)) ** 1.5 * (log((n + m) / delta) / features) ** 0.25
     return bound

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.numerics.names import Kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 class FeatureMap(ABC):
@@ -98,11 +96,7 @@ class FeatureMap(ABC):
 
 
 def as_center(center: ArrayLike | torch.Tensor | None, dim: int) -> torch.Tensor:
-    """Return the center of a map as a float32 tensor, shape (d,); None is zero.
-
-    Raises:
-        UsageError: the center has another shape.
-    """
+    """Return the center of a map as a float32 tensor, shape (d,); None is zero."""
     mu = torch.zeros(dim) if center is None else torch.as_tensor(center, dtype=torch.float32).cpu()
     if mu.shape != (dim,):
         raise UsageError(f"the center must have shape ({dim},), got {tuple(mu.shape)}")

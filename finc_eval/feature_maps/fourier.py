@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
@@ -12,10 +13,6 @@ from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
 from finc_eval.numerics.precision import arithmetic, rounded
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
 
 FREQUENCY_BITS = 12
 """Bits of mantissa that are rounded away from orthogonal frequencies. Libraries of linear algebra differ in the last

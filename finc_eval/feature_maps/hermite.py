@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import comb, log, log1p, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.checks import check_count, check_fraction, check_positive
 from finc_eval.core.errors import UsageError
@@ -23,10 +24,6 @@ from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.feature_maps.hermite_series import hermite, length_scale_of, rho_of
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
 
 MAX_HERMITE_FEATURES = 20_000
 """Maximum number of features of a map."""
@@ -45,9 +42,6 @@ class HermiteFeatures(FeatureMap):
         rho: ρ in (0, 1); default: the paper's `rho_of(length_scale)`. Others give the same kernel by another series.
         center: center μ, shape (d,), subtracted first; default: zero.
         device: device on which φ is computed.
-
-    Raises:
-        UsageError: an argument is out of range, or there would be too many features.
     """
 
     kernel: Kernel = "gaussian"

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 MAX_CENTERS = 300
 """Maximum number of Gaussians, as in the paper."""
@@ -57,11 +54,7 @@ class DensityDifference(Record):
     p_value: float | None
 
     def threshold(self, confidence: float = 0.95) -> float:
-        """Return the standardized value that samples of one distribution stay below with this probability.
-
-        Raises:
-            UsageError: no permutations were made.
-        """
+        """Return the standardized value that samples of one distribution stay below with this probability."""
         if not self.null:
             raise UsageError("a threshold comes from permutations: ask for some, such as permutations=199")
         return float(np.quantile(self.null, confidence, method="higher"))

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, get_args
 import torch
 from pydantic import computed_field
 
-from finc_eval.core.checks import check_choice, check_positive
+from finc_eval.core.checks import check_choice, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about
 from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, secure_uniform
@@ -91,9 +91,9 @@ class ElementNoise(Record):
     ] = "element"
 
     def __post_init__(self) -> None:
-        check_positive("epsilon", self.epsilon)
-        if not 0 <= self.delta < 1:
-            raise UsageError(f"delta must lie in [0, 1), got {self.delta}")
+        self._store(
+            epsilon=check_positive("epsilon", self.epsilon), delta=check_fraction("delta", self.delta, zero=True)
+        )
         low, high = self.bounds
         if not -math.inf < low < high < math.inf:
             raise UsageError(f"bounds must be two finite numbers, the lower first, got {self.bounds}")

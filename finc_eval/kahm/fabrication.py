@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.device import usable_device
@@ -21,9 +22,6 @@ from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.kahm.element_noise import ElementGuarantee, ElementNoise
 from finc_eval.kahm.machine import KahmSettings, fit_deep, fit_machine
 from finc_eval.kahm.models import ClassModels, PreciseRows, WideKahm, branch_members, class_members, precise_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 FABRICATION_STEPS = 2
 """M, where it is fixed: the paper's rule gives it in nearly all classes of MNIST."""

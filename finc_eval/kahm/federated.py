@@ -14,18 +14,15 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.kahm.files import check_labels
 from finc_eval.kahm.models import ClassModels, WideKahm, matching_scores
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["GlobalDistances", "answer", "ask", "combine", "gather", "local_distances", "ship"]
 

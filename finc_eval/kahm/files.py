@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import h5py
 import numpy as np
 import torch
 
@@ -15,11 +16,6 @@ from finc_eval.core.record import plain, structured
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.kahm.machine import Kahm, KahmSettings
 from finc_eval.kahm.models import ClassModels, WideKahm
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
-
-    import h5py
 
 MODELS_TYPE, MODELS_LAYOUT = "kahm", 1
 TENSORS = ("encoder", "mean", "encoded", "solved", "weights")

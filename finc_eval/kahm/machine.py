@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record, about
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 Lambda = float | Literal["fixed_point"] | tuple[Literal["relative"], float]
 """Rule for λ: the paper's λ*, a number, or a multiple of the samples' mean square."""
@@ -31,7 +29,7 @@ Scale = float | Literal["as_is", "unit_ms"]
 MIN_DENOMINATOR = 1e-3
 """Smallest denominator that gives an image, relative to that of a lone sample at distance 0."""
 
-MIN_RELATIVE_VARIANCE = 1e-10
+MIN_COMPONENT_VARIANCE = 1e-10
 """Smallest principal variance relative to the largest; directions below it are those of rounding."""
 
 MAX_ITERATIONS = 1000
@@ -79,14 +77,16 @@ class KahmSettings(Record):
     seed: Annotated[int, about("random seed of the k-means that assigns samples to branches")] = 0
 
     def __post_init__(self) -> None:
-        check_count("components", self.components)
-        check_count("depth", self.depth)
+        self._store(
+            components=check_count("components", self.components),
+            depth=check_count("depth", self.depth),
+            branches=None if self.branches is None else check_count("branches", self.branches),
+            seed=check_count("seed", self.seed, least=0),
+        )
         if self.depth > self.components:
             raise UsageError(
                 f"depth must be at most the {self.components} components, as each layer has one less, got {self.depth}"
             )
-        if self.branches is not None:
-            check_count("branches", self.branches)
         is_relative = isinstance(self.lam, tuple) and len(self.lam) == 2 and self.lam[0] == "relative"
         ratio = self.lam[1] if is_relative else self.lam  # type: ignore[index]  # a tuple, as just seen
         _check_rule("lam", ratio, ("fixed_point",), '"fixed_point", a positive number or ("relative", positive number)')
@@ -279,7 +279,7 @@ def whitening(centered: torch.Tensor, components: int, floor: float = 0.0) -> to
     gram = centered.T @ centered if of_entries else centered @ centered.T
     values, vectors = torch.linalg.eigh(gram / max(n - 1, 1))
     values, vectors = values.flip(0)[:components], vectors.flip(1)[:, :components]
-    kept = (values > max(MIN_RELATIVE_VARIANCE * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
+    kept = (values > max(MIN_COMPONENT_VARIANCE * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
     values, vectors = values[kept], vectors[:, kept]
     if not of_entries:
         vectors = centered.T @ vectors / (values * (n - 1)).sqrt()

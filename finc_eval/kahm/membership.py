@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from finc_eval.kahm.models import ClassModels, WideKahm
 
-Direction = Literal["members nearer", "members farther", "neither"]
+MembershipDirection = Literal["members nearer", "members farther", "neither"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class MembershipScore(Document):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def direction(self) -> Direction:
+    def direction(self) -> MembershipDirection:
         """Direction of the difference, where the interval of the attack's AUC excludes ½."""
         low, high = self.attack.auc_interval
         return "members nearer" if low > 0.5 else "members farther" if high < 0.5 else "neither"

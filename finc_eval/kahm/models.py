@@ -11,19 +11,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset, as_embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.kahm.machine import MIN_DENOMINATOR, Kahm, KahmSettings, fit_deep
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 SAMPLES_PER_BRANCH = 1000
 """Samples of a branch, about: a machine costs the cube of them."""
@@ -47,11 +44,7 @@ class PreciseRows(ArrayEmbeddings):
 
 
 def precise_rows(source: object, name: str) -> Embeddings:
-    """Return the samples of an array, tensor, cache or cache file; arrays keep their precision.
-
-    Raises:
-        DataError: the source is none of these, or empty.
-    """
+    """Return the samples of an array, tensor, cache or cache file; arrays keep their precision."""
     if isinstance(source, Embeddings | str | Path | EmbeddingCache):
         return as_embeddings(source, name)
     return PreciseRows(source, name)  # type: ignore[arg-type]  # anything else must be an array
@@ -265,11 +258,7 @@ def fit_classes(
 
 
 def class_members(labels: ArrayLike, n: int) -> dict[Hashable, NDArray[np.int64]]:
-    """Return the rows of each class, in the order of sorted labels.
-
-    Raises:
-        DataError: there is not one label for each of the n samples.
-    """
+    """Return the rows of each class, in the order of sorted labels."""
     codes = np.asarray(labels)
     if codes.shape != (n,):
         raise DataError(f"labels must have one entry for each sample, shape ({n},), got {codes.shape}")

@@ -9,24 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.core.record import Record
-from finc_eval.embeddings.base import Subset
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.kahm.machine import KahmSettings, whitening
 from finc_eval.kahm.membership import nearest_distances
 from finc_eval.kahm.models import fit_wide
+from finc_eval.memorization.distances import SetDistances
 from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from finc_eval.embeddings.base import Embeddings
-    from finc_eval.memorization.distances import SetDistances
 
 AttackName = Literal["nearest", "ball", "domias", "kahm"]
 

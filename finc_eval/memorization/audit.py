@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
+from typing import TypeVar, Unpack
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.set_info import set_info
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset, as_embeddings
-from finc_eval.embeddings.neighbors import Neighbors, open_pair
+from finc_eval.embeddings.neighbors import Neighbors, kth_distances, open_pair
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings
 from finc_eval.memorization.copying import (
@@ -37,16 +39,13 @@ from finc_eval.memorization.copying import (
     nndr,
     suspicious_threshold,
 )
-from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control, train_spacings
+from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, SuspiciousPair
 from finc_eval.memorization.settings import AuditOptions, AuditSettings
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
 from finc_eval.numerics.inference import holm
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -88,7 +87,7 @@ def audit(
         holdout: samples of the same distribution that the generator has not seen, best as many as in `train`.
         reference: further samples, in neither of the two, for the DOMIAS attack; default: DOMIAS is left out.
         settings: settings of the audit.
-        run: how to compute. Exact distances are computed on CUDA if available, in blocks of a fixed size.
+        run: device and progress; default: CUDA if available, silent.
         options: fields of `AuditSettings`, in place of those of `settings`.
 
     Returns:
@@ -112,16 +111,16 @@ def audit(
         >>> "calibrated" in result.copying.found_by
         True
     """
-    settings, run = replace(settings or AuditSettings(), **cast(dict[str, Any], options)), run or Run()
+    settings, run = settings_from(AuditSettings, settings, options), run or Run()
     sets = _open_sets(gen, train, holdout, reference)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
     _check_halves(halves)
-    control, fresh = measure_control(halves, members, k, run.progress)
+    control, fresh = measure_control(halves, members, k, run)
     overlap = int((fresh.distances[:, 0] == 0).sum())
     _check_overlap(overlap, others)
-    measured = measure(x, members, others, k, "gen", run.progress)
-    spacings = _timed(run.progress, "train against train", lambda: train_spacings(members))
+    measured = measure(x, members, others, k, "gen", run)
+    spacings = _timed(run.progress, "train against train", lambda: kth_distances(members, 1, run.torch_device))
 
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
     delta = settings.stated_delta or 0.0
@@ -221,6 +220,7 @@ class AuditData:
                 neighbors=self.fresh.distances.shape[1],
                 alpha=alpha,
                 seed=seed,
+                device=self.run.torch_device,
             ),
         )
         names = [principal.over[cell].id for cell in cells] if principal.over else [None] * x.n
@@ -237,7 +237,7 @@ class AuditData:
 
     def _mifid(self) -> Measure:
         gen, train, holdout = (self.sets[label] for label in ("gen", "train", "holdout"))
-        return mifid(gen, train, holdout, AUDIT_CONFIDENCE, self.settings.seed)
+        return mifid(gen, train, holdout, AUDIT_CONFIDENCE, self.settings.seed, self.run)
 
     def _fld_gap(self) -> Measure:
         rng = np.random.default_rng(self.settings.seed)
@@ -249,7 +249,7 @@ class AuditData:
             Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
             for one, most in zip(sets, (n, n, MAX_FLD_SAMPLES, MAX_FLD_SAMPLES), strict=True)
         )
-        return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE)
+        return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE, self.run)
 
     def _pairs(self, gen: Closeness, fresh: Closeness, strata: Sequence[str | None]) -> tuple[SuspiciousPair, ...]:
         # Among equally calibrated ones, such as exact copies, the first in the set comes first.

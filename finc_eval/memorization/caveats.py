@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from finc_eval.comparison.set_info import SetInfo
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from finc_eval.comparison.set_info import SetInfo
-    from finc_eval.memorization.distances import SetDistances
+from finc_eval.memorization.distances import SetDistances
 
 MIN_RESOLVED_NON_MEMBERS = 10_000
 """Number of non-members from which on a rate of 0.1 % false positives means something."""
@@ -59,13 +55,7 @@ def set_warnings(
             "of them"
         )
     for label, info in infos.items():
-        if info.unreadable:
-            yield f"{info.unreadable} samples of {label} could not be read and are not in the audit"
-        if info.clip and info.clip.windows > 1:
-            yield (
-                f"samples of {label} are windows of videos, and the windows of one video are alike: intervals and "
-                "p-values take them for independent, so intervals are too narrow"
-            )
+        yield from info.warnings(label)
 
 
 def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:

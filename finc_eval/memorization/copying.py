@@ -9,28 +9,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import hypot, sqrt
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.stats import hypergeom, rankdata
 
 from finc_eval.baselines.fld import Gap, likelihood_gap
 from finc_eval.core.record import Record
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.neighbors import nearest
+from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.metrics.authenticity import Authenticity
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings
-from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, wilson
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from finc_eval.memorization.distances import SetDistances
+from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
 
 MeasureName = Literal["authpct", "c_t", "dcr", "nndr", "calibrated", "mifid", "fld_gap"]
 
@@ -133,7 +130,7 @@ def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
         control_interval=median_interval(fresh.ratios, confidence),
         null=None,
         copies_lower=True,
-        p_value=NormalDist().cdf(_mann_whitney(gen.ratios, fresh.ratios)),
+        p_value=upper_tail(-_mann_whitney(gen.ratios, fresh.ratios)),
     )
 
 
@@ -176,7 +173,7 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
         control_interval=_balanced_interval(control_share, control_effective, control_q, confidence),
         null=0.5,
         copies_lower=False,
-        p_value=NormalDist().cdf(-z),
+        p_value=upper_tail(z),
     )
 
 
@@ -226,11 +223,13 @@ def c_t(gen: CellTest, control: CellTest, confidence: float) -> Measure:
         control_interval=normal_interval(control.value, control.deviation, confidence),
         null=0.0,
         copies_lower=True,
-        p_value=NormalDist().cdf(gen.value / gen.deviation),
+        p_value=upper_tail(-gen.value / gen.deviation),
     )
 
 
-def mifid(gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: float, seed: int) -> Measure:
+def mifid(
+    gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: float, seed: int, run: Run | None = None
+) -> Measure:
     """Compute MiFID (Bai et al. 2021): FID over the mean cosine distance to the nearest training sample, if small.
 
     The distance is from each generated sample to the training samples. (Others take that from each training sample, and
@@ -239,14 +238,15 @@ def mifid(gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: flo
     depends on it. The interval is by jackknife of FID and the error of the mean distance; the p-value compares the
     distances.
     """
-    rng = np.random.default_rng(seed)
+    run, rng = run or Run(), np.random.default_rng(seed)
     n = min(gen.n, fresh.n, MAX_MIFID_SAMPLES)
-    reference, directions = from_embeddings(train), Directions(train)
+    reference, directions = from_embeddings(train, run=run), UnitRows(train)
     found = []
     for one in (gen, fresh):
         rows = rng.permutation(one.n)[:n]
-        fid, error = _frechet(one, rows, reference)
-        angles = nearest(Directions(Subset(one, np.sort(rows))), directions, 1).distances[:, 0] ** 2 / 2
+        fid, error = _frechet(one, rows, reference, run)
+        nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
+        angles = nearest_rows.distances[:, 0] ** 2 / 2
         found.append((fid, error, float(angles.mean()), float(angles.var(ddof=1)) / n))
     values, intervals = [], []
     for fid, error, distance, variance in found:
@@ -265,20 +265,22 @@ def mifid(gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: flo
         control_interval=intervals[1],
         null=None,
         copies_lower=False,
-        p_value=NormalDist().cdf(difference / error) if error else float(difference >= 0),
+        p_value=upper_tail(-difference / error) if error else float(difference >= 0),
     )
 
 
-def _frechet(samples: Embeddings, rows: NDArray[np.int64], reference: GaussianStatistics) -> tuple[float, float]:
+def _frechet(
+    samples: Embeddings, rows: NDArray[np.int64], reference: GaussianStatistics, run: Run
+) -> tuple[float, float]:
     """Return the Fréchet distance of some samples, in random order, and its error by a jackknife over blocks."""
     value, *without = (
-        frechet_distance(from_embeddings(samples, kept), reference).value
+        frechet_distance(from_embeddings(Subset(samples, np.sort(kept)), run=run), reference).value
         for kept in (rows, *(np.delete(rows, slice(block, None, MIFID_BLOCKS)) for block in range(MIFID_BLOCKS)))
     )
     return value, sqrt((MIFID_BLOCKS - 1) * float(np.var(without)))
 
 
-class Directions(Subset):
+class UnitRows(Subset):
     """Embeddings brought to length 1: half their squared distance is the cosine distance."""
 
     def __init__(self, source: Embeddings) -> None:
@@ -289,13 +291,15 @@ class Directions(Subset):
         return torch.nn.functional.normalize(super().rows_at(indices), dim=1)
 
 
-def fld_gap(gen: Embeddings, fresh: Embeddings, train: Embeddings, test: Embeddings, confidence: float) -> Measure:
+def fld_gap(
+    gen: Embeddings, fresh: Embeddings, train: Embeddings, test: Embeddings, confidence: float, run: Run | None = None
+) -> Measure:
     """Compute FLD's gap (Jiralerspong et al. 2023), with as many generated as fresh samples; copies lower it.
 
     Likelihoods of training samples under a mixture that was fitted to them are too high for fresh samples, too, so that
     the control is below 0 as well.
     """
-    found, control = (likelihood_gap(one, train, test) for one in (gen, fresh))
+    found, control = (likelihood_gap(one, train, test, run=run) for one in (gen, fresh))
     error = sqrt(found.standard_error**2 + control.standard_error**2)
     return Measure(
         "fld_gap",
@@ -305,7 +309,7 @@ def fld_gap(gen: Embeddings, fresh: Embeddings, train: Embeddings, test: Embeddi
         control_interval=_gap_interval(control, confidence),
         null=None,
         copies_lower=True,
-        p_value=NormalDist().cdf((found.value - control.value) / error),
+        p_value=upper_tail((control.value - found.value) / error),
     )
 
 

@@ -7,21 +7,17 @@ against the other half.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
-from finc_eval.embeddings.base import Subset
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.distance_blocks import blocks
-from finc_eval.embeddings.neighbors import Neighbors, nearest, squared_radii
+from finc_eval.embeddings.neighbors import Neighbors, nearest
 from finc_eval.embeddings.smallest import Smallest
 from finc_eval.sketches.folds import fold_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from finc_eval.core.progress import Progress
-    from finc_eval.embeddings.base import Embeddings
 
 RADIUS_SAMPLES = 1000
 """Number of members, and of non-members, whose median distance to the generated set is the radius of the balls."""
@@ -60,13 +56,7 @@ class SetDistances:
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The holdout, cut in two by a hash of the sample ids; windows of a video stay together.
-
-    Attributes:
-        whole: the holdout.
-        stand_in: half that stands in for the generated set.
-        non_members: half that it is held against.
-    """
+    """The holdout, cut in two by a hash of the sample ids; windows of a video stay together."""
 
     whole: Embeddings
     stand_in: Subset
@@ -88,18 +78,16 @@ class Halves:
         return Neighbors(distances, indices)
 
 
-def measure_control(halves: Halves, train: Embeddings, k: int, progress: Progress) -> tuple[SetDistances, Neighbors]:
+def measure_control(halves: Halves, train: Embeddings, k: int, run: Run) -> tuple[SetDistances, Neighbors]:
     """Measure one half of the holdout as the generated set, and the k nearest training samples of the whole."""
-    control = measure(halves.stand_in, train, halves.non_members, k, "control", progress)
-    progress("holdout against train", 0, 1)
-    rest = nearest(halves.non_members, train, k)
-    progress("holdout against train", 1, 1)
+    control = measure(halves.stand_in, train, halves.non_members, k, "control", run)
+    run.progress("holdout against train", 0, 1)
+    rest = nearest(halves.non_members, train, k, device=run.torch_device)
+    run.progress("holdout against train", 1, 1)
     return control, halves.join(control.to_train, rest)
 
 
-def measure(
-    gen: Embeddings, train: Embeddings, non_members: Embeddings, k: int, name: str, progress: Progress
-) -> SetDistances:
+def measure(gen: Embeddings, train: Embeddings, non_members: Embeddings, k: int, name: str, run: Run) -> SetDistances:
     """Measure all distances of a set: one pass with the training set, one with the non-members.
 
     Args:
@@ -108,40 +96,35 @@ def measure(
         non_members: samples that were not trained on.
         k: number of neighbors among the members.
         name: name of the set for the progress.
-        progress: called with (stage, done, total).
+        run: device and progress.
     """
-    squared = _squared_radius(gen, train, non_members)
-    to_train, members = _pass(gen, train, k, squared, f"{name} against train", progress)
-    to_non_members, others = _pass(gen, non_members, 1, squared, f"{name} against holdout", progress)
+    squared = _squared_radius(gen, train, non_members, device=run.torch_device)
+    to_train, members = _pass(gen, train, k, squared, f"{name} against train", run)
+    to_non_members, others = _pass(gen, non_members, 1, squared, f"{name} against holdout", run)
     return SetDistances(to_train, to_non_members, members, others, float(np.sqrt(squared)))
 
 
-def train_spacings(train: Embeddings) -> NDArray[np.float64]:
-    """Return the distance of every training sample to its nearest neighbor in the training set, shape (n,)."""
-    return np.sqrt(squared_radii(train, 1))
-
-
 def _pass(
-    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, progress: Progress
+    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, run: Run
 ) -> tuple[Neighbors, AttackedDistances]:
     to_base, from_base = Smallest(gen.n, k), Smallest(base.n, 1)
     within, done, total = np.zeros(base.n, np.int64), 0, gen.n * base.n
-    for block in blocks(gen, base):
+    for block in blocks(gen, base, run.torch_device):
         to_base.update(block)
         from_base.update(block.transposed)
         width = len(block.y.rows)
         _, columns = block.within(column_radii=np.full(width, squared_radius), closed=True)
         within[block.columns] += np.bincount(columns, minlength=width)
         done += block.lower.numel()
-        progress(stage, done, total)
+        run.progress(stage, done, total)
     return (
         Neighbors(np.sqrt(to_base.keys), to_base.indices),
         AttackedDistances(np.sqrt(from_base.keys[:, 0]), within),
     )
 
 
-def _squared_radius(gen: Embeddings, *sets: Embeddings) -> float:
+def _squared_radius(gen: Embeddings, *sets: Embeddings, device: torch.device) -> float:
     """Return the median squared distance to the nearest generated sample, over some samples of all sets."""
     drawn = [np.linspace(0, one.n - 1, min(RADIUS_SAMPLES, one.n)).astype(np.int64) for one in sets]
-    found = [nearest(Subset(one, rows), gen, 1).distances for one, rows in zip(sets, drawn, strict=True)]
+    found = [nearest(Subset(one, rows), gen, 1, device=device).distances for one, rows in zip(sets, drawn, strict=True)]
     return float(np.median(np.concatenate(found))) ** 2

@@ -8,18 +8,16 @@ is as near everywhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from finc_eval.core.device import Device
 from finc_eval.core.record import Record
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.neighbors import nearest
-from finc_eval.memorization.tails import critical_counts, threshold_ranks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from finc_eval.embeddings.base import Embeddings
+from finc_eval.memorization.tails import critical_counts
+from finc_eval.numerics.attack_statistics import threshold_ranks
 
 COPY_SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
 """Shares of planted copies that the power is computed for."""
@@ -97,6 +95,7 @@ def power_table(
     neighbors: int,
     alpha: float,
     seed: int,
+    device: Device = None,
 ) -> tuple[Power, ...]:
     """Compute the power against exact and noisy copies, by share.
 
@@ -108,6 +107,7 @@ def power_table(
         neighbors: number of neighbors in the calibrated distance.
         alpha: level of the test.
         seed: random seed of copies and repeats.
+        device: device to compute on; default: CUDA if available.
     """
     rng = np.random.default_rng(seed)
     ascending = np.sort(fresh)
@@ -116,7 +116,7 @@ def power_table(
         copies = plant_copies(train, spacings, noise, rng)
         if not len(copies):
             continue
-        scores = calibrated_distances(nearest(copies, train, neighbors).distances)
+        scores = calibrated_distances(nearest(copies, train, neighbors, device=device).distances)
         # The place of a copy's score among fresh ones, in [0, 1].
         places = np.searchsorted(ascending, scores, side="left") / len(ascending)
         for share in COPY_SHARES:

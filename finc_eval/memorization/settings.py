@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
-from finc_eval.core.checks import check_count
+from finc_eval.core.checks import check_count, check_fraction, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
 
@@ -15,10 +15,19 @@ MAX_STATED_EPSILON = 500
 
 @dataclass(frozen=True)
 class AuditSettings(Record):
-    """Settings of an audit.
+    """Settings of `audit`: everything that changes a number, or how much of it is kept.
 
     Raises:
         UsageError: a value is out of range, or a guarantee is stated by half.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> settings = fe.AuditSettings(stated_epsilon=8, stated_delta=1e-5)
+        >>> settings.pairs
+        24
+        >>> fe.AuditSettings(seed=-1)
+        Traceback (most recent call last):
+        finc_eval.core.errors.UsageError: seed must be a whole number of at least 0, got -1
     """
 
     stated_epsilon: Annotated[
@@ -29,8 +38,13 @@ class AuditSettings(Record):
     seed: Annotated[int, about("random seed of subsets, planted copies and kernel affine hull machines")] = 0
 
     def __post_init__(self) -> None:
-        check_guarantee(self.stated_epsilon, self.stated_delta)
-        check_count("pairs", self.pairs)
+        epsilon, delta = self.stated_epsilon, self.stated_delta
+        if (epsilon is None) != (delta is None):
+            raise UsageError("a stated guarantee is an epsilon with a delta (0 if it is pure): pass both, or neither")
+        if epsilon is not None and delta is not None:
+            epsilon, delta = check_guarantee(epsilon, delta)
+        pairs, seed = check_count("pairs", self.pairs), check_count("seed", self.seed, least=0)
+        self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, seed=seed)
 
 
 class AuditOptions(TypedDict, total=False):
@@ -42,11 +56,7 @@ class AuditOptions(TypedDict, total=False):
     seed: int
 
 
-def check_guarantee(epsilon: float | None, delta: float | None) -> None:
-    """Raise UsageError unless both are given and in range, or neither is given."""
-    if (epsilon is None) != (delta is None):
-        raise UsageError("a stated guarantee is an epsilon with a delta (0 if it is pure): pass both, or neither")
-    if epsilon is not None and not 0 <= epsilon < MAX_STATED_EPSILON:
-        raise UsageError(f"a stated epsilon must lie between 0 and {MAX_STATED_EPSILON}, got {epsilon}")
-    if delta is not None and not 0 <= delta < 1:
-        raise UsageError(f"a stated delta must lie in [0, 1), got {delta}")
+def check_guarantee(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return the numbers of a stated guarantee, or raise UsageError if one is out of range."""
+    checked = 0.0 if epsilon == 0 else check_positive("the stated epsilon", epsilon, MAX_STATED_EPSILON)
+    return checked, check_fraction("the stated delta", delta, zero=True)

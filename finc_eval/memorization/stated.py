@@ -43,9 +43,6 @@ def judge_guarantee(epsilon: float, delta: float, attacks: Sequence[Attack]) -> 
     """Hold a stated guarantee against attacks, by their bounds of ε and by those of the AUC.
 
     An attack whose control is not sound is passed over: it tells members from others by more than membership.
-
-    Raises:
-        UsageError: ε or δ is out of range.
     """
     ceilings = guarantee_ceilings(epsilon, delta)
     falsified_by = tuple(
@@ -63,9 +60,6 @@ def guarantee_ceilings(epsilon: float, delta: float) -> Ceilings:
     TPR ≤ min(e^ε α + δ, 1 − e^−ε (1 − δ − α)) at false positives α: two straight lines, which meet at
     α = (1 − δ)/(1 + e^ε). A Gaussian mechanism of the same (ε, δ) allows less (`accounting.ceilings`), but the
     statement does not say that it is one.
-
-    Raises:
-        UsageError: ε or δ is out of range.
     """
     check_guarantee(epsilon, delta)
     growth = exp(epsilon)

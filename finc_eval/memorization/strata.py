@@ -7,24 +7,19 @@ training samples only, so fresh and generated samples of a stratum compare.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.comparison.compare import compare
+from finc_eval.comparison.result import Comparison
 from finc_eval.core.record import Record
-from finc_eval.embeddings.base import Subset
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.memorization.copying import MIN_CELL_SAMPLES, CellTest
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.numerics.inference import holm
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from finc_eval.comparison.result import Comparison
-    from finc_eval.core.run import Run
-    from finc_eval.embeddings.base import Embeddings
 
 MAX_STRATA = 12
 """Maximum number of strata."""

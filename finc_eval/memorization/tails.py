@@ -7,24 +7,17 @@ not move a mean.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-
-def threshold_ranks(m: int) -> NDArray[np.int64]:
-    """Return the ranks of the fresh scores that are thresholds: the 1st, 2nd, 4th, … smallest, up to the median."""
-    return 2 ** np.arange(max((m // 2).bit_length(), 1))
+from finc_eval.numerics.attack_statistics import threshold_ranks
 
 
 def counts_below(scores: ArrayLike, fresh: ArrayLike) -> NDArray[np.int64]:
     """Count the scores strictly below each threshold; a score that ties with a fresh one says nothing."""
     ascending = np.sort(np.asarray(fresh, np.float64))
-    thresholds = ascending[threshold_ranks(len(ascending)) - 1]
+    thresholds = ascending[[rank - 1 for rank in threshold_ranks(len(ascending))]]
     below: NDArray[np.int64] = np.searchsorted(np.sort(scores), thresholds, side="left")
     return below
 
@@ -39,7 +32,7 @@ def tail_p_value(scores: ArrayLike, fresh: ArrayLike) -> float:
     n, m = np.size(scores), np.size(fresh)
     thresholds = threshold_ranks(m)
     counts = counts_below(scores, fresh)
-    least = min(survival(n, m, int(k))[count] for k, count in zip(thresholds, counts, strict=True))
+    least = min(survival(n, m, k)[count] for k, count in zip(thresholds, counts, strict=True))
     return float(min(1.0, len(thresholds) * least))
 
 
@@ -47,7 +40,7 @@ def critical_counts(n: int, m: int, alpha: float) -> NDArray[np.int64]:
     """Return the least count below each threshold whose p-value is at most `alpha`; n + 1 where none is."""
     thresholds = threshold_ranks(m)
     limit = alpha / len(thresholds)
-    return np.array([int((survival(n, m, int(k)) > limit).sum()) for k in thresholds])
+    return np.array([int((survival(n, m, k) > limit).sum()) for k in thresholds])
 
 
 def survival(n: int, m: int, k: int) -> NDArray[np.float64]:

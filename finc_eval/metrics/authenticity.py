@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.run import Run
 from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, open_pair
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
@@ -54,7 +55,7 @@ class Authenticity:
         return 100 * low, 100 * high
 
 
-def authpct(gen: object, train: object) -> Authenticity:
+def authpct(gen: object, train: object, *, run: Run | None = None) -> Authenticity:
     """Compute AuthPct as dgm-eval does. The code of the authors of FLD subtracts 50 from it.
 
     A sample x is authentic if d(x, t) > d(t, t'), where t is the training sample nearest to x and t' the one nearest to
@@ -63,23 +64,21 @@ def authpct(gen: object, train: object) -> Authenticity:
     Args:
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
         train: embeddings of the training set, in the same forms.
-
-    Raises:
-        DataError: there are fewer than two training samples, or a row is not finite.
-        IncompatibleError: the sets differ in dimension or extractor.
+        run: device to compute on; default: CUDA if available.
     """
     x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)
-    found = nearest(x, y, 1)
-    return Authenticity(found.distances[:, 0], kth_distances(y, 1)[found.indices[:, 0]])
+    device = (run or Run()).torch_device
+    found = nearest(x, y, 1, device=device)
+    return Authenticity(found.distances[:, 0], kth_distances(y, 1, device)[found.indices[:, 0]])
 
 
 def _authpct(inputs: MetricInputs) -> list[Score]:
-    found = authpct(*inputs.embeddings())
+    found = authpct(*inputs.embeddings(), run=inputs.run)
     notes = ["percent; neither end is better: copies read low, and samples unlike all training samples read high"]
     floor = None
     if inputs.test is not None:
-        floor = authpct(inputs.test_embeddings(), inputs.ref).percent
+        floor = authpct(inputs.test_embeddings(), inputs.ref, run=inputs.run).percent
         notes.append("the floor is the value of the test set")
     if found.copies:
         notes.append(f"{found.copies} of {len(found.distances)} have the same embedding as a training sample")

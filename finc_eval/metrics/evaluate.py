@@ -69,7 +69,7 @@ def evaluate(
                 for label in (*metric.sets, *metric.optional)
                 if label in sets
             }
-            computed = metric.compute(MetricInputs(metric.name, **used, device=run.device))
+            computed = metric.compute(MetricInputs(metric.name, **used, run=run))
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue
@@ -95,9 +95,6 @@ def choose_metrics(names: Sequence[str], given: Collection[str]) -> list[Metric]
     Args:
         names: names of metrics.
         given: sets that are given, out of "gen", "ref" and "test".
-
-    Raises:
-        UsageError: a name is unknown, or a metric needs a set that is not given.
     """
     chosen = [get_metric(name) for name in dict.fromkeys(names)]
     for metric in chosen:
@@ -111,11 +108,7 @@ def _display_name(one: OpenedSet) -> str:
 
 
 def _in_space(metric: Metric, source: object, one: OpenedSet) -> OpenedSet:
-    """Return a set in the space that the metric is defined on. Statistics of unknown origin are assumed to be in it.
-
-    Raises:
-        IncompatibleError: the set was embedded by another extractor, or lacks the output that the metric takes.
-    """
+    """Return a set in the space that the metric is defined on. Statistics of unknown origin are assumed to be in it."""
     extractor = one.space.split("@")[0]
     if metric.extractor not in (None, extractor) and not _is_anonymous(one):
         unknown = one.space.startswith(ARRAY_SPACE)

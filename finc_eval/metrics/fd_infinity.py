@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Subset, as_embeddings, check_alike
 from finc_eval.metrics.frechet import distance_of_gaussians, size_warnings
 from finc_eval.metrics.gaussian import from_embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, check_comparable, gaussian_statistics
+from finc_eval.metrics.inputs import Metric, MetricInputs, gaussian_statistics
 from finc_eval.metrics.score import Score
 
 SUBSET_SIZES = 15
@@ -48,7 +47,7 @@ def fd_infinity(
     *,
     sizes: int = SUBSET_SIZES,
     seed: int = 0,
-    device: str | torch.device | None = None,
+    run: Run | None = None,
 ) -> FrechetInfinity:
     """Compute FD-infinity: the intercept of a line through the distances of random subsets against 1/N.
 
@@ -60,17 +59,12 @@ def fd_infinity(
         ref: reference set, in a form that `frechet_distance` takes.
         sizes: number of subsets.
         seed: random seed of the subsets.
-        device: device to sum embeddings on; default: CUDA if available.
-
-    Raises:
-        UsageError: there are fewer than two sizes.
-        DataError: there are too few samples, or one is not finite.
-        IncompatibleError: the sets were embedded by different extractors.
+        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
     check_count("sizes", sizes, least=2)
     x = as_embeddings(gen, "the generated set")
-    y = gaussian_statistics(ref, "the reference", device=device).to(usable_device(device))
-    check_comparable(x, y)
+    y = gaussian_statistics(ref, "the reference", run=run).to((run or Run()).torch_device)
+    check_alike(x.name, x, y.name, y)
     smallest = min(MAX_SMALLEST_SUBSET, x.n // 10)
     if smallest < 2 or x.n - smallest < sizes:
         raise DataError(
@@ -82,7 +76,7 @@ def fd_infinity(
     distances = []
     for number in numbers:
         subset = rng.choice(x.n, number, replace=False)
-        distances.append(distance_of_gaussians(from_embeddings(x, subset, device=device), y).value)
+        distances.append(distance_of_gaussians(from_embeddings(Subset(x, np.sort(subset)), run=run), y).value)
     slope, intercept = np.polyfit(1 / numbers, distances, 1)
     warnings = size_warnings(y)
     if smallest <= x.dim:
@@ -96,7 +90,7 @@ def fd_infinity(
 
 
 def _fd_infinity(inputs: MetricInputs) -> list[Score]:
-    found = fd_infinity(inputs.gen, inputs.ref, device=inputs.device)
+    found = fd_infinity(inputs.gen, inputs.ref, run=inputs.run)
     signature = inputs.signature(sizes=len(found.sizes), seed=found.seed)
     return [Score(inputs.name, found.value, signature, higher_is_better=False, notes=found.warnings)]
 

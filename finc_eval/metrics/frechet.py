@@ -14,7 +14,8 @@ import torch
 
 from finc_eval.core.checks import check_count, check_fraction
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.embeddings.base import Embeddings, as_embeddings
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings, as_embeddings, check_alike
 from finc_eval.metrics.gaussian import (
     GaussianStatistics,
     MomentBlocks,
@@ -26,9 +27,9 @@ from finc_eval.metrics.inputs import (
     MIN_INTERVAL_SAMPLES,
     Metric,
     MetricInputs,
-    check_comparable,
     gaussian_statistics,
     open_set,
+    split_reference,
 )
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import student_quantile
@@ -113,7 +114,7 @@ class SameSetFloor:
     seed: int
 
 
-def frechet_distance(gen: object, ref: object, *, device: str | torch.device | None = None) -> FrechetDistance:
+def frechet_distance(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
     """Compute the Fréchet distance of two sets.
 
     With FᵀF = Σ, the trace of the square root is the sum of the singular values of F₁F₂ᵀ. They are the square roots of
@@ -123,33 +124,20 @@ def frechet_distance(gen: object, ref: object, *, device: str | torch.device | N
     Args:
         gen: generated set: embeddings, a sketch, statistics, or a path of one of them (`open_set`).
         ref: reference set, in the same forms.
-        device: device to sum embeddings on; default: CUDA if available.
-
-    Raises:
-        DataError: a set has fewer than two samples, or is not finite.
-        IncompatibleError: the sets were embedded by different extractors.
+        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
-    x = gaussian_statistics(gen, "the generated set", device=device)
-    y = gaussian_statistics(ref, "the reference", device=device)
-    check_comparable(x, y)
-    return distance_of_gaussians(x, y)
+    return distance_of_gaussians(*_gaussians(gen, ref, run))
 
 
-def fvd(gen: object, ref: object, *, device: str | torch.device | None = None) -> FrechetDistance:
+def fvd(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
     """Compute the Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717): that of embedded clips.
 
     Args:
         gen: generated set, in a form that `frechet_distance` takes.
         ref: reference set, in the same forms.
-        device: device to sum embeddings on; default: CUDA if available.
-
-    Raises:
-        DataError: a set has fewer than 256 clips, too few for a meaningful number, or is not finite.
-        IncompatibleError: the sets were embedded by different extractors.
+        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
-    x = gaussian_statistics(gen, "the generated set", device=device)
-    y = gaussian_statistics(ref, "the reference", device=device)
-    check_comparable(x, y)
+    x, y = _gaussians(gen, ref, run)
     warnings = []
     for name, n in ((x.name, x.n), (y.name, y.n)):
         if n is not None and n < MIN_CLIPS:
@@ -169,7 +157,7 @@ def frechet_interval(
     *,
     blocks: int = 10,
     confidence: float = 0.95,
-    device: str | torch.device | None = None,
+    run: Run | None = None,
 ) -> FrechetInterval:
     """Estimate the bias and an interval of the Fréchet distance, by the delete-a-block jackknife (Quenouille; Tukey).
 
@@ -184,23 +172,18 @@ def frechet_interval(
         ref: reference set in the same forms, or statistics or one sketch, which are then taken as exact.
         blocks: number of blocks; each costs one more distance per set.
         confidence: confidence of the interval.
-        device: device to sum embeddings on; default: CUDA if available.
-
-    Raises:
-        UsageError: the confidence is out of range, or there are fewer than two blocks.
-        DataError: a set is too small for the blocks, or is not finite.
-        IncompatibleError: the sets were embedded by different extractors, or only statistics of gen are known.
+        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
     check_fraction("confidence", confidence)
     check_count("blocks", blocks, least=2)
-    x, y = _blocks(gen, "the generated set", blocks, device), _blocks(ref, "the reference", blocks, device)
+    x, y = _blocks(gen, "the generated set", blocks, run), _blocks(ref, "the reference", blocks, run)
     if not isinstance(x, MomentBlocks):
         raise IncompatibleError(
             f"{x.name} came as statistics of all its samples: an interval needs embeddings, or the sketches of shards"
         )
     whole_x = x.statistics()
     whole_y = (y.statistics() if isinstance(y, MomentBlocks) else y).to(whole_x.mean.device)
-    check_comparable(whole_x, whole_y)
+    check_alike(whole_x.name, whole_x, whole_y.name, whole_y)
     value = distance_of_gaussians(whole_x, whole_y).value
     without = [[distance_of_gaussians(x.statistics(k), whole_y).value for k in range(len(x.parts))]]
     if isinstance(y, MomentBlocks):
@@ -224,7 +207,7 @@ def frechet_interval(
     )
 
 
-def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, device: str | torch.device | None = None) -> SameSetFloor:
+def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> SameSetFloor:
     """Compute the distance that samples of the reference itself would have in place of n_gen generated ones.
 
     The reference is split at random into n_gen samples (at most half of all) and the rest. Both parts are smaller than
@@ -235,20 +218,20 @@ def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, device: str | torc
         ref: embeddings or a cache.
         n_gen: number of generated samples.
         seed: random seed of the split.
-        device: device to sum embeddings on; default: CUDA if available.
-
-    Raises:
-        DataError: either part would have fewer than two samples.
+        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
     y = as_embeddings(ref, "the reference")
-    part = min(n_gen, y.n // 2)
-    if part < 2:
-        raise DataError(f"{y.name} has {y.n} samples for a floor at {n_gen}: both parts need at least two")
-    order = np.random.default_rng(seed).permutation(y.n)
-    first, second = (from_embeddings(y, order[which], device=device) for which in (slice(part), slice(part, None)))
-    measured = distance_of_gaussians(first, second).value
-    wanted, had = 1 / n_gen + 1 / y.n, 1 / part + 1 / (y.n - part)
-    return SameSetFloor(measured * wanted / had, measured, (part, y.n - part), seed)
+    parts = split_reference(y, n_gen, least=2, seed=seed)
+    measured = distance_of_gaussians(*(from_embeddings(part, run=run) for part in parts)).value
+    wanted, had = 1 / n_gen + 1 / y.n, 1 / parts[0].n + 1 / parts[1].n
+    return SameSetFloor(measured * wanted / had, measured, (parts[0].n, parts[1].n), seed)
+
+
+def _gaussians(gen: object, ref: object, run: Run | None) -> tuple[GaussianStatistics, GaussianStatistics]:
+    x = gaussian_statistics(gen, "the generated set", run=run)
+    y = gaussian_statistics(ref, "the reference", run=run)
+    check_alike(x.name, x, y.name, y)
+    return x, y
 
 
 def distance_of_gaussians(x: GaussianStatistics, y: GaussianStatistics) -> FrechetDistance:
@@ -280,24 +263,22 @@ def size_warnings(statistics: GaussianStatistics) -> list[str]:
     return found
 
 
-def _blocks(
-    source: object, name: str, count: int, device: str | torch.device | None
-) -> MomentBlocks | GaussianStatistics:
+def _blocks(source: object, name: str, count: int, run: Run | None) -> MomentBlocks | GaussianStatistics:
     if isinstance(source, Sequence) and source and all(isinstance(part, Sketch) for part in source):
         if len(source) < 2:
             raise IncompatibleError(f"{name} came as one sketch: the jackknife needs sketches of at least two shards")
         return blocks_of_sketches(source, name)
     found = open_set(source, name)
-    return blocks_of_embeddings(found, count, device=device) if isinstance(found, Embeddings) else found
+    return blocks_of_embeddings(found, count, run=run) if isinstance(found, Embeddings) else found
 
 
 def _frechet(inputs: MetricInputs) -> list[Score]:
-    found = frechet_distance(inputs.gen, inputs.ref, device=inputs.device)
+    found = frechet_distance(inputs.gen, inputs.ref, run=inputs.run)
     return [_with_interval(inputs, found)]
 
 
 def _fvd(inputs: MetricInputs) -> list[Score]:
-    found = fvd(inputs.gen, inputs.ref, device=inputs.device)
+    found = fvd(inputs.gen, inputs.ref, run=inputs.run)
     return [_with_interval(inputs, found)]
 
 
@@ -313,9 +294,9 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
     if isinstance(gen, Embeddings) and isinstance(ref, Embeddings):
         n, needed = min(gen.n, ref.n), max(gen.dim + 1, MIN_INTERVAL_SAMPLES)
         if n >= MIN_INTERVAL_SAMPLES:
-            floor = same_set_floor(ref, gen.n, device=inputs.device).value
+            floor = same_set_floor(ref, gen.n, run=inputs.run).value
         if n >= needed:
-            jackknife = frechet_interval(gen, ref, device=inputs.device)
+            jackknife = frechet_interval(gen, ref, run=inputs.run)
             interval = (jackknife.low, jackknife.high)
             notes.append(f"the interval belongs to the distance without its bias, {jackknife.corrected:.6g}")
         else:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import BATCH_SIZE
-from finc_eval.embeddings.base import WINDOW, Embeddings, sample_keys
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_COVARIANCE_SIZE = 16_384
 """Largest number of rows of a covariance matrix, which then takes 2 GB in float64."""
@@ -86,30 +81,17 @@ class MomentBlocks:
         return _from_moments(sum(rest, first), self.center, self.name, self.space)
 
 
-def from_embeddings(
-    embeddings: Embeddings, indices: NDArray[np.int64] | None = None, *, device: str | torch.device | None = None
-) -> GaussianStatistics:
-    """Fit a Gaussian to embeddings, or to the rows at `indices`, which must be distinct."""
-    where = usable_device(device)
-    wanted = np.arange(embeddings.n) if indices is None else np.sort(indices)
-    n, dim = len(wanted), embeddings.dim
+def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> GaussianStatistics:
+    """Fit a Gaussian to embeddings."""
+    run, n, dim = run or Run(), embeddings.n, embeddings.dim
     _check_size(n, dim, embeddings.name)
-    batches = (
-        embeddings.rows_at(wanted[start : start + BATCH_SIZE]).to(where, torch.double)
-        for start in range(0, n, BATCH_SIZE)
-    )
-    if n <= dim:
-        rows = torch.cat(list(batches))
-        mean = rows.mean(0)
-        rows = (rows - mean) / (n - 1) ** 0.5
-        return GaussianStatistics(n, mean, rows.T @ rows, embeddings.name, embeddings.space, rows)
-    moments, center = Moments(dim, "float64", where), None
-    for rows in batches:
-        # Relative to a point near the mean, so that Σxxᵀ − n·μμᵀ does not cancel.
-        center = rows.mean(0) if center is None else center
-        moments.update(rows - center)
-    assert center is not None
-    return _from_moments(moments, center, embeddings.name, embeddings.space)
+    if n > dim:
+        center, (moments,) = block_moments(embeddings, torch.zeros(n), 1, run)
+        return _from_moments(moments, center, embeddings.name, embeddings.space)
+    rows = torch.cat([rows for _, rows in row_blocks(embeddings, run.torch_device, run.batch_size)])
+    mean = rows.mean(0)
+    rows = (rows - mean) / (n - 1) ** 0.5
+    return GaussianStatistics(n, mean, rows.T @ rows, embeddings.name, embeddings.space, rows)
 
 
 def from_sketch(sketch: Sketch, name: str = "the sketch") -> GaussianStatistics:
@@ -118,12 +100,7 @@ def from_sketch(sketch: Sketch, name: str = "the sketch") -> GaussianStatistics:
 
 
 def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> MomentBlocks:
-    """Use the sketches of disjoint parts of a set as its blocks.
-
-    Raises:
-        IncompatibleError: they are not comparable.
-        DataError: they do not keep moments of the embeddings.
-    """
+    """Use the sketches of disjoint parts of a set as its blocks."""
     parts = []
     for sketch in sketches:
         sketches[0].check_comparable(sketch)
@@ -135,27 +112,45 @@ def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> 
     return MomentBlocks(sketches[0].feature_map.center.double(), tuple(parts), name, sketches[0].space)
 
 
-def blocks_of_embeddings(
-    embeddings: Embeddings, count: int, *, device: str | torch.device | None = None
-) -> MomentBlocks:
-    """Cut a set into `count` random blocks.
-
-    Raises:
-        DataError: there are fewer than two independent samples per block.
-    """
-    where = usable_device(device)
+def blocks_of_embeddings(embeddings: Embeddings, count: int, *, run: Run | None = None) -> MomentBlocks:
+    """Cut a set into `count` random blocks."""
     _check_size(embeddings.n, embeddings.dim, embeddings.name)
-    block_of = random_blocks(embeddings, count)
-    parts = tuple(Moments(embeddings.dim, "float64", where) for _ in range(count))
-    center: torch.Tensor | None = None
-    for batch in embeddings.batches():
-        rows = batch.rows.to(where, torch.double)
-        center = rows.mean(0) if center is None else center
-        blocks = block_of[batch.start : batch.start + len(rows)].to(where)
-        for block, part in enumerate(parts):
-            part.update(rows[blocks == block] - center)
-    assert center is not None
+    center, parts = block_moments(embeddings, random_blocks(embeddings, count), count, run or Run())
     return MomentBlocks(center, parts, embeddings.name, embeddings.space)
+
+
+def block_moments(
+    embeddings: Embeddings, block_of: torch.Tensor, count: int, run: Run
+) -> tuple[torch.Tensor, tuple[Moments, ...]]:
+    """Sum the moments of each block of a set in one pass.
+
+    Args:
+        embeddings: the set.
+        block_of: block of each sample, shape (n,).
+        count: number of blocks.
+        run: device and portions.
+
+    Returns:
+        A point near the mean, and the moments of the blocks relative to it, so that Σxxᵀ − n·μμᵀ does not cancel.
+    """
+    where = run.torch_device
+    parts = tuple(Moments(embeddings.dim, "float64", where) for _ in range(count))
+    center = torch.empty(0)
+    for here, rows in row_blocks(embeddings, where, run.batch_size):
+        center = rows.mean(0) if here.start == 0 else center
+        of_rows = block_of[here].to(where)
+        for block, part in enumerate(parts):
+            part.update(rows[of_rows == block] - center)
+    return center, parts
+
+
+def row_blocks(
+    embeddings: Embeddings, where: torch.device, size: int, start: int = 0
+) -> Iterator[tuple[slice, torch.Tensor]]:
+    """Yield the rows from `start` on in float64, as (their indices, rows), each time `size` of them."""
+    for first in range(start, embeddings.n, size):
+        here = slice(first, min(first + size, embeddings.n))
+        yield here, embeddings.rows_at(np.arange(here.start, here.stop)).to(where, torch.double)
 
 
 def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
@@ -163,14 +158,8 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
 
     A hash of the ids decides, so the order of the samples does not matter. The windows of one video share a block,
     because they are not independent samples.
-
-    Raises:
-        DataError: there are fewer than two independent samples per block.
     """
-    units = np.empty(embeddings.n, np.uint64)
-    for start in range(0, embeddings.n, 16 * BATCH_SIZE):
-        ids = embeddings.ids_between(start, min(start + 16 * BATCH_SIZE, embeddings.n))
-        units[start : start + len(ids)] = sample_keys([WINDOW.sub("", sample) for sample in ids])
+    units = np.concatenate([keys for _, keys in embeddings.id_hashes(by_video=True)])
     distinct, unit_of = np.unique(units, return_inverse=True)
     if len(distinct) < 2 * count:
         raise DataError(

@@ -51,9 +51,6 @@ class InceptionScore:
         The splits do not share samples, so none are resampled. In simulations (10 and 100 classes with 100 to 5000
         samples, 1008 with 100 to 2000, ten splits) intervals of 95 % held the mean score of that many samples in 92 to
         98 % of 150 to 300 repetitions. They do not hold the score of larger splits, which is higher.
-
-        Raises:
-            UsageError: there is one split, or the confidence is not between 0 and 1.
         """
         if self.splits < 2:
             raise UsageError("the interval of an inception score comes from its splits: ask for two at least")
@@ -72,10 +69,6 @@ def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -
             (`EmbeddingCache(path, "logits_unbiased")`).
         splits: number of splits.
         seed: random seed of the shuffle.
-
-    Raises:
-        UsageError: splits is not a positive whole number.
-        DataError: there are fewer samples than splits, or the rows are probabilities.
     """
     check_count("splits", splits)
     source = as_embeddings(logits, "the logits")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import file_type
-from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Embeddings, Subset, as_embeddings
+from finc_eval.embeddings.neighbors import open_pair
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
@@ -35,14 +36,14 @@ class MetricInputs:
         gen: generated set.
         ref: reference set; None for metrics of the generated set alone.
         test: third set; None if it was not given, or the metric does not take one.
-        device: device to compute on; default: CUDA if available.
+        run: device and portions.
     """
 
     name: str
     gen: OpenedSet
     ref: OpenedSet | None = None
     test: OpenedSet | None = None
-    device: str | torch.device | None = None
+    run: Run = field(default_factory=Run)
 
     def signature(self, **fields: object) -> Signature:
         """Return the signature of a value.
@@ -54,11 +55,7 @@ class MetricInputs:
         return Signature.of(self.name, sizes, self.gen.space, *((name, str(value)) for name, value in fields.items()))
 
     def embeddings(self) -> tuple[Embeddings, Embeddings]:
-        """Return the generated set and the reference as embeddings.
-
-        Raises:
-            IncompatibleError: only the moments of one of them are known.
-        """
+        """Return the generated set and the reference as embeddings."""
         if isinstance(self.gen, Embeddings) and isinstance(self.ref, Embeddings):
             return self.gen, self.ref
         raise IncompatibleError(
@@ -66,11 +63,7 @@ class MetricInputs:
         )
 
     def test_embeddings(self) -> Embeddings:
-        """Return the third set as embeddings.
-
-        Raises:
-            IncompatibleError: only its moments are known.
-        """
+        """Return the third set as embeddings."""
         if isinstance(self.test, Embeddings):
             return self.test
         raise IncompatibleError(f"{self.name} needs the embeddings of the third set, test: its moments are not enough")
@@ -114,10 +107,6 @@ def open_set(source: object, name: str) -> OpenedSet:
         source: embeddings (array or tensor of shape (n, d), an `EmbeddingCache`), a `Sketch`, `GaussianStatistics`,
             or the path of a cache, a sketch, or an npz of statistics.
         name: what to call an array in messages.
-
-    Raises:
-        UsageError: it is a private sketch, or none of these.
-        DataError: the file does not hold any of these.
     """
     refuse_private_sketch(source, name)
     if isinstance(source, GaussianStatistics):
@@ -150,43 +139,24 @@ def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, E
         gen: embeddings of the generated set: an array or tensor (n, d), an `EmbeddingCache`, or the path of one.
         ref: embeddings of the reference.
         least: minimum number of samples of each set.
-
-    Raises:
-        DataError: a set has fewer samples.
-        IncompatibleError: the sets were embedded by different extractors.
     """
-    x, y = as_embeddings(gen, "the generated set"), as_embeddings(ref, "the reference")
-    check_comparable(x, y)
+    x, y = open_pair(gen, ref, ("the generated set", "the reference"))
     for one in (x, y):
         if one.n < least:
             raise DataError(f"this metric needs at least {least} samples in each set, {one.name} has {one.n}")
     return x, y
 
 
-def check_comparable(gen: OpenedSet, ref: OpenedSet) -> None:
-    """Raise IncompatibleError unless two sets are in the same embedding space."""
-    if gen.dim != ref.dim:
-        raise IncompatibleError(
-            f"{gen.name} has embeddings of {gen.dim} entries, {ref.name} of {ref.dim}: use one extractor for both"
-        )
-    check_same_space(gen.name, gen.space, ref.name, ref.space)
-
-
-def gaussian_statistics(
-    source: object, name: str = "embeddings", *, device: str | torch.device | None = None
-) -> GaussianStatistics:
+def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:
     """Fit a Gaussian to a set, in one pass and bounded memory.
 
     Args:
         source: anything that `open_set` takes.
         name: what to call an array in messages.
-        device: device to sum embeddings on; default: CUDA if available.
-
-    Raises:
-        DataError: there are fewer than two samples, one is not finite, or the file does not hold a set.
+        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
     found = open_set(source, name)
-    return from_embeddings(found, device=device) if isinstance(found, Embeddings) else found
+    return from_embeddings(found, run=run) if isinstance(found, Embeddings) else found
 
 
 def reference_bandwidth(ref: Embeddings) -> float:
@@ -194,15 +164,11 @@ def reference_bandwidth(ref: Embeddings) -> float:
     return median_bandwidth(bottom_rows(ref))
 
 
-def split_reference(ref: Embeddings, n_gen: int) -> tuple[Embeddings, Embeddings]:
-    """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor.
-
-    Raises:
-        DataError: the reference has one sample.
-    """
-    order = np.random.default_rng(0).permutation(ref.n)
-    part = min(n_gen, ref.n // 2)
-    if part < 1:
-        raise DataError(f"{ref.name} has {ref.n} sample: the floor needs at least two")
-    first, second = (ArrayEmbeddings(ref.rows_at(np.sort(rows)), ref.name) for rows in (order[:part], order[part:]))
-    return first, second
+def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0) -> tuple[Embeddings, Embeddings]:
+    """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor."""
+    order, part = np.random.default_rng(seed).permutation(ref.n), min(n_gen, ref.n // 2)
+    if part < least:
+        raise DataError(
+            f"{ref.name} has {ref.n} sample{'s' * (ref.n != 1)} for a floor at {n_gen}: it needs at least {2 * least}"
+        )
+    return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))

@@ -9,6 +9,7 @@ import torch
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples
 from finc_eval.metrics.mmd import MmdEstimate, kernel_sums, unbiased_estimate
@@ -46,7 +47,7 @@ def kid(
     subsets: int = SUBSETS,
     subset_size: int = SUBSET_SIZE,
     seed: int = SEED,
-    device: str | torch.device | None = None,
+    run: Run | None = None,
 ) -> KernelDistance:
     """Compute KID as torch-fidelity defines it, from the same subsets for the same seed.
 
@@ -60,12 +61,7 @@ def kid(
         subsets: number of subsets.
         subset_size: number of samples of each set in one subset.
         seed: random seed of the subsets.
-        device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: there is not one subset of two samples.
-        DataError: a set has fewer samples than a subset.
-        IncompatibleError: the sets were embedded by different extractors.
+        run: device to compute on; default: CUDA if available.
     """
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
@@ -80,23 +76,17 @@ def kid(
     values = []
     for _ in range(subsets):
         left, right = _subset(x, subset_size, draw), _subset(y, subset_size, draw)
-        values.append(kernel_sums(left, right, polynomial_kernel, device=device).unbiased())
+        values.append(kernel_sums(left, right, polynomial_kernel, run=run).unbiased())
     return KernelDistance(float(np.mean(values)), float(np.std(values)), subsets, subset_size, seed)
 
 
-def kid_interval(
-    gen: object, ref: object, *, confidence: float = 0.95, device: str | torch.device | None = None
-) -> MmdEstimate:
+def kid_interval(gen: object, ref: object, *, confidence: float = 0.95, run: Run | None = None) -> MmdEstimate:
     """Compute KID over all pairs of samples, the U-statistic, with its standard error: without subsets or a seed.
 
     The interval covers the sampling of both sets. Time grows with (n + m)², memory with n + m.
-
-    Raises:
-        DataError: a set has fewer than three samples.
-        IncompatibleError: the sets were embedded by different extractors.
     """
     x, y = open_samples(gen, ref, least=3)
-    return unbiased_estimate(kernel_sums(x, y, polynomial_kernel, device=device), confidence)
+    return unbiased_estimate(kernel_sums(x, y, polynomial_kernel, run=run), confidence)
 
 
 def polynomial_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -110,7 +100,7 @@ def _subset(x: Embeddings, size: int, draw: np.random.RandomState) -> Embeddings
 
 def _kid(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found, exact = kid(gen, ref, device=inputs.device), kid_interval(gen, ref, device=inputs.device)
+    found, exact = kid(gen, ref, run=inputs.run), kid_interval(gen, ref, run=inputs.run)
     signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed)
     interval, notes = (exact.low, exact.high), (f"the interval belongs to the KID of all pairs, {exact.value:.6g}",)
     return [

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.device import usable_device
-from finc_eval.core.run import BATCH_SIZE
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, split_reference
 from finc_eval.metrics.score import Score
@@ -53,7 +52,7 @@ def mind(
     *,
     projections: int = PROJECTIONS,
     seed: int = SEED,
-    device: str | torch.device | None = None,
+    run: Run | None = None,
 ) -> MongeDistance:
     """Compute MIND with the directions and the random part that torch-fidelity draws for the same seed.
 
@@ -62,11 +61,7 @@ def mind(
         ref: embeddings of the reference, or their cache.
         projections: number of directions.
         seed: random seed of the directions, and of the part of the larger set.
-        device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: projections is not a positive whole number.
-        IncompatibleError: the sets were embedded by different extractors.
+        run: device to compute on; default: CUDA if available.
     """
     check_count("projections", projections)
     x, y = open_samples(gen, ref, least=1)
@@ -75,26 +70,30 @@ def mind(
     parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]
     directions = torch.randn(projections, x.dim, generator=draw)
     directions /= torch.linalg.vector_norm(directions, dim=1, keepdim=True)
-    where, total = usable_device(device), 0.0
+    run, total = run or Run(), 0.0
+    where = run.torch_device
     for some in torch.split(directions, max(MAX_PROJECTED // n, 1)):
-        left, right = (_projected(one, np.sort(part), some.to(where)) for one, part in zip((x, y), parts, strict=True))
+        left, right = (
+            _projected(one, np.sort(part), some.to(where), run.batch_size)
+            for one, part in zip((x, y), parts, strict=True)
+        )
         total += float((left - right).square_().mean(1).sum())
     return MongeDistance(SCALE * x.dim * total / projections, n, projections, seed)
 
 
-def _projected(source: Embeddings, rows: np.ndarray, directions: torch.Tensor) -> torch.Tensor:
+def _projected(source: Embeddings, rows: np.ndarray, directions: torch.Tensor, size: int) -> torch.Tensor:
     """Return the rows along each direction, sorted, shape (directions, rows), in float64 for the sums."""
     found = torch.empty(len(directions), len(rows), device=directions.device)
-    for start in range(0, len(rows), BATCH_SIZE):
-        batch = source.rows_at(rows[start : start + BATCH_SIZE]).to(directions)
+    for start in range(0, len(rows), size):
+        batch = source.rows_at(rows[start : start + size]).to(directions)
         found[:, start : start + len(batch)] = directions @ batch.T
     return found.sort(1).values.double()
 
 
 def _mind(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = mind(gen, ref, device=inputs.device)
-    part = mind(*split_reference(ref, found.n), seed=found.seed, device=inputs.device)
+    found = mind(gen, ref, run=inputs.run)
+    part = mind(*split_reference(ref, found.n), seed=found.seed, run=inputs.run)
     floor, signature = part.value * part.n / found.n, inputs.signature(projections=found.projections, seed=found.seed)
     notes = () if gen.n == ref.n else (f"computed from {found.n} samples of each set, drawn at random from the larger",)
     return [Score(inputs.name, found.value, signature, floor=floor, higher_is_better=False, notes=notes)]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from finc_eval.core.checks import check_fraction, check_positive
-from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.metrics.gaussian import row_blocks
 from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, reference_bandwidth, split_reference
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import normal_interval
+from finc_eval.numerics.kernels import PairKernel
 from finc_eval.sketches.sketch import Sketch
 
 KERNEL_BLOCK = 2048
@@ -23,8 +24,6 @@ KERNEL_BLOCK = 2048
 CMMD_SIGMA = 10.0
 CMMD_SCALE = 1000.0
 """Bandwidth and factor of the published code."""
-
-Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -99,20 +98,18 @@ class KernelSums:
         return float((n - 1) * without.var(correction=0))
 
 
-def kernel_sums(
-    x: Embeddings, y: Embeddings, kernel: Kernel, *, device: str | torch.device | None = None
-) -> KernelSums:
+def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | None = None) -> KernelSums:
     """Sum the rows of the kernel matrices of two sets, in float64 and blocks: memory of n + m numbers and one block.
 
     Args:
         x: n embeddings.
         y: m embeddings.
         kernel: function of two batches of float64 rows: (a, d), (b, d) → (a, b).
-        device: device to compute on; default: CUDA if available.
+        run: device to compute on; default: CUDA if available.
     """
-    where = usable_device(device)
-    xx, diagonal_x = _within(x, kernel, where)
-    yy, diagonal_y = _within(y, kernel, where)
+    where = (run or Run()).torch_device
+    xx, diagonal_x = sums_within(x, kernel, where)
+    yy, diagonal_y = sums_within(y, kernel, where)
     xy = torch.zeros(x.n, dtype=torch.double, device=where)
     yx = torch.zeros(y.n, dtype=torch.double, device=where)
     for rows, left in _blocks(x, 0, where):
@@ -123,9 +120,7 @@ def kernel_sums(
     return KernelSums(xx, yy, xy, yx, diagonal_x, diagonal_y)
 
 
-def mmd(
-    gen: object, ref: object, sigma: float, *, confidence: float = 0.95, device: str | torch.device | None = None
-) -> MmdEstimate:
+def mmd(gen: object, ref: object, sigma: float, *, confidence: float = 0.95, run: Run | None = None) -> MmdEstimate:
     """Compute the unbiased MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), with its standard error.
 
     Args:
@@ -133,17 +128,12 @@ def mmd(
         ref: embeddings of the reference, or their cache.
         sigma: bandwidth σ, in the units of the embedding.
         confidence: confidence of the interval.
-        device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: σ or the confidence is out of range.
-        DataError: a set has fewer than three samples.
-        IncompatibleError: the sets were embedded by different extractors.
+        run: device to compute on; default: CUDA if available.
     """
     check_positive("sigma", sigma)
     check_fraction("confidence", confidence)
     x, y = open_samples(gen, ref, least=3)
-    return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), device=device), confidence)
+    return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run), confidence)
 
 
 def cmmd(
@@ -152,7 +142,7 @@ def cmmd(
     *,
     sigma: float = CMMD_SIGMA,
     scale: float = CMMD_SCALE,
-    device: str | torch.device | None = None,
+    run: Run | None = None,
 ) -> float:
     """Compute CMMD (Jayasumana et al., CVPR 2024, arXiv 2401.09603): biased MMD² × 1000 of CLIP embeddings.
 
@@ -165,18 +155,13 @@ def cmmd(
         ref: embeddings of the reference, or their cache.
         sigma: bandwidth σ.
         scale: factor on MMD².
-        device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: σ is not positive.
-        DataError: an embedding is zero.
-        IncompatibleError: the sets were embedded by different extractors.
+        run: device to compute on; default: CUDA if available.
     """
     check_positive("sigma", sigma)
     x, y = open_samples(gen, ref, least=1)
     gaussian = _gaussian_minus_one(sigma)
-    kernel: Kernel = lambda left, right: gaussian(unit_length(left), unit_length(right))  # noqa: E731
-    return scale * kernel_sums(x, y, kernel, device=device).biased()
+    kernel: PairKernel = lambda left, right: gaussian(unit_length(left), unit_length(right))  # noqa: E731
+    return scale * kernel_sums(x, y, kernel, run=run).biased()
 
 
 def sketch_mmd(gen: Sketch, ref: Sketch, *, confidence: float = 0.95) -> MmdEstimate:
@@ -185,11 +170,6 @@ def sketch_mmd(gen: Sketch, ref: Sketch, *, confidence: float = 0.95) -> MmdEsti
     It is ‖E φ(x) − E φ(y)‖² without the pairs of a sample with itself, which are ‖φ(x)‖² = 1. For random features it
     is exactly the MMD² of the kernel φ(x)·φ(y), whose mean over frequencies is the Gaussian kernel. The variance
     follows Hoeffding's decomposition, from the covariances of φ. Sketches made in float32 hold the sums to about 1e-7.
-
-    Raises:
-        UsageError: the confidence is out of range.
-        DataError: a sketch has fewer than two samples.
-        IncompatibleError: the sketches use different feature maps.
     """
     check_fraction("confidence", confidence)
     gen.check_comparable(ref)
@@ -220,18 +200,14 @@ def unbiased_estimate(sums: KernelSums, confidence: float) -> MmdEstimate:
 
 
 def unit_length(rows: torch.Tensor) -> torch.Tensor:
-    """Divide every row by its norm.
-
-    Raises:
-        DataError: a row is zero.
-    """
+    """Divide every row by its norm."""
     norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
     if not norms.all():
         raise DataError("an embedding is zero, which has no direction: leave it out")
     return rows / norms
 
 
-def _gaussian_minus_one(sigma: float) -> Kernel:
+def _gaussian_minus_one(sigma: float) -> PairKernel:
     """Return the Gaussian kernel minus one: the constant cancels in an MMD, and the rounding near one is avoided."""
 
     def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -241,7 +217,8 @@ def _gaussian_minus_one(sigma: float) -> Kernel:
     return kernel
 
 
-def _within(x: Embeddings, kernel: Kernel, where: torch.device) -> tuple[torch.Tensor, float]:
+def sums_within(x: Embeddings, kernel: PairKernel, where: torch.device) -> tuple[torch.Tensor, float]:
+    """Return Σ_{j≠i} k(x_i, x_j) for each i, shape (n,), and Σ_i k(x_i, x_i)."""
     sums, diagonal = torch.zeros(x.n, dtype=torch.double, device=where), 0.0
     for rows, left in _blocks(x, 0, where):
         values = kernel(left, left)
@@ -255,9 +232,7 @@ def _within(x: Embeddings, kernel: Kernel, where: torch.device) -> tuple[torch.T
 
 
 def _blocks(x: Embeddings, start: int, where: torch.device) -> Iterator[tuple[slice, torch.Tensor]]:
-    for first in range(start, x.n, KERNEL_BLOCK):
-        rows = slice(first, min(first + KERNEL_BLOCK, x.n))
-        yield rows, x.rows_at(np.arange(rows.start, rows.stop)).to(where, torch.double)
+    return row_blocks(x, where, KERNEL_BLOCK, start)
 
 
 def _feature_mean(sketch: Sketch) -> torch.Tensor:
@@ -271,17 +246,17 @@ def _estimate(value: float, error: float, confidence: float, n: int, m: int) -> 
 def _mmd(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     sigma = reference_bandwidth(ref)
-    found = mmd(gen, ref, sigma, device=inputs.device)
+    found = mmd(gen, ref, sigma, run=inputs.run)
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
     return [Score(inputs.name, found.value, signature, interval=(found.low, found.high), higher_is_better=False)]
 
 
 def _cmmd(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    value, (first, second) = cmmd(gen, ref, device=inputs.device), split_reference(ref, gen.n)
+    value, (first, second) = cmmd(gen, ref, run=inputs.run), split_reference(ref, gen.n)
     # The V-statistic of one law is proportional to 1/n + 1/m.
     scale = (1 / gen.n + 1 / ref.n) / (1 / first.n + 1 / second.n)
-    floor = scale * cmmd(first, second, device=inputs.device)
+    floor = scale * cmmd(first, second, run=inputs.run)
     signature = inputs.signature(sigma=CMMD_SIGMA, scale=CMMD_SCALE)
     return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.distance_blocks import blocks
@@ -77,9 +78,6 @@ class PrecisionRecall:
         Precision and density average over the generated set, recall and coverage over the reference. The balls belong
         to sets of this size. They would shrink with more samples, which the interval does not cover. Shares have
         Wilson's interval. Density has its jackknife interval, which is the mean ± z standard errors.
-
-        Raises:
-            UsageError: the metric is unknown, or the confidence out of range.
         """
         check_choice("metric", metric, get_args(PRDCMetric))
         if metric == "density":
@@ -88,7 +86,7 @@ class PrecisionRecall:
 
 
 def precision_recall(
-    gen: object, ref: object, *, convention: Convention = "prdc", k: int | None = None
+    gen: object, ref: object, *, convention: Convention = "prdc", k: int | None = None, run: Run | None = None
 ) -> PrecisionRecall:
     """Compute precision, recall, density, coverage and realism of a generated set.
 
@@ -98,24 +96,20 @@ def precision_recall(
         convention: "prdc" (Naeem et al. 2020 and their package: balls without their surface, k = 5), or "kynkaanniemi"
             (Kynkäänniemi et al. 2019, eq. 1 to 3: balls with their surface, k = 3).
         k: number of neighbors; default: k of the convention.
-
-    Raises:
-        UsageError: the convention is unknown.
-        DataError: a set has k samples or fewer, or a row is not finite.
-        IncompatibleError: the sets differ in dimension or extractor.
+        run: device to compute on; default: CUDA if available.
     """
     check_choice("convention", convention, get_args(Convention))
     k = CONVENTION_NEIGHBORS[convention] if k is None else k
     x, y = open_pair(gen, ref, ("gen", "ref"))
     for source in (x, y):
         check_enough(source, k)
-    closed = convention == "kynkaanniemi"
-    gen_radii, ref_radii = squared_radii(x, k), squared_radii(y, k)
+    closed, device = convention == "kynkaanniemi", (run or Run()).torch_device
+    gen_radii, ref_radii = squared_radii(x, k, device), squared_radii(y, k, device)
     balls = np.zeros(x.n, np.int64)
     recalled, covered = np.zeros(y.n, bool), np.zeros(y.n, bool)
     small = np.where(ref_radii <= np.median(ref_radii), ref_radii, 0)
     nearest = Smallest(x.n, 1, RELATIVE_DISTANCE, small)
-    for block in blocks(x, y):
+    for block in blocks(x, y, device):
         rows, columns = block.within(column_radii=ref_radii[block.columns], closed=closed)
         balls[block.rows] += np.bincount(rows, minlength=len(block.x.rows))
         covered[block.columns][columns] = True
@@ -152,7 +146,7 @@ def ball_notes(*sets: Embeddings) -> tuple[str, ...]:
 def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable[[MetricInputs], list[Score]]:
     def compute(inputs: MetricInputs) -> list[Score]:
         gen, ref = inputs.embeddings()
-        found, notes = precision_recall(gen, ref, convention=convention), ball_notes(gen, ref)
+        found, notes = precision_recall(gen, ref, convention=convention, run=inputs.run), ball_notes(gen, ref)
         return [
             Score(
                 key,
@@ -170,7 +164,7 @@ def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable
 
 def _realism(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = precision_recall(gen, ref, convention="kynkaanniemi")
+    found = precision_recall(gen, ref, convention="kynkaanniemi", run=inputs.run)
     finite = found.realism[np.isfinite(found.realism)]
     copies = gen.n - len(finite)
     if copies == gen.n:

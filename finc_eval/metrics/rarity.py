@@ -12,7 +12,7 @@ from finc_eval.numerics.inference import mean_interval, wilson
 
 def _rarity(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = rarity(gen, ref)
+    found = rarity(gen, ref, run=inputs.run)
     scores, outside = found.scores[found.inside], found.outside / gen.n
     if not len(scores):
         raise DataError(

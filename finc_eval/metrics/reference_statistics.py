@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
@@ -15,9 +16,6 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.metrics.gaussian import GaussianStatistics
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"
 OWN_KEYS = ("format", "n", "space", "digest")
@@ -33,10 +31,6 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     Args:
         path: file to read.
         spatial: whether to read `mu_s` and `sigma_s` instead, the ADM evaluator's statistics for sFID.
-
-    Raises:
-        DataError: the file does not hold a mean and a covariance, is a pickle, or is one of ours whose digest does not
-            match its contents.
     """
     keys = ("mu_s", "sigma_s") if spatial else ("mu", "sigma")
     arrays = _npz(path, keys)
@@ -65,9 +59,6 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signat
 
     Returns:
         The signature of the statistics.
-
-    Raises:
-        DataError: the file cannot be written.
     """
     signature = statistics_signature(statistics)
     arrays = {
@@ -91,11 +82,7 @@ def statistics_signature(statistics: GaussianStatistics) -> Signature:
 
 
 def read_kid_features(path: str | Path) -> NDArray[np.floating[Any]]:
-    """Read the embeddings, shape (n, d), that clean-fid stores as `feats` for KID.
-
-    Raises:
-        DataError: the file does not hold them.
-    """
+    """Read the embeddings, shape (n, d), that clean-fid stores as `feats` for KID."""
     feats = _npz(path, ("feats",))["feats"]
     if feats.ndim != 2 or not np.issubdtype(feats.dtype, np.floating):
         raise DataError(f"feats in {path} must be floats of shape (n, d), got {feats.dtype} of {feats.shape}")

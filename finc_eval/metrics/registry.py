@@ -35,11 +35,7 @@ METRICS = collect(MODULES)
 
 
 def get_metric(name: str) -> Metric:
-    """Return the metric of this name.
-
-    Raises:
-        UsageError: the name is unknown.
-    """
+    """Return the metric of this name."""
     if name not in METRICS:
         raise UsageError(f'unknown metric "{name}"{did_you_mean(name, METRICS)}: choose from {", ".join(METRICS)}')
     return METRICS[name]

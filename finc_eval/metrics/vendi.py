@@ -14,14 +14,13 @@ import numpy as np
 import torch
 
 from finc_eval.core.checks import check_count, check_fraction, check_positive
-from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.run import BATCH_SIZE
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, as_embeddings
-from finc_eval.metrics.gaussian import MAX_COVARIANCE_SIZE, random_blocks
+from finc_eval.metrics.gaussian import MAX_COVARIANCE_SIZE, random_blocks, row_blocks
 from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
-from finc_eval.metrics.mmd import unit_length
+from finc_eval.metrics.mmd import sums_within, unit_length
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
@@ -80,7 +79,7 @@ class VendiInterval:
     confidence: float
 
 
-def vendi(source: object, *, order: float = 1.0, device: str | torch.device | None = None) -> VendiScore:
+def vendi(source: object, *, order: float = 1.0, run: Run | None = None) -> VendiScore:
     """Compute the exact Vendi score of the cosine kernel, in memory of d².
 
     For rows of length one, K = XXᵀ has the same eigenvalues as XᵀX, except for zeros. The smaller one is decomposed.
@@ -88,24 +87,12 @@ def vendi(source: object, *, order: float = 1.0, device: str | torch.device | No
     Args:
         source: embeddings or a cache.
         order: order q > 0; math.inf uses the largest eigenvalue only.
-        device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: the order is not positive.
-        DataError: an embedding is zero, or n and d are too large.
+        run: device to compute on; default: CUDA if available.
     """
     _check_order(order)
-    embeddings, where = _of_usable_size(source), usable_device(device)
-    if embeddings.n <= embeddings.dim:
-        rows = torch.cat(list(_unit_rows(embeddings, where)))
-        matrix = rows @ rows.T / len(rows)
-    else:
-        moments = Moments(embeddings.dim, "float64", where)
-        for rows in _unit_rows(embeddings, where):
-            moments.update(rows)
-        matrix = moments.mean_square()
-    value = _effective_number(torch.linalg.eigvalsh(matrix), order)
-    return VendiScore(value, order, embeddings.n, "cosine")
+    embeddings = _of_usable_size(source)
+    spectrum = next(_spectra(embeddings, torch.zeros(embeddings.n, dtype=torch.long), run or Run()))
+    return VendiScore(_effective_number(spectrum, order), order, embeddings.n, "cosine")
 
 
 def vendi_interval(
@@ -114,7 +101,7 @@ def vendi_interval(
     order: float = 1.0,
     blocks: int = 10,
     confidence: float = 0.95,
-    device: str | torch.device | None = None,
+    run: Run | None = None,
 ) -> VendiInterval:
     """Compute the Vendi score of the cosine kernel with an interval, by the delete-a-block jackknife of its logarithm.
 
@@ -128,11 +115,7 @@ def vendi_interval(
             the jackknife fails.
         blocks: number of blocks; each costs one more decomposition.
         confidence: confidence of the interval.
-        device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: an argument is out of range.
-        DataError: an embedding is zero, or there are fewer than two independent samples per block.
+        run: device to compute on; default: CUDA if available.
     """
     if not order >= 1:
         raise UsageError(f"the interval of a Vendi score needs an order of at least 1, got {order}")
@@ -141,7 +124,7 @@ def vendi_interval(
     embeddings = _of_usable_size(source)
     whole, *without = (
         log(_effective_number(spectrum, order))
-        for spectrum in _spectra(embeddings, random_blocks(embeddings, blocks), usable_device(device))
+        for spectrum in _spectra(embeddings, random_blocks(embeddings, blocks), run or Run())
     )
     error = ((blocks - 1) * float(np.var(without))) ** 0.5
     gain = (blocks - 1) * (whole - float(np.mean(without)))
@@ -149,11 +132,12 @@ def vendi_interval(
     return _interval(whole, half, error, gain, confidence)
 
 
-def _spectra(embeddings: Embeddings, block_of: torch.Tensor, where: torch.device) -> Iterator[torch.Tensor]:
+def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:
     """Yield the eigenvalues of K/n for all samples, then for all samples but those of one block, block by block."""
-    blocks = range(int(block_of.max()) + 1)
+    blocks, where = range(int(block_of.max()) + 1), run.torch_device
+    batches = ((here, unit_length(rows)) for here, rows in row_blocks(embeddings, where, run.batch_size))
     if embeddings.n <= embeddings.dim:
-        rows = torch.cat(list(_unit_rows(embeddings, where)))
+        rows = torch.cat([rows for _, rows in batches])
         gram = rows @ rows.T
         yield torch.linalg.eigvalsh(gram / len(rows))
         for block in blocks:
@@ -161,12 +145,10 @@ def _spectra(embeddings: Embeddings, block_of: torch.Tensor, where: torch.device
             yield torch.linalg.eigvalsh(gram[kept][:, kept] / kept.sum())
         return
     parts = [Moments(embeddings.dim, "float64", where) for _ in blocks]
-    start = 0
-    for rows in _unit_rows(embeddings, where):
-        of_rows = block_of[start : start + len(rows)].to(where)
+    for here, rows in batches:
+        of_rows = block_of[here].to(where)
         for block, part in enumerate(parts):
             part.update(rows[of_rows == block])
-        start += len(rows)
     for left_out in (None, *blocks):
         kept_parts = [part for block, part in enumerate(parts) if block != left_out]
         n = sum(part.n for part in kept_parts)
@@ -189,28 +171,18 @@ def _of_usable_size(source: object) -> Embeddings:
     return embeddings
 
 
-def _unit_rows(embeddings: Embeddings, where: torch.device) -> Iterator[torch.Tensor]:
-    return (unit_length(batch.rows.to(where, torch.double)) for batch in embeddings.batches())
-
-
-def gaussian_vendi(
-    source: object, sigma: float, *, order: float = 1.0, device: str | torch.device | None = None
-) -> VendiScore:
+def gaussian_vendi(source: object, sigma: float, *, order: float = 1.0, run: Run | None = None) -> VendiScore:
     """Compute the exact Vendi score of the Gaussian kernel exp(−‖x−y‖²/(2σ²)).
 
     Args:
         source: embeddings or a cache.
         sigma: bandwidth σ, in the units of the embedding.
         order: order q > 0. Order 2, the RKE score, needs no matrix and takes any n; other orders take at most 10 000.
-        device: device to compute on; default: CUDA if available.
-
-    Raises:
-        UsageError: σ or the order is not positive.
-        DataError: there are too many samples.
+        run: device to compute on; default: CUDA if available.
     """
     _check_order(order)
     check_positive("sigma", sigma)
-    embeddings, where = as_embeddings(source), usable_device(device)
+    embeddings, where = as_embeddings(source), (run or Run()).torch_device
     n = embeddings.n
     if order == 2:
         value = n**2 / float(_squared_kernel_sums(embeddings, sigma, where).sum())
@@ -220,7 +192,7 @@ def gaussian_vendi(
             "fewer, order 2, or sketch_vendi of a sketch"
         )
     else:
-        rows = _rows(embeddings, 0, n, where)
+        ((_, rows),) = row_blocks(embeddings, where, n)
         value = _effective_number(torch.linalg.eigvalsh(gaussian_kernel(rows, rows, sigma) / n), order)
     return VendiScore(value, order, n, "gaussian", sigma)
 
@@ -232,10 +204,6 @@ def sketch_vendi(sketch: Sketch, *, order: float = 1.0) -> VendiScore:
     at most 2r: the noise of the approximated kernel adds about 1/(2r) to the mean of k², whose inverse is the RKE
     score. (142 kinds gave 32 at r = 20, 74 at 100, 137 at 1000. At order 2, 51 gave 26, 34 and 52; seeds differed by a
     tenth.)
-
-    Raises:
-        UsageError: the order is not positive.
-        DataError: the sketch is empty.
     """
     _check_order(order)
     if not sketch.n:
@@ -253,12 +221,7 @@ def sketch_vendi(sketch: Sketch, *, order: float = 1.0) -> VendiScore:
 
 
 def vendi_of_kernel(matrix: torch.Tensor, *, order: float = 1.0) -> float:
-    """Compute the Vendi score of a kernel matrix (n, n), symmetric and positive semi-definite with k(x, x) = 1.
-
-    Raises:
-        UsageError: the order is not positive.
-        DataError: the matrix is not a kernel matrix.
-    """
+    """Compute the Vendi score of a kernel matrix (n, n), symmetric and positive semi-definite with k(x, x) = 1."""
     _check_order(order)
     matrix = matrix.double()
     if matrix.ndim != 2 or not len(matrix) or matrix.shape[0] != matrix.shape[1] or not matrix.isfinite().all():
@@ -278,18 +241,12 @@ def _effective_number(eigenvalues: torch.Tensor, order: float) -> float:
     return float((p**order).sum() ** (1 / (1 - order)))
 
 
-def rke_interval(
-    source: object, sigma: float, *, confidence: float = 0.95, device: str | torch.device | None = None
-) -> VendiInterval:
+def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run: Run | None = None) -> VendiInterval:
     """Compute the RKE score 1/mean(k²), which is `gaussian_vendi` of order 2, with an interval.
 
     The mean of k² over pairs is a V-statistic, whose error is twice the error of the mean over samples of their own
     means. In the simulations of `vendi_interval`, with σ half the median distance, intervals of 95 % held the mean
     score of that many samples in 89 to 100 %.
-
-    Raises:
-        UsageError: σ or the confidence is out of range.
-        DataError: there are fewer than two samples.
     """
     check_positive("sigma", sigma)
     check_fraction("confidence", confidence)
@@ -297,7 +254,7 @@ def rke_interval(
     n = embeddings.n
     if n < 2:
         raise DataError(f"{embeddings.name} has {n} sample: the interval of its RKE score needs at least two")
-    means = _squared_kernel_sums(embeddings, sigma, usable_device(device)) / n
+    means = _squared_kernel_sums(embeddings, sigma, (run or Run()).torch_device) / n
     mean = float(means.mean())
     error = 2 * float(means.std()) / n**0.5 / mean
     # Without the n pairs of a sample with itself, whose k² is 1.
@@ -308,20 +265,7 @@ def rke_interval(
 
 def _squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:
     """Compute Σ_j k(x_i, x_j)² for each i, shape (n,), in blocks."""
-    sums = torch.zeros(embeddings.n, dtype=torch.double, device=where)
-    for start in range(0, embeddings.n, BATCH_SIZE):
-        rows = _rows(embeddings, start, start + BATCH_SIZE, where)
-        sums[start : start + len(rows)] += gaussian_kernel(rows, rows, sigma).square().sum(1)
-        for other in range(start + BATCH_SIZE, embeddings.n, BATCH_SIZE):
-            columns = _rows(embeddings, other, other + BATCH_SIZE, where)
-            squares = gaussian_kernel(rows, columns, sigma).square()
-            sums[start : start + len(rows)] += squares.sum(1)
-            sums[other : other + len(columns)] += squares.sum(0)
-    return sums
-
-
-def _rows(embeddings: Embeddings, start: int, stop: int, where: torch.device) -> torch.Tensor:
-    return embeddings.rows_at(np.arange(start, min(stop, embeddings.n))).to(where, torch.double)
+    return sums_within(embeddings, lambda x, y: gaussian_kernel(x, y, sigma).square(), where)[0] + 1
 
 
 def _check_order(order: float) -> None:
@@ -333,10 +277,10 @@ def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
     def compute(inputs: MetricInputs) -> list[Score]:
         gen, ref = inputs.embeddings()
         signature = inputs.signature(kernel="cosine", order=f"{order:g}")
-        floor = vendi(ref, order=order, device=inputs.device).value
+        floor = vendi(ref, order=order, run=inputs.run).value
         if gen.n >= MIN_INTERVAL_SAMPLES:
-            return [_score(inputs, vendi_interval(gen, order=order, device=inputs.device), floor, signature)]
-        value = vendi(gen, order=order, device=inputs.device).value
+            return [_score(inputs, vendi_interval(gen, order=order, run=inputs.run), floor, signature)]
+        value = vendi(gen, order=order, run=inputs.run).value
         few = f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples; the score cannot exceed {gen.n}, their number"
         return [Score(inputs.name, value, signature, floor=floor, notes=(REFERENCE_FLOOR, few))]
 
@@ -346,7 +290,7 @@ def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
 def _rke(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     sigma = reference_bandwidth(ref)
-    found, floor = (rke_interval(one, sigma, device=inputs.device) for one in (gen, ref))
+    found, floor = (rke_interval(one, sigma, run=inputs.run) for one in (gen, ref))
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}", order=2)
     return [_score(inputs, found, floor.value, signature)]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pydantic import computed_field
 from scipy.optimize import brentq
 from scipy.special import betaincinv
@@ -21,9 +22,6 @@ from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.numerics.inference import normal_quantile
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 MIN_FALSE_ALARMS = 10
 """False alarms that an operating point must allow for; with so many, their rate is known to about a third."""
@@ -107,10 +105,6 @@ def attack_statistics(
         non_members: scores of fresh samples of the same distribution, shape (n,).
         delta: δ of the guarantee that the bound of ε is for.
         confidence: confidence level of each interval and of the bound, in (0, 1).
-
-    Raises:
-        DataError: scores are missing, or one is NaN.
-        UsageError: the confidence or δ is out of range.
     """
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     value = auc(x, y)
@@ -129,11 +123,7 @@ def attack_statistics(
 
 
 def alarm_curve(members: ArrayLike, non_members: ArrayLike) -> Curve:
-    """Count true and false alarms at every threshold; equal scores are one step.
-
-    Raises:
-        DataError: scores are missing, or one is NaN.
-    """
+    """Count true and false alarms at every threshold; equal scores are one step."""
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     scores = np.concatenate([x, y])
     order = np.argsort(-scores, kind="stable")
@@ -179,11 +169,7 @@ def advantage(members: ArrayLike, non_members: ArrayLike) -> float:
 def operating_point(
     members: ArrayLike, non_members: ArrayLike, limit: float, confidence: float = 0.95
 ) -> OperatingPoint:
-    """Return the true positive rate where at most a share `limit` of non-members raises an alarm.
-
-    Raises:
-        UsageError: the limit or the confidence is not in (0, 1).
-    """
+    """Return the true positive rate where at most a share `limit` of non-members raises an alarm."""
     check_fraction("the limit of false positives", limit)
     true, false = alarm_curve(members, non_members)
     allowed = limit * int(false[-1]) * (1 + 1e-12)  # 0.01 × 700 is below 7 in floating point
@@ -224,17 +210,13 @@ def epsilon_lower_bound(
 
     Returns:
         The bound, at least 0.
-
-    Raises:
-        UsageError: δ or the confidence is out of range.
     """
     check_fraction("confidence", confidence)
-    if not 0 <= delta < 1:
-        raise UsageError(f"delta must lie in [0, 1), got {delta}")
+    check_fraction("delta", delta, zero=True)
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     # The four cases: more members than non-members above a threshold or below it, and the reverse.
     cases = [(x, y), (-x, -y), (y, x), (-y, -x)]
-    places = [(more, less, k) for more, less in cases for k in _powers(len(less))]
+    places = [(more, less, k) for more, less in cases for k in threshold_ranks(len(less))]
     tail = (1 - confidence) / (2 * len(places))
     best = 0.0
     for more, less, k in places:
@@ -246,8 +228,8 @@ def epsilon_lower_bound(
     return best
 
 
-def _powers(n: int) -> list[int]:
-    """Return 1, 2, 4, … up to n/2, or 1."""
+def threshold_ranks(n: int) -> list[int]:
+    """Return the ranks 1, 2, 4, … up to n/2, or 1, of those of n ordered scores that are thresholds."""
     return [2**power for power in range(max((n // 2).bit_length(), 1))]
 
 

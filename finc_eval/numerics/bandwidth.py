@@ -28,11 +28,7 @@ MIN_FLOAT32_DISTANCE = float(torch.finfo(torch.float32).tiny) ** 0.5
 
 
 def median_distance(sample: torch.Tensor) -> float:
-    """Return the median distance between two different rows of `sample`, shape (m, d).
-
-    Raises:
-        DataError: the median is zero or infinite, so that no bandwidth follows from it.
-    """
+    """Return the median distance between two different rows of `sample`, shape (m, d)."""
     median = float(torch.pdist(sample).median()) if len(sample) > 1 else 0.0
     if len(sample) > 1 and not MIN_FLOAT32_DISTANCE < median < inf:
         median = float(torch.pdist(sample.double()).median())
@@ -45,11 +41,7 @@ def median_distance(sample: torch.Tensor) -> float:
 
 
 def median_bandwidth(sample: torch.Tensor) -> float:
-    """Return the bandwidth σ = 0.5 × the median distance between two different rows of `sample`, shape (m, d).
-
-    Raises:
-        DataError: the median distance is zero or infinite, so that no bandwidth follows from it.
-    """
+    """Return the bandwidth σ = 0.5 × the median distance between two different rows of `sample`, shape (m, d)."""
     return BANDWIDTH_FACTOR * median_distance(sample)
 
 

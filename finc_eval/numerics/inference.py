@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from finc_eval.core.checks import check_fraction
 
@@ -17,21 +17,18 @@ DEFAULT_CONFIDENCE = 0.95
 
 
 def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95.
-
-    Raises:
-        UsageError: the confidence is not between 0 and 1.
-    """
+    """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95."""
     check_fraction("confidence", confidence)
     return -float(ndtri((1 - confidence) / 2))
 
 
-def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the half-width, in standard errors, of a two-sided interval of Student's t with these degrees of freedom.
+def upper_tail(z: float) -> float:
+    """Return P(Z ≥ z) of a standard normal Z: the one-sided p-value of z standard errors."""
+    return float(ndtr(-z))
 
-    Raises:
-        UsageError: the confidence is not between 0 and 1.
-    """
+
+def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """Return the half-width, in standard errors, of a two-sided interval of Student's t."""
     check_fraction("confidence", confidence)
     return float(stdtrit(degrees, (1 + confidence) / 2))
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
+
+PairKernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""A kernel of every pair of rows: (n, d), (m, d) → (n, m)."""
 
 
 def gaussian_kernel(x: torch.Tensor, y: torch.Tensor, sigma: float) -> torch.Tensor:

@@ -18,11 +18,6 @@ class Moments:
     """Count n and sums Σy and Σyyᵀ of vectors y.
 
     Only the block rows of the symmetric Σyyᵀ from the diagonal on are computed and kept, which takes half the memory.
-
-    Args:
-        size: number of entries of y.
-        precision: precision of the products.
-        device: device of the sums.
     """
 
     def __init__(self, size: int, precision: Precision, device: torch.device) -> None:

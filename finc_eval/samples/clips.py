@@ -13,13 +13,13 @@ from pydantic import Field, FiniteFloat, PositiveInt
 
 from finc_eval.samples.source import Pixels
 
-Indices = npt.NDArray[np.int64]
+FrameIndices = npt.NDArray[np.int64]
 
 MAX_RATE_DENOMINATOR = 10_000
 """Largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001."""
 
 
-def window_indices(n: int, fps: Fraction | float | None, clip: Clip) -> Indices:
+def window_indices(n: int, fps: Fraction | float | None, clip: Clip) -> FrameIndices:
     """Return the numbers of the frames in each window of a video.
 
     With `clip.fps`, a video of n frames and duration n / fps is first sampled at the m = ⌈n · clip.fps / fps⌉ instants
@@ -60,7 +60,7 @@ def window_indices(n: int, fps: Fraction | float | None, clip: Clip) -> Indices:
     return instants * ratio.numerator // ratio.denominator
 
 
-def gathered(plan: Indices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pixels]:
+def gathered(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pixels]:
     """Build windows from frames that arrive in order; each frame is dropped after its last use.
 
     Args:

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from finc_eval.samples.clips import Clip, Indices, gathered, window_indices
+from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits, is_gray
 
@@ -133,7 +133,7 @@ def _examined(stream: IO[bytes]) -> _Facts:
 class _Reading:
     """One pass over the frames of a video, which counts them."""
 
-    def __init__(self, stream: IO[bytes], plan: Indices | None = None) -> None:
+    def __init__(self, stream: IO[bytes], plan: FrameIndices | None = None) -> None:
         self.count = 0
         self._stream = stream
         self._wanted = frozenset() if plan is None else frozenset(plan.ravel().tolist())

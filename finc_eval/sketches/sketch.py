@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
-import h5py
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError
@@ -15,6 +15,7 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space, sample_keys
+from finc_eval.embeddings.hdf5 import read_strings, write_strings
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
@@ -23,9 +24,6 @@ from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_
 from finc_eval.sketches.folds import FoldChunks
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 SKETCH_LAYOUT = 1
 
@@ -221,7 +219,7 @@ class Sketch:
             group.attrs["capacity"] = self.sample.capacity
             group["keys"] = self.sample.keys
             group["rows"] = self.sample.rows.numpy()
-            group.create_dataset("ids", data=self.sample.ids, dtype=h5py.string_dtype())
+            write_strings(group, "ids", self.sample.ids)
 
     @classmethod
     def load(cls, path: str | Path, device: str | torch.device = "cpu") -> Sketch:
@@ -239,7 +237,7 @@ class Sketch:
                 precision=file.attrs["precision"],
             )
             sketch.sources = tuple(str(source) for source in file.attrs["sources"])
-            sketch.sample.update(group["keys"][:], list(group["ids"].asstr()[:]), torch.from_numpy(group["rows"][:]))
+            sketch.sample.update(group["keys"][:], read_strings(group["ids"]), torch.from_numpy(group["rows"][:]))
             for name, moments in sketch._moments().items():
                 moments.n = int(file[name].attrs["n"])
                 moments.first.copy_(torch.from_numpy(file[name]["first"][:]))

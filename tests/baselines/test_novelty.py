@@ -82,7 +82,7 @@ def test_a_bandwidth_under_which_every_sample_is_alone_is_warned_of():
         (GEN, {"rho": 0}, "rho must be a positive number, got 0"),
         (GEN, {"sigma": -1.0}, "sigma must be a positive number"),
         (GEN, {"form": "lu"}, "form must be one of cholesky, eigen, got 'lu'"),
-        (GEN[:, :5], {}, "dimension 5"),
+        (GEN[:, :5], {}, "gen has 5 entries per embedding"),
         (np.zeros((20_001, 12), np.float32), {}, "exact KEN needs the kernel matrix"),
     ],
 )

@@ -299,7 +299,7 @@ def test_twenty_thousand_against_twenty_thousand_stays_under_two_gigabytes():
     [
         ({"gen": np.zeros((0, 4), np.float32)}, r"gen must be embeddings of shape \(n, d\), got shape \(0, 4\)"),
         ({"gen": np.ones((5, 4), np.float32)}, "gen has 5 samples: a comparison needs at least 20"),
-        ({"gen": np.ones((30, 5), np.float32)}, "gen has embeddings of dimension 5, ref of dimension 4"),
+        ({"gen": np.ones((30, 5), np.float32)}, "gen has 5 entries per embedding and ref 4"),
         ({"gen": np.ones((30, 4), np.uint8)}, "floating-point"),
         ({"gen": "no/such/file.h5"}, "no/such/file.h5"),
         ({"gen": object()}, "gen must be"),

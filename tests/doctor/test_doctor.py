@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.doctor import parity
-from finc_eval.doctor.oracles import Check, Library
+from finc_eval.doctor.library_checks import Check, Library
 from finc_eval.doctor.parity import difference, run_library
 
 NUMPY, NOWHERE = Library("numpy", "numpy"), Library("no-such-library", "no_such_library")

@@ -172,7 +172,7 @@ def test_classes_of_one_member_and_copies_are_no_trouble():
     ("call", "words"),
     [
         (lambda: ElementNoise(0.0), "epsilon must be a positive number, got 0"),
-        (lambda: ElementNoise(1.0, 1.0), r"delta must lie in \[0, 1\)"),
+        (lambda: ElementNoise(1.0, 1.0), "delta must lie between 0 and 1"),
         (lambda: ElementNoise(1.0, bounds=(1.0, 0.0)), "the lower first"),
         (lambda: ElementNoise(1.0, adjacency="records"), 'did you mean "record"'),
         (lambda: ElementNoise(1.0).add(torch.tensor([[np.nan]])), "hold NaN or infinity"),

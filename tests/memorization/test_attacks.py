@@ -6,8 +6,8 @@ from scipy.integrate import quad
 from scipy.stats import gaussian_kde
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import silent
 from finc_eval.core.record import plain
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import as_embeddings
 from finc_eval.memorization.attacks import (
     Attack,
@@ -40,7 +40,7 @@ COPIES = noisy(MEMBERS, 0.1, 9)
 
 
 def measured(gen):
-    return measure(gen, MEMBERS, OTHERS, 1, "gen", silent)
+    return measure(gen, MEMBERS, OTHERS, 1, "gen", Run())
 
 
 def aucs(gen):
@@ -147,9 +147,9 @@ def test_a_guarantee_that_is_not_one_is_refused():
     for epsilon, delta, sentence in (
         (1.0, None, "pass both, or neither"),
         (None, 1e-5, "pass both, or neither"),
-        (-1.0, 0.0, "epsilon must lie between 0 and 500, got -1"),
-        (float("nan"), 0.0, "epsilon must lie between 0 and 500, got nan"),
-        (1.0, 1.0, r"delta must lie in \[0, 1\), got 1"),
+        (-1.0, 0.0, "the stated epsilon must be a positive number, got -1"),
+        (float("nan"), 0.0, "the stated epsilon must be a positive number, got nan"),
+        (1.0, 1.0, "delta must lie between 0 and 1, got 1"),
     ):
         with pytest.raises(UsageError, match=sentence):
             AuditSettings(epsilon, delta)

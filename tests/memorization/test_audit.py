@@ -317,3 +317,11 @@ def test_the_verb_refuses_a_half_stated_guarantee_before_it_reads_anything(tmp_p
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 3
     assert "pass both, or neither" in result.stderr
+
+
+def test_settings_are_checked_and_options_named():
+    with pytest.raises(fe.UsageError, match="seed must be a whole number of at least 0, got -1"):
+        fe.AuditSettings(seed=-1)
+    with pytest.raises(fe.UsageError, match=r"unknown option 'pair' \(did you mean .pairs.\?\)"):
+        fe.audit(*np.zeros((3, 200, 4), np.float32), pair=5)
+    assert type(fe.AuditSettings(pairs=np.int64(3)).pairs) is int

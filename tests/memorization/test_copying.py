@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, mannwhitneyu, norm
 
-from finc_eval.core.progress import silent
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import as_embeddings
-from finc_eval.embeddings.neighbors import Neighbors, nearest
+from finc_eval.embeddings.neighbors import Neighbors, kth_distances, nearest
 from finc_eval.memorization.copying import (
     Closeness,
     authpct,
@@ -20,10 +20,11 @@ from finc_eval.memorization.copying import (
     mifid,
     nndr,
 )
-from finc_eval.memorization.distances import Halves, measure, measure_control, train_spacings
+from finc_eval.memorization.distances import Halves, measure, measure_control
 from finc_eval.memorization.power import calibrated_distances, detection_probability, plant_copies, power_table
-from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value, threshold_ranks
+from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value
 from finc_eval.metrics.authenticity import authpct as authpct_alone
+from finc_eval.numerics.attack_statistics import threshold_ranks
 
 
 def draw(n, seed, dim=8):
@@ -40,11 +41,11 @@ COPIES = np.concatenate([TRAIN[:40], FRESH[40:]])
 
 def closeness(x, k=50):
     found = nearest(x, TRAIN, k)
-    return Closeness.of(found.distances, train_spacings(as_embeddings(TRAIN))[found.indices[:, 0]])
+    return Closeness.of(found.distances, kth_distances(as_embeddings(TRAIN), 1)[found.indices[:, 0]])
 
 
 def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls():
-    known = measure(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, "gen", silent)
+    known = measure(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, "gen", Run())
     for base, to_base, attacked in (
         (TRAIN, known.to_train, known.members),
         (HOLDOUT, known.to_non_members, known.non_members),
@@ -59,7 +60,7 @@ def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls()
 
 
 def test_a_ball_of_radius_zero_holds_the_copies_of_its_center():
-    known = measure(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, "gen", silent)
+    known = measure(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, "gen", Run())
     assert known.radius == 0
     assert known.members.within.tolist() == [1] * 400
 
@@ -67,7 +68,7 @@ def test_a_ball_of_radius_zero_holds_the_copies_of_its_center():
 def test_the_halves_of_the_holdout_are_disjoint_and_come_together_in_its_order():
     halves = Halves.of(as_embeddings(HOLDOUT))
     assert sorted([*halves.stand_in.rows, *halves.non_members.rows]) == list(range(300))
-    control, whole = measure_control(halves, as_embeddings(TRAIN), 4, silent)
+    control, whole = measure_control(halves, as_embeddings(TRAIN), 4, Run())
     assert whole.distances == pytest.approx(np.sort(between(HOLDOUT, TRAIN), 1)[:, :4])
     assert len(control.non_members.distances) == halves.non_members.n
 
@@ -107,18 +108,18 @@ def test_a_few_copies_move_the_tail_and_nothing_else():
 def test_the_dcr_share_is_one_half_for_fresh_samples_however_unequal_the_sets_are():
     for n, m in ((400, 300), (400, 60)):
         train, holdout = as_embeddings(TRAIN[:n]), as_embeddings(HOLDOUT[:m])
-        known = measure(as_embeddings(FRESH), train, holdout, 1, "gen", silent)
+        known = measure(as_embeddings(FRESH), train, holdout, 1, "gen", Run())
         found = dcr(known, known, 0.95)
         assert found.interval[0] < 0.5 < found.interval[1]
         ours = (known.to_train.distances < known.to_non_members.distances).mean()
         assert found.value == pytest.approx((ours / n) / (ours / n + (1 - ours) / m))
-    copied = measure(as_embeddings(COPIES), train, holdout, 1, "gen", silent)
+    copied = measure(as_embeddings(COPIES), train, holdout, 1, "gen", Run())
     assert dcr(copied, known, 0.95).value > found.value
 
 
 def test_the_p_value_of_the_dcr_share_is_that_of_permuted_labels():
     gen, real = FRESH[:200], np.concatenate([TRAIN, HOLDOUT])
-    known = measure(as_embeddings(gen), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
+    known = measure(as_embeddings(gen), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", Run())
     owners, rng = between(gen, real).argmin(1), np.random.default_rng(0)
     seen = (owners < 400).sum()
     permuted = np.array([(rng.permutation(700)[owners] < 400).sum() for _ in range(4000)])
@@ -128,14 +129,14 @@ def test_the_p_value_of_the_dcr_share_is_that_of_permuted_labels():
 
 def test_samples_of_one_owner_count_as_one_and_owners_of_the_two_sets_are_told_apart():
     gen = np.concatenate([np.repeat(TRAIN[:1], 150, axis=0), np.repeat(HOLDOUT[:1], 50, axis=0)])
-    known = measure(as_embeddings(gen), as_embeddings(TRAIN[:300]), as_embeddings(HOLDOUT), 1, "gen", silent)
+    known = measure(as_embeddings(gen), as_embeddings(TRAIN[:300]), as_embeddings(HOLDOUT), 1, "gen", Run())
     deviation = np.sqrt((150**2 + 50**2) / 200**2 / 4)
     assert dcr(known, known, 0.95).p_value == pytest.approx(norm.sf((0.75 - 0.5) / deviation))
 
 
 def test_the_dcr_share_of_samples_with_few_owners_is_little_known():
     one = as_embeddings(np.repeat(FRESH[:3], 100, axis=0))
-    known = measure(one, as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", silent)
+    known = measure(one, as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", Run())
     low, high = dcr(known, known, 0.95).interval
     assert high - low > 0.6
 
@@ -198,7 +199,7 @@ def test_counts_below_order_statistics_are_beta_binomial():
     for n, m, k in ((7, 5, 1), (30, 20, 4), (200, 300, 128)):
         expected = betabinom(n, k, m - k + 1).sf(np.arange(n + 1) - 1)
         assert survival(n, m, k) == pytest.approx(expected, abs=1e-9)
-    assert threshold_ranks(100).tolist() == [1, 2, 4, 8, 16, 32]
+    assert threshold_ranks(100) == [1, 2, 4, 8, 16, 32]
     assert counts_below([0, 1, 2, 2, 3], np.arange(2.0, 12)).tolist() == [
         2,
         4,
@@ -234,7 +235,7 @@ def test_the_power_is_the_share_of_planted_sets_that_are_found(copies, n, m, alp
 def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares_of_few_samples_are_left_out():
     train = as_embeddings(TRAIN)
     table = power_table(
-        train, train_spacings(train), closeness(HOLDOUT).calibrated, 350, neighbors=50, alpha=0.05, seed=0
+        train, kth_distances(train, 1), closeness(HOLDOUT).calibrated, 350, neighbors=50, alpha=0.05, seed=0
     )
     by_noise = {noise: [one.probability for one in table if one.noise == noise] for noise in (0.0, 0.25, 0.5)}
     for probabilities in by_noise.values():
@@ -247,7 +248,7 @@ def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares
 def test_planted_copies_lie_as_far_from_their_originals_as_they_say_and_are_of_no_duplicate():
     twins = np.concatenate([TRAIN, TRAIN[:100]])
     train = as_embeddings(twins)
-    spaced = train_spacings(train)
+    spaced = kth_distances(train, 1)
     made = plant_copies(train, spaced, 0.25, np.random.default_rng(0))
     found = nearest(made, train, 2)
     assert len(made) == 300

@@ -160,7 +160,7 @@ REFUSED = {
     "fd": (1, "gen has 1 sample: a covariance needs at least two"),
     "fd_infinity": (19, "FD-infinity of 15 sizes needs at least 30 samples"),
     "authpct": (1, "ref has 1 sample, too few for 1 neighbor of each"),
-    "mind": (1, "ref has 1 sample: the floor needs at least two"),
+    "mind": (1, "ref has 1 sample for a floor at 1: it needs at least 2"),
 }
 
 

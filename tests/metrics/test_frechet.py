@@ -186,7 +186,7 @@ def test_too_few_samples_are_explained():
         frechet_interval(drawn(19), drawn(100))
     with pytest.raises(FincEvalError, match="FD-infinity of 15 sizes needs at least 30 samples"):
         fd_infinity(drawn(16), drawn(100))
-    with pytest.raises(FincEvalError, match="has 3 samples for a floor at 3: both parts need at least two"):
+    with pytest.raises(FincEvalError, match="has 3 samples for a floor at 3: it needs at least 4"):
         same_set_floor(drawn(3), 3)
 
 
@@ -201,7 +201,7 @@ def test_fvd_refuses_a_handful_of_clips_and_warns_below_the_usual_number():
 
 
 def test_sets_that_do_not_compare_are_refused():
-    with pytest.raises(FincEvalError, match="the generated set has embeddings of 16 entries, the reference of 8"):
+    with pytest.raises(FincEvalError, match="the generated set has 16 entries per embedding and the reference 8"):
         frechet_distance(drawn(40), drawn(40)[:, :8])
     bad = drawn(40)
     bad[7, 3] = float("nan")

@@ -76,7 +76,7 @@ def test_bad_input_is_named():
         kid(drawn(50), drawn(33), subset_size=40)
     with pytest.raises(FincEvalError, match="this metric needs at least 3 samples in each set, the reference has 2"):
         kid_interval(drawn(50), drawn(2))
-    with pytest.raises(FincEvalError, match="has embeddings of 12 entries, the reference of 5"):
+    with pytest.raises(FincEvalError, match="has 12 entries per embedding and the reference 5"):
         kid(drawn(50), drawn(33, dim=5))
     with pytest.raises(FincEvalError, match="subsets must be a whole number of at least 1, got 0"):
         kid(drawn(50), drawn(33), subsets=0)

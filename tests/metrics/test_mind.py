@@ -45,5 +45,5 @@ def test_what_is_held_together_changes_nothing(monkeypatch):
 def test_bad_input_is_named():
     with pytest.raises(FincEvalError, match="projections must be a whole number of at least 1, got 0"):
         mind(draw(5, 0), draw(5, 1), projections=0)
-    with pytest.raises(FincEvalError, match="the generated set has embeddings of 12 entries, the reference of 3"):
+    with pytest.raises(FincEvalError, match="the generated set has 12 entries per embedding and the reference 3"):
         mind(draw(5, 0), draw(5, 1, dim=3))

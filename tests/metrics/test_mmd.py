@@ -96,7 +96,7 @@ def test_bad_input_is_named():
     x, y = drawn(50), drawn(33)
     with pytest.raises(FincEvalError, match="this metric needs at least 3 samples in each set, the generated"):
         mmd(x[:2], y, SIGMA)
-    with pytest.raises(FincEvalError, match="has embeddings of 12 entries, the reference of 5"):
+    with pytest.raises(FincEvalError, match="has 12 entries per embedding and the reference 5"):
         cmmd(x, y[:, :5])
     with pytest.raises(FincEvalError, match="sigma must be a positive number, got 0"):
         mmd(x, y, 0.0)

@@ -52,7 +52,7 @@ def test_the_gaussian_kernel_has_the_convention_with_the_two(order):
 
 
 def test_of_order_two_it_needs_no_matrix(monkeypatch):
-    monkeypatch.setattr(module, "BATCH_SIZE", 7)
+    monkeypatch.setattr("finc_eval.metrics.mmd.KERNEL_BLOCK", 7)
     monkeypatch.setattr(module, "MAX_KERNEL_SAMPLES", 10)
     x = drawn(60)
     expected = 1 / float(gaussian_kernel(x.double(), x.double(), 1.5).square().mean())

@@ -107,7 +107,7 @@ def test_scores_that_say_nothing_bound_nothing(rng):
         (lambda: auc([1], [1, np.nan]), "non-members in row 1 is NaN"),
         (lambda: operating_point([1], [1], 0), "must lie between 0 and 1, got 0"),
         (lambda: clopper_pearson(3, 2), "got 3 of 2"),
-        (lambda: epsilon_lower_bound([1], [1], delta=1), "delta must lie in"),
+        (lambda: epsilon_lower_bound([1], [1], delta=1), "delta must lie between 0 and 1"),
         (lambda: attack_statistics([1], [1], confidence=95), "confidence must lie between 0 and 1, got 95"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from finc_eval.doctor.oracles import CHECKS
+from finc_eval.doctor.library_checks import CHECKS
 from finc_eval.doctor.parity import random_sets, run_library
 
 KINDS = ["random", "duplicated", "tiny", "real"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from _theirs import KINDS, pair, theirs
 
-from finc_eval.doctor.oracles import CHECKS, PYTORCH_FID
+from finc_eval.doctor.library_checks import CHECKS, PYTORCH_FID
 from finc_eval.doctor.parity import difference
 from finc_eval.metrics.frechet import frechet_distance
 

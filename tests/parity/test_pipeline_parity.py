@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.doctor.oracles import TORCH_FIDELITY
+from finc_eval.doctor.library_checks import TORCH_FIDELITY
 from finc_eval.doctor.parity import run_library
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.metrics.frechet import frechet_distance

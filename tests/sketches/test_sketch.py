@@ -211,3 +211,19 @@ def test_the_moments_of_very_long_embeddings_are_left_out():
     assert long.embedding is None
     assert (long + long).embedding is None
     assert fe.Sketch.of(rows[:, 1:], fe.RandomFourierFeatures(MAX_EMBEDDING, 5, sigma=50.0)).embedding is not None
+
+
+def test_ids_that_are_not_valid_unicode_survive_sketch_comparison_and_json(digits, tmp_path):
+    """File names on Linux are bytes."""
+    gen, ref = digits[0][:100], digits[0][100:200]
+    reference = fe.Sketch.reference(ref, features=50)
+    sketch = fe.Sketch(reference.feature_map)
+    ids = [f"\udcff{row}.png" for row in range(len(gen))]
+    sketch.update(gen, ids=ids)
+    sketch.save(tmp_path / "gen.h5")
+    loaded = fe.Sketch.load(tmp_path / "gen.h5")
+    assert sorted(loaded.sample.ids) == sorted(ids)
+    found = fe.compare(loaded, reference, modes=2)
+    found.save(tmp_path / "comparison.h5")
+    assert fe.load(tmp_path / "comparison.h5").to_json() == found.to_json()
+    assert "\\udcff" in found.to_json()

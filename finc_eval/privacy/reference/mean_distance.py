@@ -16,9 +16,9 @@ from math import sqrt
 
 import torch
 from scipy.optimize import brentq
-from scipy.stats import ncx2, norm
+from scipy.stats import ncx2
 
-from finc_eval.numerics.inference import normal_quantile
+from finc_eval.numerics.inference import normal_quantile, upper_tail
 from finc_eval.numerics.moments import Moments
 
 
@@ -168,7 +168,7 @@ def difference_variance(ref: NoisyMean, one: SampleMean, other: SampleMean) -> f
 
 def two_sided(value: float, standard_error: float) -> float:
     """Return the two-sided p-value of a normal estimate under the hypothesis that its true value is 0."""
-    return 2 * float(norm.sf(abs(value) / standard_error)) if standard_error > 0 else float(value == 0)
+    return 2 * upper_tail(abs(value) / standard_error) if standard_error > 0 else float(value == 0)
 
 
 def smallest_detected(ref: NoisyMean, confidence: float) -> float:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import h5py
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_count, check_positive
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ARRAY_SPACE, check_same_space
 from finc_eval.metrics.inputs import gaussian_statistics
 from finc_eval.numerics.bandwidth import median_distance
 from finc_eval.privacy.dp.records import Records, open_records
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 MAX_PUBLIC_ROWS = 2000
 """Largest number of public embeddings from which length scale and radius are computed."""
@@ -95,7 +93,7 @@ class PublicTransform:
         """
         check_count("dims", dims)
         records = open_records(public, "the public set")
-        statistics = gaussian_statistics(public, "the public set", device="cpu")
+        statistics = gaussian_statistics(public, "the public set", run=Run(device="cpu"))
         values, vectors = torch.linalg.eigh(statistics.covariance)
         kept = int((values[-dims:] > MIN_RELATIVE_VARIANCE * values[-1]).sum()) if values[-1] > 0 else 0
         if not kept:

@@ -36,12 +36,7 @@ VENDI_ORDERS = (1, 2, 3, inf)
 
 @dataclass(frozen=True)
 class Library:
-    """Another library.
-
-    Attributes:
-        name: name to install it by.
-        package: name to import it by.
-    """
+    """Another library."""
 
     name: str
     package: str
