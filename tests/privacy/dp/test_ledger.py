@@ -221,7 +221,7 @@ def test_a_line_that_was_cut_off_was_never_released_on_and_is_written_over(ledge
         (b"", "is not a finc-eval ledger"),
         (b"notes\n", "is not a finc-eval ledger"),
         (b'{"kind": "other"}\n', "is not a finc-eval ledger"),
-        (HEADER + b"}\n", "schema None"),
+        (HEADER + b"}\n", "layout None"),
         (HEADER + b', "schema": 1}\n', "damaged in line 1"),
         (HEADER + b', "schema": 1, "epsilon": "1", "delta": 1e-5, "adjacency": "replace"}\n', "damaged in line 1"),
         (HEADER + b', "schema": 1, "epsilon": 1, "delta": 2, "adjacency": "replace"}\n', "between 0 and 1"),
