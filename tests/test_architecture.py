@@ -18,7 +18,7 @@ STEP_UP = ("finc_eval.core.serialize", "report")
 """The one lazy import that goes up: a result draws its page."""
 
 PLACES = (ROOT, PACKAGE, PACKAGE / "privacy", PACKAGE / "cli")
-"""Where a path that the architecture names may start."""
+"""Folders and files with which a path in the architecture page begins."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})

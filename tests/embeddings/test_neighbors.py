@@ -30,7 +30,7 @@ def small_blocks(monkeypatch):
 
 
 def balls_containing(x, y, squared_radii, closed):
-    """Which balls around `y` contain which of `x`, as pairs of (rows of x, rows of y), a block at a time."""
+    """Yield, a block at a time, the pairs (rows of x, rows of y) in which the ball around y contains x."""
     for block in distance_blocks.blocks(*open_pair(x, y)):
         rows, columns = block.within(column_radii=squared_radii[block.columns], closed=closed)
         yield rows + block.x.start, columns + block.y.start

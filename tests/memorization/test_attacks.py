@@ -73,7 +73,7 @@ def test_the_density_is_that_of_a_gaussian_kernel_estimate():
 
 
 def test_domias_allows_for_places_that_are_dense_anyway():
-    """Where most samples are, members and others have many generated neighbors; the ratio takes that out."""
+    """In dense regions members and others both have many generated neighbors; the ratio cancels that."""
     scores = DensityRatio.of(REFERENCE, 0).score(AttackedSets(FRESH, MEMBERS, OTHERS))
     norms = np.linalg.norm(OTHERS.rows_at(np.arange(400)).numpy(), axis=1)
     ball = score_by_ball(measured(FRESH)).non_members
