@@ -13,7 +13,7 @@ from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.modes import FoundBy, Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
-from finc_eval.comparison.shares import Shares, shares_of
+from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
 from finc_eval.numerics.inference import holm
 
 NUMERICAL_ZERO = 1e-6
@@ -33,7 +33,7 @@ class Candidate:
         rank: column of the direction in its fit.
         column: column of the direction in the score passes.
         estimates: estimates of the fit.
-        shares: shares of its members.
+        own, other: shares of its members in the set that has more, and in the other.
         threshold: score of a member; None for a cluster.
         p_value: adjusted p-value.
     """
@@ -44,7 +44,9 @@ class Candidate:
     rank: int
     column: int
     estimates: Estimates
-    shares: Shares
+    own: Share
+    other: Share
+    threshold: float | None
     p_value: float
 
     @property
@@ -84,21 +86,22 @@ def direction_candidates(
         first, second = (one.masses[columns] for one in sets.ordered(role))
         estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
     adjusted = (families * holm(torch.cat([one.p_values() for one in estimates.values()]))).clamp_max(1)
-    return [
-        Candidate(
-            role=role,
-            found_by="directions",
-            fit=fit,
-            rank=rank,
-            column=(column := starts[role] + rank),
-            estimates=estimates[role],
-            shares=shares_of(*sets.ordered(role), column, families * family),
-            p_value=float(adjusted[column]),
-        )
-        for role, fit in fits.items()
-        for rank in range(min(settings.modes, len(estimates[role].excess)))
-        if float(fit.full.excess[rank]) > NUMERICAL_ZERO and float(estimates[role].excess[rank]) > 0
-    ]
+    confidence = confidence_of(families * family)
+    found = []
+    for role, fit in fits.items():
+        own, other = sets.ordered(role)
+        for rank in range(min(settings.modes, len(estimates[role].excess))):
+            if min(float(fit.full.excess[rank]), float(estimates[role].excess[rank])) <= NUMERICAL_ZERO:
+                continue
+            column = starts[role] + rank
+            thresholds = thresholds_of(own, [(1.0, other)], column)
+            shares = [share_of(one, column, thresholds, confidence) for one in (own, other)]
+            threshold = sum(map(abs, thresholds)) / 2
+            p_value = float(adjusted[column])
+            found.append(
+                Candidate(role, "directions", fit, rank, column, estimates[role], *shares, threshold, p_value)
+            )
+    return found
 
 
 def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings) -> list[Mode]:
@@ -126,10 +129,9 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
     direction = sign * one.fit.full.vectors[:, one.rank]
     excess, width = one.excess, float(one.estimates.half_widths(family)[one.rank])
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
-    shares = one.shares.own, one.shares.other
     over = one.role == "over"
-    gen, ref = shares if over else shares[::-1]
-    low, high = one.shares.difference.interval
+    gen, ref = (one.own, one.other) if over else (one.other, one.own)
+    difference = difference_of(gen, ref)
     return Mode(
         id=unique_id(one.role, [*own.sketched.typical(direction), str(one.column)], taken),
         role=one.role,
@@ -141,11 +143,11 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         share_ref=ref.value,
         share_gen_interval=gen.interval,
         share_ref_interval=ref.interval,
-        share_difference=gen.value - ref.value,
-        share_difference_interval=(low, high) if over else (-high, -low),
+        share_difference=difference.value,
+        share_difference_interval=difference.interval,
         p_value=one.p_value,
         stability=None if one.fit.stability is None else float(one.fit.stability[one.rank]),
-        threshold=one.shares.threshold,
+        threshold=one.threshold,
         mass_gen=masses[0 if over else 1],
         mass_ref=masses[1 if over else 0],
         excess=excess,

@@ -6,10 +6,9 @@ other, so that they are binomial whatever the data: rare kinds, heavy tails, any
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-
-import numpy as np
 
 from finc_eval.comparison.estimates import HALVES_CORRELATION
 from finc_eval.comparison.score_pass import ScoredSet
@@ -28,21 +27,8 @@ class Share:
     interval: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Shares:
-    """The members of a direction in the set that has more, and in the other.
-
-    Attributes:
-        own: share of the set that has more.
-        other: share of the other set.
-        difference: own minus other, with an interval.
-        threshold: score beyond which a sample is a member, mean of the two folds'.
-    """
-
-    own: Share
-    other: Share
-    difference: Share
-    threshold: float
+Weighted = Sequence[tuple[float, ScoredSet]]
+"""A mixture of sets, with weights that add to 1."""
 
 
 def confidence_of(family: int) -> float:
@@ -50,25 +36,19 @@ def confidence_of(family: int) -> float:
     return 1 - 2 * upper_tail(critical_value(family) * sqrt(1 + HALVES_CORRELATION))
 
 
-def shares_of(own: ScoredSet, other: ScoredSet, column: int, family: int) -> Shares:
-    """Count the members of the direction in a column.
+def thresholds_of(own: ScoredSet, others: Weighted, column: int) -> tuple[float, float]:
+    """Return the score of a member on the directions that score either fold; negative ones are for the negative tail.
 
-    Args:
-        own: set that may have more of it.
-        other: set compared with.
-        column: column of the direction.
-        family: number of directions whose intervals hold simultaneously.
+    If members score c and all else scores alike in both sets, the difference of the means of s⁴ over that of the
+    means of s² is c², on the fold that the direction was fitted to.
     """
-    thresholds = [_threshold(own, other, 1 - fold, column) for fold in (0, 1)]
-    confidence = confidence_of(family)
-    shares = [_share(one, column, thresholds, confidence) for one in (own, other)]
-    return Shares(*shares, difference_of(*shares), sum(map(abs, thresholds)) / 2)
+    return _threshold(own, others, 1, column), _threshold(own, others, 0, column)
 
 
-def difference_of(own: Share, other: Share) -> Share:
-    """Subtract two independent shares, with an interval of the same confidence (MOVER: Zou and Donner 2008)."""
-    low, high = mover(own.interval[0], own.value, own.interval[1], other.interval[0], other.value, other.interval[1])
-    return Share(own.value - other.value, (float(low), float(high)))
+def share_of(one: ScoredSet, column: int, thresholds: tuple[float, float], confidence: float) -> Share:
+    """Count the members of the direction in a column among the samples of a set, each in the fold that is held out."""
+    count = sum(one.scores.beyond(fold, column, threshold) for fold, threshold in enumerate(thresholds))
+    return exact_share(count, one.scores.n, float(one.masses.effect[column]), confidence)
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
@@ -77,20 +57,16 @@ def exact_share(count: float, n: float, effect: float, confidence: float) -> Sha
     return Share(count / n, (float(low), float(high)))
 
 
-def _share(one: ScoredSet, column: int, thresholds: list[float], confidence: float) -> Share:
-    counts = [one.scores.beyond(fold, column, threshold) for fold, threshold in enumerate(thresholds)]
-    return exact_share(sum(counts), one.scores.n, float(one.masses.effect[column]), confidence)
+def difference_of(own: Share, other: Share) -> Share:
+    """Subtract two independent shares, with an interval of the same confidence (MOVER: Zou and Donner 2008)."""
+    low, high = mover(own.interval[0], own.value, own.interval[1], other.interval[0], other.value, other.interval[1])
+    return Share(own.value - other.value, (float(low), float(high)))
 
 
-def _threshold(own: ScoredSet, other: ScoredSet, fold: int, column: int) -> float:
-    """Return the threshold of a direction that was fitted to this fold, negative for the negative tail.
-
-    If members score c and all else scores alike in both sets, the difference of the means of s⁴ over that of the
-    means of s² is c².
-    """
-    powers = [one.scores.powers(fold)[:, :, column].numpy() for one in (own, other)]
-    difference = powers[0] - powers[1]
-    tail = int(np.argmax(difference[0]))
-    second, fourth = difference[:, tail] if (difference[:, tail] > 0).all() else powers[0][:, tail]
-    typical = sqrt(fourth / second) if second > 0 else 1.0
+def _threshold(own: ScoredSet, others: Weighted, fold: int, column: int) -> float:
+    first = own.scores.powers(fold)[:, :, column]
+    difference = first - sum(weight * one.scores.powers(fold)[:, :, column] for weight, one in others)
+    tail = int(difference[0].argmax())
+    power, fourth = (difference if bool((difference[:, tail] > 0).all()) else first)[:, tail].tolist()
+    typical = sqrt(fourth / power) if power > 0 else 1.0
     return (1 - 2 * tail) * MEMBER_SCORE * min(typical, 1.0)
