@@ -30,7 +30,7 @@ class Properties:
         values: the properties, w of them.
         has: which sample has which, shape (samples, w), entries 0 and 1.
         known: samples of which the source says something, shape (samples,).
-        weights: strength of each property in each sample, shape (samples, w); None where samples have it or not.
+        weights: probability of each property in each sample, shape (samples, w); None where samples have it or not.
     """
 
     source: str

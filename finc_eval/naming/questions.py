@@ -19,6 +19,10 @@ MORE = 0.2
 """Difference between the shares of members and others from which a property describes a mode."""
 
 
+FAINT = 1e-4
+"""Probability that is added to that of others, so that classes that hardly occur do not come first."""
+
+
 @dataclass(frozen=True)
 class Question:
     """A property, asked of a mode.
@@ -45,7 +49,10 @@ def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:
     p_values = enrichment_p(members_with, members, others_with, others)
     share_members, share_others = members_with / np.maximum(members, 1), others_with / np.maximum(others, 1)
     if properties.weights is not None:
-        strength = member @ properties.weights / np.maximum(members, 1)
+        mean_members, mean_others = (
+            mask @ properties.weights / np.maximum(count, 1) for mask, count in ((member, members), (other, others))
+        )
+        strength = mean_members / (mean_others + FAINT)
     elif properties.source in TEXT_COLUMNS:
         strength = log_odds(members_with, others_with)
     else:

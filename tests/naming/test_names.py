@@ -1,12 +1,11 @@
 import numpy as np
-import pytest
 from naming._described import Described
 from PIL import Image
 
 from finc_eval.naming.names import name_modes
 
 
-def digits(n, seed, **more):
+def digits(n, seed):
     """Labels 0…9 in equal shares, in random order."""
     return np.random.default_rng(seed).permutation(np.arange(n) % 10)
 
@@ -51,17 +50,16 @@ def test_without_metadata_and_pictures_modes_have_no_names():
     assert named([], Described(1000), Described(1000)) == []
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_random_members_are_hardly_ever_described(share):
+def test_random_members_are_hardly_ever_described():
     rng = np.random.default_rng(0)
     described = 0
-    for _ in range(60):
-        columns = {"label": rng.integers(0, 10, 1500), "style": rng.random(1500) < share}
-        prompts = [" ".join(rng.choice(WORDS, 8, p=ZIPF)) for _ in range(1500)]
-        sets = {name: Described(1500, columns | {"prompt": prompts}) for name in ("gen", "ref")}
-        members = [{name: rng.permutation(1500)[:50] for name in sets} for _ in range(8)]
+    for _ in range(40):
+        columns = {"label": rng.integers(0, 10, 500), "style": rng.random(500) < 0.5}
+        prompts = [" ".join(words) for words in rng.choice(WORDS, (500, 8), p=ZIPF)]
+        sets = {name: Described(500, columns | {"prompt": prompts}) for name in ("gen", "ref")}
+        members = [{name: rng.permutation(500)[:50] for name in sets} for _ in range(4)]
         described += any(name.evidence for name in name_modes(members, sets))
-    assert described <= 5  # 60 at 5 %: 6 or more in 8 % of runs, and exact tests are conservative
+    assert described <= 4  # 40 at 5 %: 5 or more in 5 % of runs, and exact tests are conservative
 
 
 WORDS = [f"word{number}" for number in range(300)]
@@ -81,7 +79,6 @@ def test_planted_words_of_prompts_come_first():
 
 
 def test_ids_groups_and_marks_of_a_set_are_not_names():
-    labels = digits(1000, 0)
     columns = {"file": np.arange(1000), "clip": np.arange(1000) // 50}
     gen = Described(1000, {**columns, "source": ["model"] * 1000}, group_column="clip")
     ref = Described(1000, {**columns, "source": ["camera"] * 1000}, group_column="clip")
