@@ -82,26 +82,24 @@ def _named(found: list[Question]) -> Name:
 
 def _phrase(values: list[Evidence]) -> str | None:
     """Say what most members have of one source, from its values, the strongest first; None where they share nothing."""
+    source = values[0].source if values else TRAIT
     most = [one for one in values if one.share_members >= MOST]
-    if not values or values[0].source == TRAIT:
+    if source == TRAIT:
         return None
-    source = values[0].source
-    if source in TEXT_COLUMNS or source == CLASSIFIER:
-        quoted = " and ".join(f"“{one.value}”" if source != CLASSIFIER else one.value for one in most[:2])
-        shares = ", ".join(_percent(one.share_members) for one in most[:2])
-        verb = "seen as" if source == CLASSIFIER else f"{source} with"
-        return f"{verb} {quoted} ({shares})" if most else None
-    prefix = "" if source == "label" else f"{source} "
-    if len(values) > 1 and values[1].share_members >= SECOND and _share(values[:2]) >= BOTH:
-        first, second = values[:2]
-        shares = f"{_percent(first.share_members)}, {_percent(second.share_members)}"
-        return f"{prefix}{first.value} and {second.value} ({shares})"
-    return f"mostly {prefix}{most[0].value} ({_percent(most[0].share_members)})" if most else None
+    if source == CLASSIFIER:
+        # The classes after the first are its neighbors, and mostly wrong: a lion is not a cheetah.
+        shown, verb = most[:1], "looks like "
+    elif source in TEXT_COLUMNS:
+        shown, verb = most[:2], f"{source} with "
+    else:
+        shown = values[:2] if _make_most(values[:2]) else most[:1]
+        verb = ("mostly " if len(shown) == 1 else "") + ("" if source == "label" else f"{source} ")
+    words = " and ".join(f"“{one.value}”" if source in TEXT_COLUMNS else one.value for one in shown)
+    shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in shown)
+    return f"{verb}{words} ({shares})" if shown else None
 
 
-def _share(values: list[Evidence]) -> float:
-    return sum(one.share_members for one in values)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _make_most(values: list[Evidence]) -> bool:
+    """Return whether these are two values that both belong in a name."""
+    shares = [one.share_members for one in values]
+    return len(shares) == 2 and shares[1] >= SECOND and sum(shares) >= BOTH

@@ -60,5 +60,5 @@ def test_a_mode_of_one_class_is_named_and_a_mixed_one_is_not(classifier):
     gen = Described(600)
     gen._rows, gen.space = embeddings_of(classifier, classes, rng), next(iter(spaces_of(CARD)))
     frogs, mixed = name_modes([{"gen": np.arange(50)}, {"gen": np.arange(50, 100)}], {"gen": gen})
-    assert frogs.text.startswith("seen as bullfrog")
+    assert frogs.text.startswith("looks like bullfrog")
     assert mixed.text is None
