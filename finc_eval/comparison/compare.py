@@ -16,7 +16,7 @@ from finc_eval.comparison.caveats import bandwidth_warnings, copies_between, fld
 from finc_eval.comparison.clusters import CLUSTERS_WEIGHT, find_kinds, merged
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import OpenSets, SketchedSet, open_sets
+from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
@@ -151,6 +151,7 @@ def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings) -> Signat
         ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
         *gen.sketch.feature_map.signature(),
         *settings.signature(),
+        *groups_signature([gen.sketch, ref.sketch]),
         ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
         ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
     )
