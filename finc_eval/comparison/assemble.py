@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import copysign
 from typing import Literal
 
 import torch
 
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates
+from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import FoundBy, Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
@@ -35,9 +38,11 @@ class Candidate:
         sign: sign that makes positive the tail of the members.
         estimates: estimates of the fit.
         own, other: shares of its members in the set that has more, and in the other.
-        threshold: score of a member; None for a cluster.
+        threshold: score of a member, mean of the two folds'; None for a cluster.
         p_value: adjusted p-value.
         stability: share of it that refits find again; None for a cluster.
+        members: function that tells which samples of a set's bottom-k sample are members, shape (m,). No sample
+            helped to decide whether it is one.
     """
 
     role: Role
@@ -52,6 +57,7 @@ class Candidate:
     threshold: float | None
     p_value: float
     stability: float | None
+    members: Callable[[SketchedSet], torch.Tensor]
 
     @property
     def direction(self) -> torch.Tensor:
@@ -114,9 +120,21 @@ def direction_candidates(
                     threshold=sum(map(abs, thresholds)) / 2,
                     p_value=float(adjusted[column]),
                     stability=None if fit.stability is None else float(fit.stability[rank]),
+                    members=partial(_held_out_members, fit.scoring, rank, thresholds),
                 )
             )
     return found
+
+
+def _held_out_members(
+    scoring: tuple[torch.Tensor, torch.Tensor], rank: int, thresholds: tuple[float, float], one: SketchedSet
+) -> torch.Tensor:
+    features, folds = one.sample
+    beyond = [
+        (features @ vectors[:, rank]) * copysign(1, threshold) >= abs(threshold)
+        for vectors, threshold in zip(scoring, thresholds, strict=True)
+    ]
+    return torch.where(folds == 0, *beyond)
 
 
 def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings) -> list[Mode]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -45,17 +45,19 @@ class FoundKinds:
 
     Attributes:
         partition: the kinds.
-        counts: counts of gen and of ref.
         tests: their tests.
         chosen: of each role, the numbers of the significant kinds to report, in `tests`.
         weight: part of the family-wise error that these tests may spend.
+        difference: how different the two sets are.
+        kept: kinds of the bottom-k sample of each set, by label.
     """
 
     partition: Partition
-    counts: tuple[Counts, Counts]
     tests: KindTests
     chosen: dict[Role, NDArray[np.int64]]
     weight: float
+    difference: Difference
+    kept: dict[str, NDArray[np.int32]]
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -96,10 +98,26 @@ class FoundKinds:
                 p_value = min(float(self.tests.adjusted[row, number]) / self.weight, 1.0)
                 found.append(
                     Candidate(
-                        role, "clusters", fit, rank, start + rank, 1, estimates, own, other, None, p_value, None
+                        role=role,
+                        found_by="clusters",
+                        fit=fit,
+                        rank=rank,
+                        column=start + rank,
+                        sign=1,
+                        estimates=estimates,
+                        own=own,
+                        other=other,
+                        threshold=None,
+                        p_value=p_value,
+                        stability=None,
+                        members=partial(self._members, int(number)),
                     )
                 )
         return found
+
+    def _members(self, number: int, one: SketchedSet) -> torch.Tensor:
+        kinds = self.kept[one.label][:, self.tests.level[number]]
+        return torch.from_numpy(kinds == self.tests.index[number])
 
     @property
     def _family(self) -> int:
@@ -112,15 +130,24 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, weight: f
     """Partition the pooled samples, count both sets, and choose the significant kinds to report."""
     sets = (gen.at_hand, ref.at_hand)
     partition = Partition.fit(pooled_sample(sets), run=run)
-    counted = [count(one, partition, run=run.named(f"count {label}")) for one, label in zip(sets, ("gen", "ref"), strict=True)]
-    counts = (counted[0].counts, counted[1].counts)
-    tests = test_kinds({"gen": counts[0], "ref": counts[1]}, settings.rho)
-    shared = shared_members(counts)
+    counts = {
+        one.label: count(one.at_hand, partition, run=run.named(f"count {one.label}")).counts for one in (gen, ref)
+    }
+    tests = test_kinds(counts, settings.rho)
+    shared = shared_members(list(counts.values()))
     chosen = {
         role: distinct_kinds(tests.raw[row], np.flatnonzero(tests.adjusted[row] <= weight * LISTED), shared)
         for row, role in enumerate(ROLES)
     }
-    return FoundKinds(partition, counts, tests, chosen, weight)
+    kept = {one.label: partition.assign(one.sketch.sample.rows, run)[0] for one in (gen, ref)}
+    return FoundKinds(partition, tests, chosen, weight, _difference(tests), kept)
+
+
+def _difference(tests: KindTests) -> Difference:
+    """Return how different the sets are over the kinds of the main level."""
+    main = tests.level == main_level(tests.level)
+    gen, ref = tests.members[:, main] / tests.effects[:, main]
+    return total_variation(gen, ref)
 
 
 def shared_members(counts: Sequence[Counts]) -> NDArray[np.float64]:
@@ -168,39 +195,25 @@ def distinct_kinds(
     return np.array(independent(whole), np.int64)
 
 
-def merged(candidates: Sequence[Candidate], kinds: FoundKinds, sets: ScoredSets) -> list[Candidate]:
-    """Join directions and kinds of one role with nearly the same members; the one with the smaller p-value stays.
-
-    Members are compared among the samples that were kept of both sets.
-    """
-    features = torch.cat([one.sketched.sample[0] for one in (sets.gen, sets.ref)])
-    rows = torch.cat([one.sketched.sketch.sample.rows for one in (sets.gen, sets.ref)])
-    cells, _ = kinds.partition.assign(rows)
-    directions = [one for one in candidates if one.found_by == "directions"]
-    members = [_members(one, features, cells, kinds) for one in candidates]
-    found = {id(one): one for one in candidates}
-    for place, cluster in enumerate(candidates):
-        if cluster.found_by == "directions":
-            continue
-        alike = [
-            (overlap, one)
-            for one, other in zip(candidates, members, strict=True)
-            if one in directions and one.role == cluster.role and id(one) in found
-            and (overlap := _overlap(members[place], other)) > SAME_MEMBERS
-        ]
-        if alike:
-            _, direction = max(alike, key=lambda pair: pair[0])
-            better, worse = sorted((cluster, direction), key=lambda one: one.p_value)
-            del found[id(worse)]
-            found[id(better)] = replace(better, found_by="both", stability=direction.stability)
-    return list(found.values())
-
-
-def _members(one: Candidate, features: torch.Tensor, cells: NDArray[np.int32], kinds: FoundKinds) -> torch.Tensor:
-    if one.threshold is not None:
-        return features @ one.direction.to(features) >= one.threshold
-    number = kinds.numbers[one.rank]
-    return torch.from_numpy(cells[:, kinds.tests.level[number]] == kinds.tests.index[number])
+def merged(candidates: Sequence[Candidate], sets: ScoredSets) -> list[Candidate]:
+    """Join directions and clusters of one role with nearly the same members; the one with the smaller p-value stays."""
+    sketched = (sets.gen.sketched, sets.ref.sketched)
+    members = {id(one): torch.cat([one.members(each) for each in sketched]) for one in candidates}
+    kept = {id(one): one for one in candidates if one.found_by == "directions"}
+    for cluster in (one for one in candidates if one.found_by == "clusters"):
+        alike = {
+            place: _overlap(members[id(cluster)], members[place])
+            for place, one in kept.items()
+            if one.role == cluster.role and place in members
+        }
+        place = max(alike, key=lambda place: alike[place], default=None)
+        if place is None or alike[place] < SAME_MEMBERS:
+            kept[id(cluster)] = cluster
+        else:
+            direction = kept[place]
+            better = min(direction, cluster, key=lambda one: one.p_value)
+            kept[place] = replace(better, found_by="both", stability=direction.stability)
+    return list(kept.values())
 
 
 def _overlap(first: torch.Tensor, second: torch.Tensor) -> float:

@@ -86,7 +86,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     candidates = direction_candidates({"over": over, "under": under}, scored, settings, 1 - weight)
     family = over.full.vectors.shape[1] + under.full.vectors.shape[1]
     candidates += kinds.candidates(centers, family, scored, settings.rho)
-    modes = assemble_modes(merged(candidates, kinds, scored), scored, family, settings)
+    modes = assemble_modes(merged(candidates, scored), scored, family, settings)
     return _describe(opened, settings, over, under, modes, run)
 
 
