@@ -5,13 +5,15 @@ The steps, in order: open and sketch the sets, fit directions, score the sets on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import assemble_modes
+from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import bandwidth_warnings, copies_between, fld_warnings, set_warnings
+from finc_eval.comparison.clusters import find_kinds, merged
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, open_sets
@@ -76,9 +78,15 @@ def compare(
 def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
+    families = 2 if isinstance(settings.method, Finc) and settings.method.clusters else 1
+    kinds = find_kinds(gen, ref, settings, families, run)
     over, under = _fit(gen, ref, settings, run)
-    scored_gen, scored_ref = (score_set(one, [over, under], run) for one in (gen, ref))
-    modes = assemble_modes(over, under, scored_gen, scored_ref, settings)
+    centers = kinds.fit(gen.sketch.feature_map)
+    scored = ScoredSets(*(score_set(one, [over, under, centers], run) for one in (gen, ref)))
+    candidates = direction_candidates({"over": over, "under": under}, scored, settings, families)
+    family = over.full.vectors.shape[1] + under.full.vectors.shape[1]
+    candidates += kinds.candidates(centers, family, scored, settings.rho)
+    modes = assemble_modes(merged(candidates, kinds, scored), scored, family, settings)
     return _describe(opened, settings, over, under, modes, run)
 
 
@@ -99,7 +107,7 @@ def _describe(
     settings: Settings,
     over: CrossFit,
     under: CrossFit,
-    modes: tuple[tuple[Mode, ...], tuple[Mode, ...]],
+    modes: Sequence[Mode],
     run: Run,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
@@ -108,8 +116,8 @@ def _describe(
     sample = torch.cat([one.sketch.sample.rows[:ERROR_SAMPLE] for one in (gen, ref)])
     copies = copies_between(gen, ref)
     return Comparison(
-        over=modes[0],
-        under=modes[1],
+        over=tuple(mode for mode in modes if mode.role == "over"),
+        under=tuple(mode for mode in modes if mode.role == "under"),
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,
