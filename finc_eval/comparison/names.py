@@ -1,7 +1,11 @@
 """stub"""
 from __future__ import annotations
+
 from dataclasses import dataclass
+
 from finc_eval.core.record import Record
+
+
 @dataclass(frozen=True)
 class Evidence(Record):
     """Stub."""
