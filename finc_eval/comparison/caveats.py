@@ -8,7 +8,7 @@ import torch
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
-from finc_eval.comparison.set_info import MAX_EXAMPLES
+from finc_eval.embeddings.set_info import MAX_EXAMPLES
 from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 

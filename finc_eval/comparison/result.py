@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.comparison.modes import Mode, significant
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -22,6 +21,7 @@ from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.storage import check_target, existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import Batch, as_embeddings, check_same_space
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
