@@ -18,6 +18,8 @@ from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
 
 Role = Literal["over", "under"]
 
+ROLES: tuple[Role, Role] = ("over", "under")
+
 FoundBy = Literal["directions", "clusters", "both"]
 
 Interval = tuple[float, float]
@@ -144,6 +146,11 @@ class Mode(Record):
     def top_ref(self) -> NDArray[np.int64]:
         """Indices of the reference samples that are most of this mode, best first."""
         return self.tails[0].ref
+
+    @property
+    def top_own(self) -> NDArray[np.int64]:
+        """Indices of the samples that are most of this mode in the set that has more of it, best first."""
+        return self.top_gen if self.role == "over" else self.top_ref
 
     @property
     def title(self) -> str:
