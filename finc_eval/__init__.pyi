@@ -23,6 +23,7 @@ from .core.errors import UsageError as UsageError
 from .core.run import Run as Run
 from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
+from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
 from .extractors.catalog import load_card as load_card
 from .feature_maps.cosine import CosineFeatures as CosineFeatures

@@ -1,17 +1,19 @@
-"""Assembly of modes from fitted directions and their score passes, the same for every method."""
+"""Assembly of modes from scored directions and tested clusters, the same for every method."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates
-from finc_eval.comparison.modes import Mode, Role, Tail, unique_id
-from finc_eval.comparison.score_pass import ScoredSet, excess_frequency
+from finc_eval.comparison.modes import FoundBy, Mode, Role, Tail, unique_id
+from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
+from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
 from finc_eval.numerics.inference import holm
 
 NUMERICAL_ZERO = 1e-6
@@ -20,72 +22,141 @@ NUMERICAL_ZERO = 1e-6
 Sign = Literal[1, -1]
 
 
-def assemble_modes(
-    over: CrossFit, under: CrossFit, gen: ScoredSet, ref: ScoredSet, settings: Settings
-) -> tuple[tuple[Mode, ...], tuple[Mode, ...]]:
-    """Return the modes of both roles, from directions that were scored side by side, those of `over` first."""
-    count, family = over.full.vectors.shape[1], over.full.vectors.shape[1] + under.full.vectors.shape[1]
-    tested = (
-        _test("over", over, slice(0, count), gen, ref, settings.rho),
-        _test("under", under, slice(count, family), ref, gen, settings.rho),
-    )
-    adjusted = holm(torch.cat([one.estimates.p_values() for one in tested]))
-    more, less = (_modes(one, adjusted[one.columns], family, gen, ref, settings) for one in tested)
-    return more, less
+@dataclass(frozen=True)
+class Candidate:
+    """A direction or a cluster that may become a mode.
+
+    Attributes:
+        role: role of the mode.
+        found_by: what proposed it.
+        fit: fit that has the direction.
+        rank: column of the direction in its fit.
+        column: column of the direction in the score passes.
+        estimates: estimates of the fit.
+        own, other: shares of its members in the set that has more, and in the other.
+        threshold: score of a member; None for a cluster.
+        p_value: adjusted p-value.
+    """
+
+    role: Role
+    found_by: FoundBy
+    fit: CrossFit
+    rank: int
+    column: int
+    estimates: Estimates
+    own: Share
+    other: Share
+    threshold: float | None
+    p_value: float
+
+    @property
+    def excess(self) -> float:
+        """Held-out excess."""
+        return float(self.estimates.excess[self.rank])
 
 
 @dataclass(frozen=True)
-class _Tested:
-    """One role of a comparison: its directions, their columns in the score passes, and the estimates."""
+class ScoredSets:
+    """Both sets after their score pass."""
 
-    role: Role
-    fit: CrossFit
-    columns: slice
-    estimates: Estimates
+    gen: ScoredSet
+    ref: ScoredSet
 
-
-def _test(role: Role, fit: CrossFit, columns: slice, first: ScoredSet, second: ScoredSet, rho: float) -> _Tested:
-    estimates = Estimates.of([(1.0, first.masses[columns])], [(1.0, second.masses[columns])], rho)
-    return _Tested(role, fit, columns, estimates)
+    def ordered(self, role: Role) -> tuple[ScoredSet, ScoredSet]:
+        """Return the set that has more of a mode of this role, then the other."""
+        return (self.gen, self.ref) if role == "over" else (self.ref, self.gen)
 
 
-def _modes(
-    tested: _Tested, p_values: torch.Tensor, family: int, gen: ScoredSet, ref: ScoredSet, settings: Settings
-) -> tuple[Mode, ...]:
-    """Return the modes of one role: eigenvectors by eigenvalue, all others by cross-fitted excess."""
-    role, fit, estimates = tested.role, tested.fit, tested.estimates
-    masses = estimates.mass_first, estimates.mass_second
-    mass_gen, mass_ref = masses if role == "over" else masses[::-1]
-    half_width = estimates.half_widths(family)
-    more, less = (gen, ref) if role == "over" else (ref, gen)
+def direction_candidates(
+    fits: Mapping[Role, CrossFit], sets: ScoredSets, settings: Settings, families: int
+) -> list[Candidate]:
+    """Return the directions of both roles that have an excess in the data and in held-out data.
+
+    Args:
+        fits: directions of both roles, in the order of their columns.
+        sets: both sets, scored on them.
+        settings: settings of the comparison.
+        families: number of families that share the family-wise error, this one included.
+    """
+    family = sum(fit.full.vectors.shape[1] for fit in fits.values())
+    starts = dict(zip(fits, (0, fits["over"].full.vectors.shape[1]), strict=True))
+    estimates = {}
+    for role, fit in fits.items():
+        columns = slice(starts[role], starts[role] + fit.full.vectors.shape[1])
+        first, second = (one.masses[columns] for one in sets.ordered(role))
+        estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
+    adjusted = (families * holm(torch.cat([one.p_values() for one in estimates.values()]))).clamp_max(1)
+    confidence = confidence_of(families * family)
+    found = []
+    for role, fit in fits.items():
+        own, other = sets.ordered(role)
+        for rank in range(min(settings.modes, len(estimates[role].excess))):
+            if min(float(fit.full.excess[rank]), float(estimates[role].excess[rank])) <= NUMERICAL_ZERO:
+                continue
+            column = starts[role] + rank
+            thresholds = thresholds_of(own, [(1.0, other)], column)
+            shares = [share_of(one, column, thresholds, confidence) for one in (own, other)]
+            threshold = sum(map(abs, thresholds)) / 2
+            p_value = float(adjusted[column])
+            found.append(
+                Candidate(role, "directions", fit, rank, column, estimates[role], *shares, threshold, p_value)
+            )
+    return found
+
+
+def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings) -> list[Mode]:
+    """Return the modes of the candidates: the significant ones first, by the difference of shares.
+
+    Unrotated eigenvectors stay in the order of their eigenvalues.
+    """
     found: dict[str, Mode] = {}
-    for rank in range(min(settings.modes, len(p_values))):
-        if float(fit.full.excess[rank]) <= NUMERICAL_ZERO:
-            break
-        column = tested.columns.start + rank
-        sign = leading_sign(more.scores.energies()[:, column] - settings.rho * less.scores.energies()[:, column])
-        direction = sign * fit.full.vectors[:, rank]
-        powers = [one.scores.powers()[:, tail_of(sign), column] for one in (more, less)]
-        excess, width = float(estimates.excess[rank]), float(half_width[rank])
-        name = unique_id(role, [*more.sketched.typical(direction), str(rank)], found)
-        found[name] = Mode(
-            id=name,
-            role=role,
-            excess=excess,
-            mass_gen=float(mass_gen[rank]),
-            mass_ref=float(mass_ref[rank]),
-            excess_frequency=excess_frequency(powers[0], powers[1], settings.rho),
-            interval=(excess - width, excess + width),
-            p_value=float(p_values[rank]),
-            standard_error=float(estimates.error[rank]),
-            stability=float(fit.stability[rank]),
-            fitted_excess=float(fit.full.excess[rank]),
-            tails=_tails(role, sign, column, gen, ref, settings.rho),
-            direction=direction.float().cpu().numpy(),
-        )
+    for one in candidates:
+        mode = _mode(one, sets, family, settings.rho, found)
+        found[mode.id] = mode
     if settings.by_eigenvalue:
-        return tuple(found.values())
-    return tuple(sorted(found.values(), key=lambda mode: mode.excess, reverse=True))
+        return list(found.values())
+    return sorted(found.values(), key=lambda mode: (mode.p_value > LISTED, -abs(mode.share_difference)))
+
+
+LISTED = 0.05
+"""Adjusted p-value up to which modes stand first."""
+
+
+def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
+    own, other = sets.ordered(one.role)
+    energy = own.scores.energies()[:, one.column] - rho * other.scores.energies()[:, one.column]
+    sign = leading_sign(energy) if one.found_by == "directions" else 1
+    direction = sign * one.fit.full.vectors[:, one.rank]
+    excess, width = one.excess, float(one.estimates.half_widths(family)[one.rank])
+    masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
+    over = one.role == "over"
+    gen, ref = (one.own, one.other) if over else (one.other, one.own)
+    difference = difference_of(gen, ref)
+    return Mode(
+        id=unique_id(one.role, [*own.sketched.typical(direction), str(one.column)], taken),
+        role=one.role,
+        found_by=one.found_by,
+        name=None,
+        evidence=(),
+        looks_different=None,
+        share_gen=gen.value,
+        share_ref=ref.value,
+        share_gen_interval=gen.interval,
+        share_ref_interval=ref.interval,
+        share_difference=difference.value,
+        share_difference_interval=difference.interval,
+        p_value=one.p_value,
+        stability=None if one.fit.stability is None else float(one.fit.stability[one.rank]),
+        threshold=one.threshold,
+        mass_gen=masses[0 if over else 1],
+        mass_ref=masses[1 if over else 0],
+        excess=excess,
+        interval=(excess - width, excess + width),
+        standard_error=float(one.estimates.error[one.rank]),
+        fitted_excess=float(one.fit.full.excess[one.rank]),
+        tails=_tails(one, sign, energy, sets),
+        direction=direction.float().cpu().numpy(),
+    )
 
 
 def leading_sign(energy: torch.Tensor) -> Sign:
@@ -98,24 +169,24 @@ def tail_of(sign: Sign) -> int:
     return 0 if sign > 0 else 1
 
 
-def _tails(role: Role, sign: Sign, column: int, gen: ScoredSet, ref: ScoredSet, rho: float) -> tuple[Tail, Tail]:
+def _tails(one: Candidate, sign: Sign, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail, Tail]:
     """Return both tails of a direction, first the one that carries most of the excess.
 
     The excess is quadratic in s, so neither tail alone is the mode.
     """
-    energy_gen, energy_ref = gen.scores.energies()[:, column], ref.scores.energies()[:, column]
-    energy = energy_gen - rho * energy_ref if role == "over" else energy_ref - rho * energy_gen
     total = float(energy.sum())
     tails = []
     for tail in (tail_of(sign), 1 - tail_of(sign)):
-        (gen_index, gen_best), (ref_index, ref_best) = gen.scores.best(tail, column), ref.scores.best(tail, column)
+        (gen_index, gen_best), (ref_index, ref_best) = (
+            scored.scores.best(tail, one.column) for scored in (sets.gen, sets.ref)
+        )
         tails.append(
             Tail(
                 share=float(energy[tail]) / total if total > 0 else 0.5,
                 gen=gen_index,
                 ref=ref_index,
-                gen_ids=gen.sketched.ids_at(gen_index),
-                ref_ids=ref.sketched.ids_at(ref_index),
+                gen_ids=sets.gen.sketched.ids_at(gen_index),
+                ref_ids=sets.ref.sketched.ids_at(ref_index),
                 gen_scores=gen_best,
                 ref_scores=ref_best,
             )

@@ -5,11 +5,12 @@ The steps, in order: open and sketch the sets, fit directions, score the sets on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import assemble_modes
+from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import bandwidth_warnings, copies_between, fld_warnings, set_warnings
 from finc_eval.comparison.cross_fit import CrossFit
@@ -77,8 +78,10 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     """Compare two sets, "gen" and "ref", that are opened and sketched."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     over, under = _fit(gen, ref, settings, run)
-    scored_gen, scored_ref = (score_set(one, [over, under], run) for one in (gen, ref))
-    modes = assemble_modes(over, under, scored_gen, scored_ref, settings)
+    scored = ScoredSets(*(score_set(one, [over, under], run) for one in (gen, ref)))
+    candidates = direction_candidates({"over": over, "under": under}, scored, settings, families=1)
+    family = over.full.vectors.shape[1] + under.full.vectors.shape[1]
+    modes = assemble_modes(candidates, scored, family, settings)
     return _describe(opened, settings, over, under, modes, run)
 
 
@@ -99,7 +102,7 @@ def _describe(
     settings: Settings,
     over: CrossFit,
     under: CrossFit,
-    modes: tuple[tuple[Mode, ...], tuple[Mode, ...]],
+    modes: Sequence[Mode],
     run: Run,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
@@ -108,8 +111,8 @@ def _describe(
     sample = torch.cat([one.sketch.sample.rows[:ERROR_SAMPLE] for one in (gen, ref)])
     copies = copies_between(gen, ref)
     return Comparison(
-        over=modes[0],
-        under=modes[1],
+        over=tuple(mode for mode in modes if mode.role == "over"),
+        under=tuple(mode for mode in modes if mode.role == "under"),
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from finc_eval.comparison.directions import FoldedMoments
@@ -24,7 +25,6 @@ from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 SetInput = Sketch | Embeddings
@@ -53,6 +53,12 @@ class SketchedSet:
         features, folds = self.sample
         whole = len(folds) == self.sketch.n
         return FoldedMoments(self.sketch.folds, (features[folds == 0], features[folds == 1]) if whole else None)
+
+    @cached_property
+    def group_numbers(self) -> NDArray[np.int64] | None:
+        """Number of each sample's group, shape (n,); None where every sample stands for itself."""
+        hashes = None if self.embeddings is None else self.embeddings.group_hashes()
+        return None if hashes is None else np.unique(hashes, return_inverse=True)[1]
 
     @property
     def cache(self) -> EmbeddingCache | None:

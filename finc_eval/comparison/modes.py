@@ -12,10 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
+from finc_eval.comparison.names import Evidence
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
 
 Role = Literal["over", "under"]
+
+FoundBy = Literal["directions", "clusters", "both"]
+
+Interval = tuple[float, float]
+
+FIRM_STABILITY = 0.5
+"""Stability below which a mode is muted and not counted."""
 
 SAMPLES_PER_TAIL = 50
 """Samples of each set that a mode keeps per tail."""
@@ -54,50 +62,69 @@ class Tail(Record):
 
 @dataclass(frozen=True, eq=False)
 class Mode(Record):
-    """A direction of feature space on which one set has more mass than the other.
+    """A kind of samples of which one set has more than the other.
 
-    The mass of a set is the mean of s² over its samples, s = φ(x)·v: how much of the set resembles the mode. It is the
-    share of such samples when they are tight and unlike all others. Masses, excess and interval are cross-fitted: each
-    sample is scored by the matching direction of the half of the data it is not part of.
+    Its members are the samples that score beyond `threshold` on its first tail, s = φ(x)·v, or, where only clustering
+    found it, the samples of one cluster. Shares are exact counts of members; those of directions are held out, with
+    directions and threshold from the other half of the data. Members of two modes may be the same samples, so shares
+    of modes must not be added.
 
     Attributes:
         id: stable name, from role and best sample; it does not depend on rank, batching or device.
         role: "over" when the generated set has more of it, "under" when it has less.
-        excess: mass_gen − ρ·mass_ref for "over", mass_ref − ρ·mass_gen for "under".
-        mass_gen, mass_ref: mass of the mode in each set, in [0, 1].
-        excess_frequency: excess of the share of member samples in the set that has more over ρ times the share in the
-            other, estimated from the scores on the mode's first tail (docs/method.md); None where the scores allow no
-            estimate.
-        interval: confidence interval of the excess; all intervals of a comparison hold together with
-            probability 0.95 (Bonferroni).
-        p_value: one-sided p-value of "no excess", adjusted for all directions tested (Holm).
-        standard_error: standard error of the excess.
+        found_by: "directions" of feature space, "clusters" of a label-blind partition, or "both".
+        name: what most members have in common and other samples have not; None without significant evidence.
+        evidence: what supports the name.
+        looks_different: id of a mode of the opposite role that shows the same kind of samples, so that the sets differ
+            in how they look rather than in how many there are; None without one.
+        share_gen, share_ref: fraction of each set that are members.
+        share_gen_interval, share_ref_interval: their intervals.
+        share_difference: share_gen − share_ref.
+        share_difference_interval: its interval. All intervals of a comparison hold together with probability 0.95.
+        p_value: one-sided p-value of "no more than ρ times", adjusted for all directions and clusters tested.
         stability: share of the mode that refits find again, in [0, 1]: R² between its scores and those of the matching
             mode of a refit, averaged over four refits, to each half of the samples and with each half of the random
-            frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name.
+            frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name. None for a cluster,
+            which is not fitted to the difference of the sets.
+        threshold: score from which on a sample is a member; None where members are those of a cluster.
+        mass_gen, mass_ref: mean of s² over each set, in [0, 1], cross-fitted: each sample is scored by the matching
+            direction of the half of the data it is not part of.
+        excess: mass_gen − ρ·mass_ref for "over", mass_ref − ρ·mass_gen for "under".
+        interval: interval of the excess; those of all directions hold together with probability 0.95.
+        standard_error: standard error of the excess.
         fitted_excess: vᵀΛv in the data the direction was fitted to, an over-estimate; for unrotated modes
             this is the eigenvalue.
         tails: positive and negative tail; the positive one carries most of the excess.
-        direction: v, shape (q,), norm 1.
+        direction: v, shape (q,), norm 1; of a cluster, φ of its center.
 
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> mode = fe.compare(*example_sets(), features=500).under[0]
-        >>> mode.role, mode.p_value < 0.05, mode.mass_gen < mode.mass_ref
+        >>> mode.role, mode.p_value < 0.05, mode.share_gen < mode.share_ref
         ('under', True, True)
     """
 
     id: str
     role: Role
-    excess: float
+    found_by: FoundBy
+    name: str | None
+    evidence: tuple[Evidence, ...]
+    looks_different: str | None
+    share_gen: float
+    share_ref: float
+    share_gen_interval: Interval
+    share_ref_interval: Interval
+    share_difference: float
+    share_difference_interval: Interval
+    p_value: float
+    stability: float | None
+    threshold: float | None
     mass_gen: float
     mass_ref: float
-    excess_frequency: float | None
-    interval: tuple[float, float]
-    p_value: float
+    excess: float
+    interval: Interval
     standard_error: float
-    stability: float
     fitted_excess: float
     tails: tuple[Tail, Tail]
     direction: Direction = field(default=ABSENT, kw_only=True)
@@ -118,28 +145,37 @@ class Mode(Record):
         """Indices of the reference samples that are most of this mode, best first."""
         return self.tails[0].ref
 
+    @property
+    def title(self) -> str:
+        """The name, or the id of a mode without one."""
+        return self.name or self.id
+
+    @property
+    def firm(self) -> bool:
+        """True unless refits find less than half of the mode again."""
+        return self.stability is None or self.stability >= FIRM_STABILITY
+
     def __repr__(self) -> str:
-        low, high = self.interval
+        low, high = self.share_difference_interval
         return (
-            f"Mode({self.id}, excess={self.excess:.4f} [{low:.4f}, {high:.4f}], mass_gen={self.mass_gen:.4f}, "
-            f"mass_ref={self.mass_ref:.4f}, p={self.p_value:.2g})"
+            f"Mode({self.title}: {self.share_gen:.1%} of gen, {self.share_ref:.1%} of ref, difference "
+            f"{self.share_difference:+.1%} [{low:+.1%}, {high:+.1%}], p={self.p_value:.2g})"
         )
 
     def _repr_html_(self) -> str:
-        low, high = self.interval
+        low, high = self.share_difference_interval
         rows = {
             "role": f"{self.role}-represented",
-            "mass in gen": f"{self.mass_gen:.4f}",
-            "mass in ref": f"{self.mass_ref:.4f}",
-            "ratio": f"{self.ratio:.2f}",
-            "excess": f"{self.excess:.4f} [{low:.4f}, {high:.4f}]",
-            "excess frequency": "unknown" if self.excess_frequency is None else f"{self.excess_frequency:.4f}",
+            "share of gen": f"{self.share_gen:.1%}",
+            "share of ref": f"{self.share_ref:.1%}",
+            "difference": f"{self.share_difference:+.1%} [{low:+.1%}, {high:+.1%}]",
             "p": f"{self.p_value:.2g}",
+            "found by": self.found_by,
             "best in gen": ", ".join(self.tails[0].gen_ids[:5]),
             "best in ref": ", ".join(self.tails[0].ref_ids[:5]),
         }
         cells = "".join(f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
-        return f"<table><caption>Mode {escape(self.id)}</caption>{cells}</table>"
+        return f"<table><caption>Mode {escape(self.title)}</caption>{cells}</table>"
 
 
 def mode_id(role_or_set: str, best_sample: str) -> str:

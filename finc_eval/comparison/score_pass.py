@@ -1,15 +1,16 @@
-"""Scores of a set on directions, in one streaming pass: masses, frequencies, and the best samples of each."""
+"""Scores of a set on directions, in one streaming pass: masses, histograms, and the best samples of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 import torch
 
 from finc_eval.comparison.cross_fit import CrossFit
-from finc_eval.comparison.estimates import Masses
+from finc_eval.comparison.estimates import Masses, design_effects
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import SAMPLES_PER_TAIL
 from finc_eval.core.run import Run
@@ -20,38 +21,62 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+BINS = 4096
+"""Bins of a histogram of scores, over [−1, 1]: a threshold is exact to 0.0005."""
+
 
 class ScorePass:
-    """One pass over a set: out-of-fold masses, energies of both tails, and the best samples of each direction.
+    """One pass over a set: out-of-fold masses, histograms of scores, and the best samples of each direction.
 
-    Nothing here grows with the number of samples.
+    Nothing here grows with the number of samples, save the sums of groups.
 
     Args:
         shown: reported directions, shape (q, k), fitted to all data.
         scoring: directions that score fold 0 and those that score fold 1, each (q, t), of the same orientation.
+        groups: number of groups of the set; 0 where every sample stands for itself.
     """
 
-    def __init__(self, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor]) -> None:
+    def __init__(self, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], groups: int = 0) -> None:
         self._vectors = torch.cat([shown, *scoring], 1)
         self._columns = [shown.shape[1], scoring[0].shape[1], scoring[1].shape[1]]
         tested = scoring[0].shape[1]
         self._n = torch.zeros(2, dtype=torch.double)
-        # Sums of s² and s⁴: fold, tail, direction.
-        self._second = torch.zeros(2, 2, tested, dtype=torch.double)
-        self._fourth = torch.zeros(2, 2, tested, dtype=torch.double)
+        # Sums of s² and s⁴: fold of the sample, fold that the direction scores, tail, direction.
+        self._powers = torch.zeros(2, 2, 2, 2, tested, dtype=torch.double)
+        self._histogram = torch.zeros(2, tested * BINS, dtype=torch.long)
         self._energy = torch.zeros(2, shown.shape[1], dtype=torch.double)
         self._best = torch.empty(2, 0, shown.shape[1])
         self._index = torch.empty(2, 0, shown.shape[1], dtype=torch.long)
+        self._group_sums = torch.zeros(groups, tested, dtype=torch.double)
+        self._group_sizes = torch.zeros(groups, dtype=torch.double)
 
-    def update(self, features: torch.Tensor, folds: torch.Tensor, start: int) -> None:
-        """Add φ of consecutive samples, shape (b, q), with their folds (b,); `start` is the index of the first."""
+    def update(self, features: torch.Tensor, folds: torch.Tensor, start: int, groups: torch.Tensor | None) -> None:
+        """Add φ of consecutive samples.
+
+        Args:
+            features: φ, shape (b, q).
+            folds: fold of each, shape (b,).
+            start: index of the first.
+            groups: number of the group of each, shape (b,); None where every sample stands for itself.
+        """
         with arithmetic("float32"):
-            scores, *by_fold = torch.split((features @ self._vectors).cpu(), self._columns, 1)
-        for fold, held_out in enumerate(by_fold):
-            square = _tails(held_out[folds == fold]).clamp_min(0).double().square()
-            self._n[fold] += square.shape[1]
-            self._second[fold] += square.sum(1)
-            self._fourth[fold] += square.square().sum(1)
+            shown, *scoring = torch.split((features @ self._vectors).cpu(), self._columns, 1)
+        for fold in (0, 1):
+            inside = folds == fold
+            self._n[fold] += int(inside.sum())
+            self._powers[:, fold] += torch.stack([_power_sums(scores[inside]) for scores in scoring], 1)
+            self._count(fold, scoring[fold][inside])
+            if groups is not None:
+                own = groups[inside]
+                self._group_sums.index_add_(0, own, scoring[fold][inside].double().square())
+                self._group_sizes.index_add_(0, own, torch.ones(len(own), dtype=torch.double))
+        self._keep_best(shown, start)
+
+    def _count(self, fold: int, scores: torch.Tensor) -> None:
+        bins = ((scores + 1) * (BINS / 2)).long().clamp_(0, BINS - 1) + BINS * torch.arange(scores.shape[1])
+        self._histogram[fold] += torch.bincount(bins.flatten(), minlength=self._histogram.shape[1])
+
+    def _keep_best(self, scores: torch.Tensor, start: int) -> None:
         tails = _tails(scores)
         self._energy += tails.clamp_min(0).double().square().sum(1)
         # Rounded, so that the last bit of a matrix product does not decide between equal samples; a stable sort
@@ -62,16 +87,48 @@ class ScorePass:
         order = candidates.argsort(dim=1, descending=True, stable=True)[:, :SAMPLES_PER_TAIL]
         self._best, self._index = candidates.gather(1, order), index.gather(1, order)
 
+    @property
+    def n(self) -> int:
+        """Number of samples scored."""
+        return int(self._n.sum())
+
     def masses(self) -> Masses:
         """Return out-of-fold masses, with the variances that were seen."""
         n = self._n[:, None]
-        mean = self._second.sum(1) / n
-        variance = (self._fourth.sum(1) / n - mean.square()).clamp_min(0) * n / (n - 1)
-        return Masses(self._n, mean.clamp_max(1), variance)  # norms are 1 only up to rounding
+        second, fourth = self._held_out()
+        mean = second / n
+        variance = (fourth / n - mean.square()).clamp_min(0) * n / (n - 1)
+        effect = torch.ones(mean.shape[1], dtype=torch.double)
+        if len(self._group_sizes):
+            effect = design_effects(self._group_sums, self._group_sizes, variance, self._n)
+        return Masses(self._n, mean.clamp_max(1), variance, effect)  # norms are 1 only up to rounding
 
-    def powers(self) -> torch.Tensor:
-        """Return out-of-fold means of s² and s⁴ over the samples of each tail, the others counting as 0: (2, 2, t)."""
-        return torch.stack([self._second.sum(0), self._fourth.sum(0)]) / self._n.sum()
+    def concentration(self) -> torch.Tensor:
+        """Return Σs⁴ / Σs² of the out-of-fold scores of each fold, shape (2, t), as if one more sample had s = 1."""
+        second, fourth = self._held_out()
+        return (fourth + 1) / (second + 1)
+
+    def _held_out(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the sums of s² and of s⁴ over the samples of each fold, on the directions that score it: (2, t)."""
+        second, fourth = (torch.stack([power[fold, fold].sum(0) for fold in (0, 1)]) for power in self._powers)
+        return second, fourth
+
+    def powers(self, fold: int) -> torch.Tensor:
+        """Return in-fold means of s² and of s⁴ over each tail, the other samples counting as 0: (2, 2, t).
+
+        The directions are those that were fitted to this fold.
+        """
+        return self._powers[:, fold, 1 - fold] / self._n[fold].clamp_min(1)
+
+    def beyond(self, fold: int, column: int, threshold: float) -> int:
+        """Count the samples of a fold whose out-of-fold score is at least a threshold, or at most a negative one.
+
+        Thresholds are rounded up, to the end of a bin.
+        """
+        histogram = self._histogram[fold, BINS * column : BINS * (column + 1)]
+        if threshold < 0:
+            histogram, threshold = histogram.flip(0), -threshold
+        return int(histogram[ceil((threshold + 1) * (BINS / 2)) :].sum())
 
     def energies(self) -> torch.Tensor:
         """Return the means of s₊² and of s₋² over the set, shape (2, k)."""
@@ -84,15 +141,10 @@ class ScorePass:
         return index[there].numpy(), scores[there].numpy()
 
 
-def excess_frequency(own: torch.Tensor, others: torch.Tensor, rho: float) -> float | None:
-    """Estimate the excess of a kind's frequency from the means of s² and s⁴ on its tail in two sets, each (2,).
-
-    If members of the kind score c and all else scores alike in both sets, the excess of s² is f·c² and that of s⁴ is
-    f·c⁴ for an excess f of the kind's frequency, which is therefore the first squared over the second. None where
-    either is not positive.
-    """
-    second, fourth = (own - rho * others).tolist()
-    return min(second**2 / fourth, 1.0) if second > 0 and fourth > 0 else None
+def _power_sums(scores: torch.Tensor) -> torch.Tensor:
+    """Sum s² and s⁴ over the samples of each tail: (b, t) → (2, 2, t)."""
+    square = _tails(scores).clamp_min(0).double().square()
+    return torch.stack([square.sum(1), square.square().sum(1)])
 
 
 def _tails(scores: torch.Tensor) -> torch.Tensor:
@@ -111,16 +163,20 @@ class ScoredSet:
 def score_set(one: SketchedSet, fits: Sequence[CrossFit], run: Run) -> ScoredSet:
     """Score a set on the directions of all fits, side by side in columns, in one pass over its embeddings.
 
-    For a sketch, the best samples are found in its own sample, and the masses are exact with conservative variances.
+    Of a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
     """
     shown = torch.cat([fit.full.vectors for fit in fits], 1)
     scoring = (torch.cat([fit.scoring[0] for fit in fits], 1), torch.cat([fit.scoring[1] for fit in fits], 1))
-    scores = ScorePass(shown, scoring)
     if one.embeddings is None:
-        scores.update(*one.sample, 0)
-        return ScoredSet(one, scores, Masses.conservative(one.sketch.folds, scoring))
+        scores = ScorePass(shown, scoring)
+        scores.update(*one.sample, 0, None)
+        masses = Masses.of_sketch(one.sketch.folds, scoring, scores.concentration(), one.sketch.samples_per_group)
+        return ScoredSet(one, scores, masses)
+    groups = one.group_numbers
+    scores = ScorePass(shown, scoring, 0 if groups is None else int(groups.max()) + 1)
     for batch in one.embeddings.batches(run.batch_size):
         folds = torch.from_numpy(fold_of(batch.keys))
-        scores.update(one.sketch.feature_map(batch.rows), folds, batch.start)
+        numbers = None if groups is None else torch.from_numpy(groups[batch.start : batch.start + len(batch.ids)])
+        scores.update(one.sketch.feature_map(batch.rows), folds, batch.start, numbers)
         run.progress(f"score {one.label}", batch.start + len(batch.ids), one.embeddings.n)
     return ScoredSet(one, scores, scores.masses())

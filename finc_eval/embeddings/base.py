@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -19,12 +20,20 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.columns import unknown_column
+from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
+from finc_eval.embeddings.pictures import pictures_of, source_at
 
-WINDOW = re.compile(r"#\d+$")
-"""End of the id of a window of a video: "#3" in "clip.mp4#3"."""
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from finc_eval.samples import Source
 
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
+
+PORTION = 16 * BATCH_SIZE
+"""Ids that are read together."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Batch:
     Attributes:
         start: index of the first row in its set.
         ids: ids of the samples, one per row.
-        keys: hashes of the ids (`sample_keys`), shape (b,).
+        keys: hashes of the ids (`sample_keys`), shape (b,). The lowest bit is the fold: it follows from the group.
         rows: embeddings, shape (b, d), float32, finite.
     """
 
@@ -52,12 +61,17 @@ class Embeddings(ABC):
         dim: number of entries of a row.
         name: name of the set in messages.
         space: the extractor, as name@digest; embeddings of one space can be compared.
+        columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
+        group_column: column that names the groups (`grouped`); None for the default.
     """
 
     n: int
     dim: int
     name: str
     space: str
+    columns: tuple[str, ...] = ()
+    group_column: str | None = None
+    _groups: NDArray[np.uint64] | None = None
 
     @property
     @abstractmethod
@@ -83,22 +97,76 @@ class Embeddings(ABC):
         """Yield all rows in order; the next batch is read while the caller works on one."""
         return prefetched(self._batches(size))
 
-    def id_hashes(
-        self, size: int = 16 * BATCH_SIZE, *, by_video: bool = False
-    ) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """Yield the hashes of all ids, as (index of the first, hashes), without reading a row.
+    def column(self, name: str) -> list[str]:
+        """Return a column of the metadata: one text a sample, "" where it is missing.
 
-        With `by_video`, all windows of a video have the hash of the video.
+        Raises:
+            UsageError: the set does not have this column.
         """
-        for start in range(0, self.n, size):
-            ids = self.ids_between(start, min(start + size, self.n))
-            yield start, sample_keys([WINDOW.sub("", name) for name in ids] if by_video else ids)
+        return self._column_between(name, 0, self.n)
+
+    def _column_between(self, name: str, start: int, stop: int) -> list[str]:
+        raise unknown_column(name, self.columns, self.name)
+
+    def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
+        """Return the pictures of these samples, of a clip its middle frame; None where they are not at hand."""
+        return None
+
+    def grouped(self, column: str | None) -> Embeddings:
+        """Return the same set, its samples grouped by a column; None: windows of a video by their video.
+
+        The samples of a group are not independent: all of them lie in one fold. A sample without a value stands for
+        itself.
+
+        Raises:
+            UsageError: the set does not have this column.
+        """
+        hashes = (
+            []
+            if column is None
+            else [
+                value_hashes(self._column_between(column, start, stop), self.ids_between(start, stop))
+                for start, stop in self._portions()
+            ]
+        )
+        return self.with_groups(np.concatenate(hashes) if hashes else None, column)
+
+    def with_groups(self, groups: NDArray[np.uint64] | None, column: str | None = None) -> Self:
+        """Return the same set with these hashes of groups, shape (n,), which come from a column."""
+        view = copy(self)
+        view._groups, view.group_column = groups, column
+        return view
+
+    def group_hashes(self) -> NDArray[np.uint64] | None:
+        """Return a hash of the group of each sample, shape (n,); None where every sample stands for itself."""
+        return self._windows_by_video if self._groups is None else self._groups
+
+    @cached_property
+    def _windows_by_video(self) -> NDArray[np.uint64] | None:
+        found, any_windows = np.empty(self.n, np.uint64), False
+        for start, stop in self._portions():
+            ids = self.ids_between(start, stop)
+            videos = video_hashes(ids)
+            found[start:stop] = string_hashes(ids) if videos is None else videos
+            any_windows |= videos is not None
+        return found if any_windows else None
+
+    def id_hashes(self, size: int = PORTION) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Yield the keys of all samples (`Batch`), as (index of the first, keys), without reading a row."""
+        for start, stop in self._portions(size):
+            yield start, self._keys(start, self.ids_between(start, stop))
+
+    def _portions(self, size: int = PORTION) -> Iterator[tuple[int, int]]:
+        return ((start, min(start + size, self.n)) for start in range(0, self.n, size))
+
+    def _keys(self, start: int, ids: Sequence[str]) -> NDArray[np.uint64]:
+        return sample_keys(ids, None if self._groups is None else self._groups[start : start + len(ids)])
 
     def _batches(self, size: int) -> Iterator[Batch]:
         start = 0
         for rows in self._rows_in_order(size):
             ids = self.ids_between(start, start + len(rows))
-            yield Batch(start, ids, sample_keys(ids), rows)
+            yield Batch(start, ids, self._keys(start, ids), rows)
             start += len(rows)
 
 
@@ -164,6 +232,7 @@ class CachedEmbeddings(Embeddings):
         self.dim = cache.dim
         self.name = str(cache.path)
         self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
+        self.columns = cache.columns
 
     @property
     def digest(self) -> str:
@@ -181,6 +250,17 @@ class CachedEmbeddings(Embeddings):
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         """Return these rows."""
         return torch.from_numpy(self.cache[indices])
+
+    def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
+        """Read the pictures of these samples again; None where the samples are no longer where they were."""
+        return None if self._samples is None else pictures_of(self._samples, self.ids_at(indices))
+
+    @cached_property
+    def _samples(self) -> Source | None:
+        return source_at(self.cache.source, self.cache.clip)
+
+    def _column_between(self, name: str, start: int, stop: int) -> list[str]:
+        return self.cache.column(name, slice(start, stop))
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (torch.from_numpy(rows) for rows in self.cache.batches(size))
@@ -206,6 +286,8 @@ class Subset(Embeddings):
         self.source, self.rows, self.entries = source, rows, entries
         self.n, self.dim = len(rows), source.dim if entries is None else len(entries)
         self.name, self.space = name or source.name, source.space
+        self.columns, self.group_column = source.columns, source.group_column
+        self._groups = None if source._groups is None else source._groups[rows]
 
     @property
     def digest(self) -> str:
@@ -225,15 +307,28 @@ class Subset(Embeddings):
         rows = self.source.rows_at(self.rows[indices])
         return rows if self.entries is None else rows[:, torch.from_numpy(self.entries).to(rows.device)]
 
+    def column(self, name: str) -> list[str]:
+        """Return a column of the metadata of these rows."""
+        values = self.source.column(name)
+        return [values[row] for row in self.rows.tolist()]
+
+    def grouped(self, column: str | None) -> Subset:
+        """Return the same rows, grouped by a column of the underlying set."""
+        return Subset(self.source.grouped(column), self.rows, self.entries, self.name)
+
+    def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
+        """Return the pictures of these rows."""
+        return self.source.images_at(self.rows[indices])
+
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))
 
 
 def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
-    """Open the embeddings in an array, a tensor, a cache or the path of a cache.
+    """Open the embeddings in an array, a tensor, an `EmbeddingSet`, a cache or the path of a cache.
 
     Args:
-        source: array-like or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
+        source: array-like or tensor of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, or the path of one.
         name: name of an array in messages.
     """
     if isinstance(source, Embeddings):
@@ -274,24 +369,6 @@ def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> Non
             f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
             "extractor"
         )
-
-
-def sample_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a 64-bit BLAKE2b hash of each id, which assigns folds and draws samples in any order and batching.
-
-    The lowest bit is the fold. For a window of a video it is a hash of the video ("clip.mp4" for "clip.mp4#3"): the
-    windows of a video are alike, and one half of a set must not learn from the other.
-    """
-    keys = _hashes(ids)
-    if any("#" in name for name in ids):
-        videos = _hashes([WINDOW.sub("", name) for name in ids])
-        keys = (keys & ~np.uint64(1)) | (videos & np.uint64(1))
-    return keys
-
-
-def _hashes(names: Sequence[str]) -> NDArray[np.uint64]:
-    digests = b"".join(hashlib.blake2b(i.encode("utf-8", "surrogateescape"), digest_size=8).digest() for i in names)
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def _as_tensor(array: ArrayLike, name: str) -> torch.Tensor:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import structured
 from finc_eval.core.storage import PROGRAM
-from finc_eval.embeddings.hdf5 import read_strings
+from finc_eval.embeddings.columns import unknown_column
+from finc_eval.embeddings.hdf5 import column_datasets, read_strings
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Recipe
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
@@ -134,15 +135,39 @@ class EmbeddingCache:
         """Digest of each decoded image, (n,) uint64; exact copies have the same, within and across sets."""
         return cast("npt.NDArray[np.uint64]", self._file["content"][:])
 
-    @cached_property
+    @property
     def labels(self) -> list[str] | None:
         """Classes of the samples, one per row; None for a set without classes."""
-        return read_strings(self._file["labels"]) if "labels" in self._file else None
+        return self.column("label") if "label" in self.columns else None
 
-    @cached_property
+    @property
     def prompts(self) -> list[str] | None:
         """Prompts of the samples, one per row; None for a set without prompts."""
-        return read_strings(self._file["prompts"]) if "prompts" in self._file else None
+        return self.column("prompt") if "prompt" in self.columns else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of metadata: "label" and "prompt", where there are any, are the first."""
+        return tuple(self._datasets)
+
+    def column(self, name: str, part: slice = slice(None)) -> list[str]:
+        """Read a column of the metadata: one text a sample, "" where it is missing.
+
+        Args:
+            name: one of `columns`.
+            part: rows to read; default: all.
+
+        Raises:
+            UsageError: the cache does not have this column.
+        """
+        if name not in self.columns:
+            raise unknown_column(name, self.columns, str(self.path))
+        return read_strings(self._file[self._datasets[name]], part)
+
+    @cached_property
+    def _datasets(self) -> dict[str, str]:
+        """Return the path in the file of each column."""
+        return column_datasets(self._file)
 
     @property
     def clip(self) -> Clip | None:
@@ -161,7 +186,7 @@ class EmbeddingCache:
         return torch.from_numpy(self[:])
 
     def to_pandas(self) -> pd.DataFrame:
-        """Read all rows as a data frame, indexed by sample id; labels and prompts, if any, are its first columns.
+        """Read all rows as a data frame, indexed by sample id; the columns of metadata, if any, are its first ones.
 
         Raises:
             UsageError: pandas is not installed.
@@ -171,8 +196,8 @@ class EmbeddingCache:
         except ImportError as error:
             raise UsageError("to_pandas needs pandas: pip install pandas") from error
         frame = pd.DataFrame(self[:], index=pd.Index(self.ids, name="id"))
-        for place, name in enumerate(name for name in ("labels", "prompts") if getattr(self, name) is not None):
-            frame.insert(place, name.removesuffix("s"), getattr(self, name))
+        for place, name in enumerate(self.columns):
+            frame.insert(place, name, self.column(name))
         return frame
 
     def damage(self) -> str | None:

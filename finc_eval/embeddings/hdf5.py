@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
+from urllib.parse import quote, unquote
 
 import h5py
+
+COLUMNS = "metadata"
+"""Group of the columns of metadata."""
+
+OLDEST_COLUMNS = {"label": "labels", "prompt": "prompts"}
+"""Columns that a cache has had from the start, outside of the group, and their datasets."""
 
 
 def read_strings(dataset: h5py.Dataset, part: slice = slice(None)) -> list[str]:
@@ -18,6 +25,23 @@ def write_strings(group: h5py.Group, name: str, strings: Sequence[str]) -> None:
     # File names on Linux need not be valid UTF-8; their bytes are kept as they are.
     data = [string.encode("utf-8", "surrogateescape") for string in strings]
     group.create_dataset(name, (len(data),), h5py.string_dtype(), data=data or None)
+
+
+def write_columns(file: h5py.File, columns: Mapping[str, Sequence[str]]) -> None:
+    """Write columns of metadata, in place of those of the same names."""
+    group = file.require_group(COLUMNS)
+    for name, strings in columns.items():
+        # HDF5 reads "/" and "." in a name as a path.
+        dataset = quote(name, safe=" ").replace(".", "%2E")
+        if dataset in group:
+            del group[dataset]
+        write_strings(group, dataset, strings)
+
+
+def column_datasets(file: h5py.File) -> dict[str, str]:
+    """Return the path of the dataset of each column, by its name."""
+    found = {name: dataset for name, dataset in OLDEST_COLUMNS.items() if dataset in file}
+    return found | {unquote(dataset): f"{COLUMNS}/{dataset}" for dataset in file.get(COLUMNS, ())}
 
 
 def contiguous_dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: str) -> h5py.Dataset:

@@ -156,10 +156,11 @@ def row_blocks(
 def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
     """Assign each sample at random to one of `count` blocks of equal size, and return its block, shape (n,).
 
-    A hash of the ids decides, so the order of the samples does not matter. The windows of one video share a block,
-    because they are not independent samples.
+    A hash of the ids decides, so the order of the samples does not matter. The samples of a group share a block,
+    because they are not independent.
     """
-    units = np.concatenate([keys for _, keys in embeddings.id_hashes(by_video=True)])
+    groups = embeddings.group_hashes()
+    units = np.concatenate([keys for _, keys in embeddings.id_hashes()]) if groups is None else groups
     distinct, unit_of = np.unique(units, return_inverse=True)
     if len(distinct) < 2 * count:
         raise DataError(

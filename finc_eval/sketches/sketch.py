@@ -14,8 +14,9 @@ from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space, sample_keys
+from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space
 from finc_eval.embeddings.hdf5 import read_strings, write_strings
+from finc_eval.embeddings.keys import sample_keys
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision

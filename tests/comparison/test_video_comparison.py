@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.embeddings.base import sample_keys
+from finc_eval.embeddings.keys import sample_keys
 from finc_eval.sketches.folds import fold_of
 
 KINETICS = ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4", "WUzgd7C1pWA.mp4", "kinetics_arm_wrestling.mp4")

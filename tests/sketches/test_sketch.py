@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.embeddings.base import sample_keys
+from finc_eval.embeddings.keys import sample_keys
 from finc_eval.sketches.folds import FoldChunks, fold_of
 from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 

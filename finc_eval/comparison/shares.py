@@ -1,0 +1,72 @@
+"""Shares: which fraction of a set are members of a mode, by exact counts beyond a threshold.
+
+A member of a mode scores beyond a threshold on the mode's tail. The threshold comes from one fold and the counts from the
+other, so that they are binomial whatever the data: rare kinds, heavy tails, any sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from finc_eval.comparison.estimates import HALVES_CORRELATION
+from finc_eval.comparison.score_pass import ScoredSet
+from finc_eval.numerics.exact_tests import clopper_pearson, mover
+from finc_eval.numerics.inference import critical_value, upper_tail
+
+MEMBER_SCORE = 0.5
+"""Threshold of a member, over the score of a typical one (docs/method.md compares other rules)."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A fraction of a set, with an interval."""
+
+    value: float
+    interval: tuple[float, float]
+
+
+Weighted = Sequence[tuple[float, ScoredSet]]
+"""A mixture of sets, with weights that add to 1."""
+
+
+def confidence_of(family: int) -> float:
+    """Return the confidence of each of so many intervals that hold simultaneously, each from two correlated halves."""
+    return 1 - 2 * upper_tail(critical_value(family) * sqrt(1 + HALVES_CORRELATION))
+
+
+def thresholds_of(own: ScoredSet, others: Weighted, column: int) -> tuple[float, float]:
+    """Return the score of a member on the directions that score either fold; negative ones are for the negative tail.
+
+    If members score c and all else scores alike in both sets, the difference of the means of s⁴ over that of the
+    means of s² is c², on the fold that the direction was fitted to.
+    """
+    return _threshold(own, others, 1, column), _threshold(own, others, 0, column)
+
+
+def share_of(one: ScoredSet, column: int, thresholds: tuple[float, float], confidence: float) -> Share:
+    """Count the members of the direction in a column among the samples of a set, each in the fold that is held out."""
+    count = sum(one.scores.beyond(fold, column, threshold) for fold, threshold in enumerate(thresholds))
+    return exact_share(count, one.scores.n, float(one.masses.effect[column]), confidence)
+
+
+def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
+    """Return count / n with the interval of Clopper and Pearson, of n / effect samples (Korn and Graubard 1998)."""
+    low, high = clopper_pearson(count / effect, n / effect, confidence)
+    return Share(count / n, (float(low), float(high)))
+
+
+def difference_of(own: Share, other: Share) -> Share:
+    """Subtract two independent shares, with an interval of the same confidence (MOVER: Zou and Donner 2008)."""
+    low, high = mover(own.interval[0], own.value, own.interval[1], other.interval[0], other.value, other.interval[1])
+    return Share(own.value - other.value, (float(low), float(high)))
+
+
+def _threshold(own: ScoredSet, others: Weighted, fold: int, column: int) -> float:
+    first = own.scores.powers(fold)[:, :, column]
+    difference = first - sum(weight * one.scores.powers(fold)[:, :, column] for weight, one in others)
+    tail = int(difference[0].argmax())
+    power, fourth = (difference if bool((difference[:, tail] > 0).all()) else first)[:, tail].tolist()
+    typical = sqrt(fourth / power) if power > 0 else 1.0
+    return (1 - 2 * tail) * MEMBER_SCORE * min(typical, 1.0)

@@ -1,0 +1,106 @@
+"""`EmbeddingSet`: embeddings in memory, with the ids, the metadata and the pictures of their samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from finc_eval.core.digest import sha256_of
+from finc_eval.core.errors import UsageError
+from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.embeddings.columns import columns_of, unknown_column
+from finc_eval.embeddings.pictures import picture
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+class EmbeddingSet(ArrayEmbeddings):
+    """Embeddings in memory, with the ids, the metadata and the pictures of their samples.
+
+    Everything that takes embeddings takes it. A column can name the groups of samples that are not independent, such
+    as frames of one video or images of one prompt (`groups=`), and columns give modes their names.
+
+    Args:
+        rows: embeddings, array or tensor of shape (n, d).
+        ids: name of each sample, all different; default: the row numbers. The fold of a sample follows from its id.
+        metadata: columns, a mapping from a name to n values, or a pandas data frame of n rows. Values become texts, and
+            None and NaN become "", a missing value.
+        images: n images: PIL images or uint8 arrays (h, w) or (h, w, 3), or one uint8 array (n, h, w, 3).
+        name: name in messages.
+
+    Attributes:
+        columns: names of the columns.
+
+    Raises:
+        UsageError: the rows are not embeddings; ids, a column or images have another length; an id occurs twice.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(300)
+        >>> frames = fe.EmbeddingSet(gen, metadata={"clip": [row // 3 for row in range(300)]})
+        >>> frames.columns, frames.column("clip")[:4]
+        (('clip',), ['0', '0', '0', '1'])
+        >>> len(set(frames.grouped("clip").group_hashes()))
+        100
+    """
+
+    def __init__(
+        self,
+        rows: ArrayLike | torch.Tensor,
+        ids: Sequence[object] | None = None,
+        metadata: object | None = None,
+        images: Sequence[Any] | NDArray[np.uint8] | None = None,
+        *,
+        name: str = "embeddings",
+    ) -> None:
+        super().__init__(rows, name)
+        self._names = None if ids is None else _checked_ids(ids, self.n, name)
+        self._columns = {} if metadata is None else columns_of(metadata, self.n, name)
+        if images is not None and len(images) != self.n:
+            raise UsageError(f"{name} has {len(images)} images for {self.n} embeddings: give one a row, or none")
+        self._images = images
+        self.columns = tuple(self._columns)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of shape and float32 values, and of the ids if they were given."""
+        return super().digest if self._names is None else sha256_of(super().digest, "\0".join(self._names))
+
+    def ids_between(self, start: int, stop: int) -> list[str]:
+        """Return the ids of consecutive samples."""
+        return super().ids_between(start, stop) if self._names is None else self._names[start:stop]
+
+    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
+        """Return the ids of the samples at these indices."""
+        return super().ids_at(indices) if self._names is None else tuple(self._names[index] for index in indices)
+
+    def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
+        """Return the pictures of these samples; None without images."""
+        images = self._images
+        return None if images is None else [picture(images[index]) for index in indices.tolist()]
+
+    def _column_between(self, name: str, start: int, stop: int) -> list[str]:
+        if name not in self._columns:
+            raise unknown_column(name, self.columns, self.name)
+        return self._columns[name][start:stop]
+
+    def __repr__(self) -> str:
+        columns = f", columns={list(self.columns)}" if self.columns else ""
+        return f"EmbeddingSet(n={self.n}, dim={self.dim}{columns})"
+
+
+def _checked_ids(ids: Sequence[object], n: int, name: str) -> list[str]:
+    names = [str(one) for one in ids]
+    if len(names) != n:
+        raise UsageError(f"{name} has {len(names)} ids for {n} embeddings: give one a row, or none")
+    (twice, times) = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise UsageError(f"the id {twice!r} occurs {times} times in {name}: give each sample an id of its own")
+    return names

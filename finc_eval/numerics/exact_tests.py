@@ -1,0 +1,171 @@
+"""Exact tests and intervals of shares, from counts, and a correction for many tests of discrete data."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincinv, gammaln
+
+from finc_eval.core.checks import check_fraction, check_positive
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
+
+Array = NDArray[np.float64]
+
+TIE = 1 + 1e-9
+"""Factor within which two p-values are equal: they are sums of rounded numbers."""
+
+MAX_STEPS = 256
+"""Tests whose correction is computed at once; most families end in the first lot, with adjusted p-values of 1."""
+
+
+class ShareTests:
+    """One-sided exact tests of "the first share is at most ρ times the second", and their correction.
+
+    Whole numbers and ρ = 1: Fisher's exact test, the upper tail of the hypergeometric distribution. Otherwise the
+    conditional binomial test (Przyborowski and Wilenski 1940): of k + l members, each is one of the first set with
+    probability at most π = ρ·n₁ / (ρ·n₁ + n₂), so p = P(Binomial(k + l, π) ≥ k) = I_π(k, l + 1). This is exact for
+    counts of rare members, which are Poisson, and conservative for binomial counts, which vary less given their sum.
+    I_π(k, l + 1) is defined for the effective counts of grouped samples, too, which are not whole.
+
+    Args:
+        k_first, k_second: numbers of members in each set, shape (t,), or one for all tests.
+        n_first, n_second: sizes of the sets.
+        rho: ρ, factor that the first share must exceed.
+
+    Attributes:
+        p_values: one p-value per test, shape (t,).
+    """
+
+    def __init__(
+        self, k_first: ArrayLike, n_first: ArrayLike, k_second: ArrayLike, n_second: ArrayLike, rho: float = 1.0
+    ) -> None:
+        counts = np.broadcast_arrays(*(np.asarray(c, float).ravel() for c in (k_first, n_first, k_second, n_second)))
+        k, n, l, m = counts
+        self._total, self._pi = k + l, check_positive("rho", rho) * n / (rho * n + m)
+        self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
+        self._fisher = self._whole and rho == 1
+        if self._fisher:
+            self._cases = [(int(t), int(a), int(b)) for t, a, b in zip(self._total, n, m, strict=True)]
+            found = [hypergeometric_tails(*case)[int(a)] for case, a in zip(self._cases, k, strict=True)]
+            self.p_values: Array = np.array(found)
+        else:
+            self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), l + 1, self._pi), 1.0)
+
+    def family_level(self, p: ArrayLike) -> Array:
+        """Return Σ P(pᵢ ≤ p) over all tests i: the family-wise error of rejecting at p, or a bound of it.
+
+        Given its number of members, a test can take few p-values, and most tests of rare kinds none that is small.
+        """
+        return self._reached(np.atleast_1d(np.asarray(p, float))).sum(0)
+
+    @cached_property
+    def adjusted(self) -> Array:
+        """Adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α.
+
+        Step-down, with P(pᵢ ≤ p) in place of p (Westfall and Wolfinger 1997). Holm's correction is the same for
+        continuous tests, and Tarone's (1990) removal of tests that cannot become significant is a part of it.
+        """
+        order = self.p_values.argsort(kind="stable")
+        steps = np.ones(len(order))
+        for start in range(0, len(order), MAX_STEPS):
+            stop = min(start + MAX_STEPS, len(order))
+            reached = self._reached(self.p_values[order[start:stop]])[order]
+            left = np.cumsum(reached[::-1], axis=0)[::-1]
+            steps[start:stop] = left[np.arange(start, stop), np.arange(stop - start)]
+            if steps[stop - 1] >= 1:
+                break
+        adjusted = np.empty(len(order))
+        adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+        return adjusted
+
+    def _reached(self, p: Array) -> Array:
+        """Return P(pᵢ ≤ p) for each test and each p, shape (t, len(p)): the largest attainable p-value up to p."""
+        if not self._fisher:
+            smallest = self._pi**self._total
+            return np.where(p * TIE >= smallest[:, None], p, 0.0)
+        found = np.empty((len(self._cases), len(p)))
+        for row, case in enumerate(self._cases):
+            attainable = hypergeometric_tails(*case)[::-1]
+            place = np.searchsorted(attainable, p * TIE, side="right")
+            found[row] = np.where(place > 0, attainable[place - 1], 0.0)
+        return found
+
+
+@lru_cache(maxsize=2048)
+def hypergeometric_tails(total: int, n: int, m: int) -> Array:
+    """Return P(K ≥ k) for k = 0 … total: K of `total` members are in the first set, of n samples; the other has m."""
+    k = np.arange(total + 1.0)
+    possible = (k <= n) & (total - k <= m)
+    log = np.full(total + 1, -np.inf)
+    log[possible] = _log_choose(n, k[possible]) + _log_choose(m, total - k[possible])
+    mass = np.exp(log - _log_choose(n + m, np.array(float(total))))
+    return np.minimum(np.cumsum(mass[::-1])[::-1], 1.0)
+
+
+def _log_choose(n: float, k: Array) -> Array:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> tuple[Array, Array]:
+    """Return the exact interval of a share (Clopper and Pearson 1934), as arrays (low, high).
+
+    Args:
+        k: numbers of members; effective numbers need not be whole.
+        n: numbers of samples.
+        confidence: confidence of each interval.
+    """
+    k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
+    beside = (1 - check_fraction("confidence", confidence)) / 2
+    low = np.where(k > 0, betaincinv(np.maximum(k, np.finfo(float).tiny), n - k + 1, beside), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, np.finfo(float).tiny), 1 - beside), 1.0)
+    return low, high
+
+
+def mover(first: tuple[Array, Array, Array], second: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+    """Return the interval of a difference from the intervals of its parts (MOVER; Zou and Donner 2008).
+
+    With Wilson's intervals this is Newcombe's method 10 (1998).
+
+    Args:
+        first, second: each (low, estimate, high).
+    """
+    (l1, p1, u1), (l2, p2, u2) = first, second
+    difference = p1 - p2
+    return difference - np.hypot(p1 - l1, u2 - p2), difference + np.hypot(u1 - p1, p2 - l2)
+
+
+def design_effect(
+    members: ArrayLike, n: ArrayLike, squares: ArrayLike, products: ArrayLike, sizes: ArrayLike, groups: ArrayLike
+) -> Array:
+    """Return the design effects of shares: by what factor samples in groups inform less than independent ones.
+
+    With k_g of the m_g samples of group g members, and p = Σ k_g / n, the variance of p is d times the binomial one,
+    d = Σ (k_g − m_g p)² / (n p (1 − p)). A share of few groups tells d badly, so d is drawn towards its worst case
+    M = Σ m_g² / n, where all samples of a group are alike, with the weight of one group: (G·d + M) / (G + 1), never
+    below 1. Effective counts are counts divided by it (Korn and Graubard 1998).
+
+    Args:
+        members: Σ k_g, shape (t,).
+        n: Σ m_g.
+        squares: Σ k_g², shape (t,).
+        products: Σ k_g m_g, shape (t,).
+        sizes: Σ m_g².
+        groups: G, numbers of groups with a member, shape (t,).
+    """
+    k, n, kk, km, mm, g = (np.asarray(v, float) for v in (members, n, squares, products, sizes, groups))
+    p, worst = k / n, mm / n
+    spread = n * p * (1 - p)
+    found = np.where(spread > 0, (kk - 2 * p * km + p**2 * mm) / np.where(spread > 0, spread, 1), worst)
+    return np.maximum((g * found + worst) / (g + 1), 1.0)
+
+
+def detectable_share(count: ArrayLike, n: ArrayLike, power: float = 0.8) -> Array:
+    """Return the share of which at least `count` of n samples are members with this probability.
+
+    From P(Binomial(n, share) ≥ count) = I_share(count, n − count + 1).
+    """
+    count, n = np.asarray(count, float), np.asarray(n, float)
+    reachable = count <= n
+    return np.where(reachable, betaincinv(count, np.where(reachable, n - count + 1, 1), power), 1.0)

@@ -1,0 +1,165 @@
+"""`Counts`: how many samples of a set are of each kind, in independent units; counts of shards add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.numerics.exact_tests import design_effect
+from finc_eval.partitions.partition import Partition
+
+NEAREST = 50
+"""Samples of each set and kind, nearest to its center, that are kept to be shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Samples of a set by their kinds at all levels.
+
+    Attributes:
+        levels: number of kinds of each level, with the one of samples far from all others if there is one.
+        cells: distinct combinations of kinds (and groups), one kind per level, shape (t, levels).
+        number: number of samples in each combination, shape (t,).
+        groups: hash of the group of each combination, shape (t,); None where every sample stands for itself.
+    """
+
+    levels: tuple[int, ...]
+    cells: NDArray[np.int32]
+    number: NDArray[np.int64]
+    groups: NDArray[np.uint64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        levels: tuple[int, ...],
+        cells: NDArray[np.int32],
+        groups: NDArray[np.uint64] | None = None,
+        number: NDArray[np.int64] | None = None,
+    ) -> Counts:
+        """Count samples by combinations of kinds.
+
+        Args:
+            levels: number of kinds of each level.
+            cells: kinds of the samples, shape (n, levels).
+            groups: hash of the group of each sample, shape (n,).
+            number: how often each row of `cells` counts; default: once.
+        """
+        columns = [*cells.astype(np.uint64).T, *([] if groups is None else [groups])]
+        order = np.lexsort(columns)
+        new = np.ones(len(order), bool)
+        new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
+        weights = np.ones(len(order), np.int64) if number is None else number
+        total = np.bincount(np.cumsum(new) - 1, weights[order]).astype(np.int64)
+        first = order[new]
+        return cls(levels, cells[first].astype(np.int32), total, None if groups is None else groups[first])
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.number.sum())
+
+    def __add__(self, other: Counts) -> Counts:
+        if self.levels != other.levels:
+            raise IncompatibleError(f"counts of {self.levels} and {other.levels} kinds do not add: use one partition")
+        if (self.groups is None) != (other.groups is None):
+            raise IncompatibleError("counts of grouped and of ungrouped samples do not add: group both, or neither")
+        groups = None if self.groups is None else np.concatenate([self.groups, other.groups])  # type: ignore[list-item]
+        cells, number = np.concatenate([self.cells, other.cells]), np.concatenate([self.number, other.number])
+        return Counts.of(self.levels, cells, groups, number)
+
+    def members(self, level: int) -> NDArray[np.int64]:
+        """Return the number of samples of each kind of a level, given by its place, shape (kinds,)."""
+        return np.bincount(self.cells[:, level], self.number, self.levels[level]).astype(np.int64)
+
+    def design_effects(self, level: int) -> NDArray[np.float64]:
+        """Return by what factor the samples of each kind inform less than independent ones; 1 without groups."""
+        if self.groups is None:
+            return np.ones(self.levels[level])
+        _, group = np.unique(self.groups, return_inverse=True)
+        size = np.bincount(group, self.number)
+        pairs, back = np.unique(group * self.levels[level] + self.cells[:, level], return_inverse=True)
+        k, kind, m = np.bincount(back, self.number), pairs % self.levels[level], size[pairs // self.levels[level]]
+        sums = (np.bincount(kind, value, self.levels[level]) for value in (k, k * k, k * m, np.ones(len(k))))
+        members, squares, products, groups = sums
+        return design_effect(members, self.n, squares, products, float(np.square(size).sum()), groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Counts of a set, and the samples nearest to each center.
+
+    Attributes:
+        counts: samples by kinds.
+        nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds of all levels,
+            `NEAREST`); −1 where there are fewer.
+    """
+
+    counts: Counts
+    nearest: NDArray[np.int64]
+
+
+class Counter:
+    """Counts a set in one pass.
+
+    Args:
+        partition: the kinds.
+        far: whether samples far from all kinds are counted as a last kind of their own, which later sets need.
+        run: device of the matrix products.
+    """
+
+    def __init__(self, partition: Partition, *, far: bool = False, run: Run | None = None) -> None:
+        self.partition, self._far, self._run = partition, far, run
+        self.levels = tuple(level + far for level in partition.levels)
+        self._cells: list[NDArray[np.int16]] = []
+        self._offsets = np.concatenate([[0], np.cumsum(self.levels)])
+        self._nearest = np.full((int(self._offsets[-1]), NEAREST), -1)
+        self._squared = np.full(self._nearest.shape, np.inf, np.float32)
+
+    def update(self, start: int, rows: object) -> None:
+        """Count rows that begin at this index of their set, shape (b, d)."""
+        kinds, squared = self.partition.assign(rows, self._run)  # type: ignore[arg-type]
+        if self._far:
+            kinds = np.where(self.partition.far(squared), np.array(self.partition.levels, np.int32), kinds)
+        self._cells.append(kinds.astype(np.int16))
+        for level, offset in enumerate(self._offsets[:-1]):
+            self._keep_nearest(start, kinds[:, level] + offset, squared[:, level])
+
+    def _keep_nearest(self, start: int, kinds: NDArray[np.int64], squared: NDArray[np.float32]) -> None:
+        order = np.lexsort((squared, kinds))
+        present, first = np.unique(kinds[order], return_index=True)
+        rank = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
+        order, rank = order[rank < NEAREST], rank[rank < NEAREST]
+        place = np.searchsorted(present, kinds[order])
+        indices, distances = np.full((len(present), NEAREST), -1), np.full((len(present), NEAREST), np.inf, np.float32)
+        indices[place, rank], distances[place, rank] = order + start, squared[order]
+        distances = np.concatenate([self._squared[present], distances], 1)
+        indices = np.concatenate([self._nearest[present], indices], 1)
+        kept = distances.argsort(1, kind="stable")[:, :NEAREST]
+        self._squared[present] = np.take_along_axis(distances, kept, 1)
+        self._nearest[present] = np.take_along_axis(indices, kept, 1)
+
+    def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
+        """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
+        return Counted(Counts.of(self.levels, np.concatenate(self._cells), groups), self._nearest)
+
+
+def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, run: Run | None = None) -> Counted:
+    """Count a set by the kinds of a partition, in one pass.
+
+    Args:
+        embeddings: the set.
+        partition: the kinds.
+        far: whether samples far from all kinds are counted as a last kind of their own.
+        run: device, portions and progress.
+    """
+    run = run or Run()
+    counter = Counter(partition, far=far, run=run)
+    for batch in embeddings.batches(run.batch_size):
+        counter.update(batch.start, batch.rows)
+        run.progress("count", batch.start + len(batch.rows), embeddings.n)
+    return counter.result(embeddings.group_hashes())

@@ -1,0 +1,178 @@
+"""`Partition`: embeddings divided into kinds, at several levels, blind to which set a sample is from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import h5py
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from finc_eval.core.checks import check_count
+from finc_eval.core.digest import sha256_of
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.partitions.kmeans import kmeans
+
+LEVELS = (20, 50, 100, 200)
+"""Numbers of kinds of the levels. Together they find more than any one of them (docs/kinds.md)."""
+
+FIT_SAMPLES_PER_KIND = 50
+"""Samples of all sets that a partition is fitted to, per kind of the finest level."""
+
+MIN_SAMPLES_PER_KIND = 5
+"""Samples per kind that a level needs. Of fewer, no difference could be significant."""
+
+Kinds = NDArray[np.int32]
+"""Kind of each sample at each level, shape (n, levels)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Kinds of samples: the nearest center, at each of several levels.
+
+    Attributes:
+        centers: centers of each level, float32, shape (kinds, d), relative to `origin`.
+        radii: distance from the nearest center, per level, beyond which a later sample is far from all kinds.
+        origin: mean of the fitted rows, shape (d,).
+        seed: random seed of the fit.
+    """
+
+    centers: tuple[torch.Tensor, ...]
+    radii: tuple[float, ...]
+    origin: torch.Tensor
+    seed: int
+
+    @classmethod
+    def fit(
+        cls, rows: torch.Tensor, levels: Sequence[int] = LEVELS, seed: int = 0, run: Run | None = None
+    ) -> Partition:
+        """Divide rows into kinds by k-means at each level.
+
+        Args:
+            rows: a sample of all sets together, shape (m, d); see `pooled_sample`.
+            levels: numbers of kinds. Those with fewer than 5 rows per kind are left out; a small sample gets one
+                level that fits.
+            seed: random seed of the first centers.
+            run: device and portions.
+
+        Raises:
+            UsageError: a level is not a whole number of at least 2.
+            DataError: there are fewer than 4 rows.
+        """
+        run, levels = run or Run(), tuple(sorted({check_count("levels", level, 2) for level in levels}))
+        if not levels:
+            raise UsageError("levels must be numbers of kinds, got none: pass for example levels=(20, 50)")
+        if len(rows) < 4:
+            raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
+        most = len(rows) // MIN_SAMPLES_PER_KIND
+        fitting = tuple(level for level in levels if level <= most) or (max(min(levels[0], most), 2),)
+        origin = rows.double().mean(0).float()
+        centered = (rows - origin).cpu()
+        x = np.ascontiguousarray(centered.numpy())
+        centers = tuple(torch.from_numpy(kmeans(x, level, seed, run.torch_device)) for level in fitting)
+        partition = cls(centers, (float("inf"),) * len(centers), origin, seed)
+        distances = partition.assign(rows, run)[1]
+        return cls(centers, tuple(float(one) for one in np.sqrt(distances.max(0))), origin, seed)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Number of kinds of each level."""
+        return tuple(len(centers) for centers in self.centers)
+
+    @property
+    def dim(self) -> int:
+        """d, number of entries of an embedding."""
+        return len(self.origin)
+
+    @property
+    def digest(self) -> str:
+        """Digest that tells two partitions apart."""
+        return sha256_of(self.origin, *self.centers)
+
+    def assign(self, rows: ArrayLike | torch.Tensor, run: Run | None = None) -> tuple[Kinds, NDArray[np.float32]]:
+        """Return the kind of each row at each level, and its squared distance from the center.
+
+        Args:
+            rows: embeddings, shape (n, d).
+            run: device and portions.
+
+        Returns:
+            Kinds and squared distances, each of shape (n, levels).
+        """
+        run, x = run or Run(), torch.as_tensor(rows, dtype=torch.float32)
+        if x.ndim != 2 or x.shape[1] != self.dim:
+            raise IncompatibleError(
+                f"the partition divides embeddings of {self.dim} entries, got shape {tuple(x.shape)}: extract both "
+                "with the same extractor"
+            )
+        kinds = np.empty((len(x), len(self.centers)), np.int32)
+        squared = np.empty(kinds.shape, np.float32)
+        joined = torch.cat(self.centers).to(run.torch_device)
+        norms, origin = joined.square().sum(1), self.origin.to(joined.device)
+        for start in range(0, len(x), run.batch_size):
+            part = x[start : start + run.batch_size].to(joined.device) - origin
+            # ‖x − c‖² without ‖x‖², which all centers share.
+            for level, block in enumerate((norms - 2 * part @ joined.T).split(list(self.levels), 1)):
+                least, nearest = block.min(1)
+                kinds[start : start + len(part), level] = nearest.cpu().numpy()
+                squared[start : start + len(part), level] = (least + part.square().sum(1)).clamp_min(0).cpu().numpy()
+        return kinds, squared
+
+    def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Return which samples are far from all kinds, from the squared distances that `assign` returned."""
+        return squared > np.square(np.array(self.radii, np.float32)) * np.float32(1 + 1e-4)
+
+    def write(self, group: h5py.Group) -> None:
+        """Write the partition into a group of an HDF5 file."""
+        group.attrs["seed"] = self.seed
+        group["origin"], group["radii"] = self.origin.cpu().numpy(), np.array(self.radii)
+        for level, centers in enumerate(self.centers):
+            group[f"centers/{level}"] = centers.cpu().numpy()
+
+    @classmethod
+    def read(cls, group: h5py.Group) -> Partition:
+        """Read what `write` wrote."""
+        centers = tuple(torch.from_numpy(group[f"centers/{level}"][:]) for level in range(len(group["centers"])))
+        radii = tuple(group["radii"][:].tolist())
+        return cls(centers, radii, torch.from_numpy(group["origin"][:]), int(group.attrs["seed"]))
+
+
+def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES_PER_KIND * max(LEVELS)) -> torch.Tensor:
+    """Return the rows of a random sample of all sets together, in random order.
+
+    Which rows they are, and their order, follows from the ids alone: each set is in the sample in proportion to its
+    size. A partition that is fitted to it treats the sets alike, so that without a difference between them the labels
+    of the samples are exchangeable given the kinds, and exact tests may use all samples. With as many rows of a small
+    set as of a large one, kinds would form around single samples of the small one.
+
+    Args:
+        sets: the sets.
+        capacity: number of rows.
+    """
+    keys, owner, index = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
+    for number, one in enumerate(sets):
+        for start, hashes in one.id_hashes():
+            keys = np.concatenate([keys, _mixed(hashes)])
+            owner = np.concatenate([owner, np.full(len(hashes), number)])
+            index = np.concatenate([index, np.arange(start, start + len(hashes))])
+            kept = keys.argsort(kind="stable")[:capacity]
+            keys, owner, index = keys[kept], owner[kept], index[kept]
+    rows = torch.empty(len(keys), sets[0].dim)
+    for number, one in enumerate(sets):
+        mine = np.flatnonzero(owner == number)
+        rows[torch.from_numpy(mine)] = one.rows_at(index[mine]).cpu()
+    return rows
+
+
+def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return new hashes of hashes (splitmix64): a sketch has kept the samples with the smallest of the old ones."""
+    x = hashes >> np.uint64(1)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
+
+

@@ -1,0 +1,111 @@
+"""`test_kinds`: exact tests of all kinds of a partition, at all levels, as one family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError
+from finc_eval.numerics.exact_tests import ShareTests, detectable_share
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
+from finc_eval.partitions.counts import Counts
+
+Array = NDArray[np.float64]
+
+POWER = 0.8
+"""Probability with which a kind of the detectable share is found."""
+
+
+@dataclass(frozen=True, eq=False)
+class KindTests:
+    """Tests of every kind of every level: has a set more of it than all other sets together?
+
+    The kinds of all levels are numbered through: t in all. Of each set, labels[s], there is one row.
+
+    Attributes:
+        labels: labels of the sets.
+        level: place of the level of each kind, shape (t,).
+        index: number of each kind in its level, shape (t,).
+        members: samples of each kind in each set, shape (s, t).
+        sizes: samples of each set, shape (s,).
+        effects: design effects, shape (s, t): divide members and sizes by them for effective counts.
+        raw: p-value of each test by itself, shape (s, t).
+        adjusted: p-value adjusted for the whole family of s·t tests, shape (s, t).
+        family: the tests.
+    """
+
+    labels: tuple[str, ...]
+    level: NDArray[np.int64]
+    index: NDArray[np.int64]
+    members: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    effects: Array
+    raw: Array
+    adjusted: Array
+    family: ShareTests
+
+    @property
+    def shares(self) -> Array:
+        """Share of each kind in each set, shape (s, t): of each level they sum to 1."""
+        return np.asarray(self.members / self.sizes[:, None])
+
+    def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
+        """Return the smallest share of a kind that only one set has, whichever it is, found with 80 % power.
+
+        Args:
+            alpha: family-wise level up to which a kind counts as found.
+        """
+        units = self.sizes / np.median(self.effects, axis=1)
+        found = []
+        for own in units:
+            rest = units.sum() - own
+            count = np.arange(1.0, own + 1)
+            alone = ShareTests(count[:MAX_COUNT], round(own), 0, round(rest)).p_values
+            reached = np.flatnonzero(self.family.family_level(alone) <= alpha)
+            found.append(float(detectable_share(reached[0] + 1, own, POWER)) if len(reached) else 1.0)
+        return max(found)
+
+
+MAX_COUNT = 2000
+"""Members that the search for the smallest detectable share tries at most."""
+
+
+def test_kinds(counts: Mapping[str, Counts], rho: float = 1.0) -> KindTests:
+    """Test all kinds of all levels: each set against all others together, in one family.
+
+    Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. The
+    partition must be blind to which set a sample is from (`pooled_sample`). Then all samples may be counted, and the
+    family-wise error holds exactly. Grouped samples are counted by effective numbers.
+
+    Args:
+        counts: the counts of each set by its label, from one partition.
+        rho: ρ, factor that the share must exceed.
+    """
+    labels, sets = tuple(counts), list(counts.values())
+    if len(sets) < 2:
+        raise DataError(f"at least two sets are needed to test kinds, got {len(sets)}")
+    levels = sets[0].levels
+    places = range(len(levels))
+    members = np.array([np.concatenate([one.members(place) for place in places]) for one in sets])
+    effects = np.array([np.concatenate([one.design_effects(place) for place in places]) for one in sets])
+    sizes = np.array([one.n for one in sets])
+    k, n = members / effects, sizes[:, None] / effects
+    rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
+    family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_n.ravel(), rho)
+    return KindTests(
+        labels=labels,
+        level=np.repeat(np.arange(len(levels)), levels),
+        index=np.concatenate([np.arange(level) for level in levels]),
+        members=members,
+        sizes=sizes,
+        effects=effects,
+        raw=family.p_values.reshape(members.shape),
+        adjusted=family.adjusted.reshape(members.shape),
+        family=family,
+    )
+
+
+test_kinds.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
