@@ -22,7 +22,7 @@ NUMERICAL_ZERO = 1e-6
 Sign = Literal[1, -1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A direction or a cluster that may become a mode.
 
@@ -32,10 +32,12 @@ class Candidate:
         fit: fit that has the direction.
         rank: column of the direction in its fit.
         column: column of the direction in the score passes.
+        sign: sign that makes positive the tail of the members.
         estimates: estimates of the fit.
         own, other: shares of its members in the set that has more, and in the other.
         threshold: score of a member; None for a cluster.
         p_value: adjusted p-value.
+        stability: share of it that refits find again; None for a cluster.
     """
 
     role: Role
@@ -43,16 +45,18 @@ class Candidate:
     fit: CrossFit
     rank: int
     column: int
+    sign: Sign
     estimates: Estimates
     own: Share
     other: Share
     threshold: float | None
     p_value: float
+    stability: float | None
 
     @property
-    def excess(self) -> float:
-        """Held-out excess."""
-        return float(self.estimates.excess[self.rank])
+    def direction(self) -> torch.Tensor:
+        """v, shape (q,), members positive."""
+        return self.sign * self.fit.full.vectors[:, self.rank]
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,21 @@ def direction_candidates(
             column = starts[role] + rank
             thresholds = thresholds_of(own, [(1.0, other)], column)
             shares = [share_of(one, column, thresholds, confidence) for one in (own, other)]
-            threshold = sum(map(abs, thresholds)) / 2
-            p_value = float(adjusted[column])
             found.append(
-                Candidate(role, "directions", fit, rank, column, estimates[role], *shares, threshold, p_value)
+                Candidate(
+                    role=role,
+                    found_by="directions",
+                    fit=fit,
+                    rank=rank,
+                    column=column,
+                    sign=leading_sign(_energy(own, other, column, settings.rho)),
+                    estimates=estimates[role],
+                    own=shares[0],
+                    other=shares[1],
+                    threshold=sum(map(abs, thresholds)) / 2,
+                    p_value=float(adjusted[column]),
+                    stability=None if fit.stability is None else float(fit.stability[rank]),
+                )
             )
     return found
 
@@ -124,16 +139,13 @@ LISTED = 0.05
 
 def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
     own, other = sets.ordered(one.role)
-    energy = own.scores.energies()[:, one.column] - rho * other.scores.energies()[:, one.column]
-    sign = leading_sign(energy) if one.found_by == "directions" else 1
-    direction = sign * one.fit.full.vectors[:, one.rank]
-    excess, width = one.excess, float(one.estimates.half_widths(family)[one.rank])
+    excess, width = float(one.estimates.excess[one.rank]), float(one.estimates.half_widths(family)[one.rank])
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
     over = one.role == "over"
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
     difference = difference_of(gen, ref)
     return Mode(
-        id=unique_id(one.role, [*own.sketched.typical(direction), str(one.column)], taken),
+        id=unique_id(one.role, [*own.sketched.typical(one.direction), str(one.column)], taken),
         role=one.role,
         found_by=one.found_by,
         name=None,
@@ -146,7 +158,7 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         share_difference=difference.value,
         share_difference_interval=difference.interval,
         p_value=one.p_value,
-        stability=None if one.fit.stability is None else float(one.fit.stability[one.rank]),
+        stability=one.stability,
         threshold=one.threshold,
         mass_gen=masses[0 if over else 1],
         mass_ref=masses[1 if over else 0],
@@ -154,8 +166,8 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         interval=(excess - width, excess + width),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fit.full.excess[one.rank]),
-        tails=_tails(one, sign, energy, sets),
-        direction=direction.float().cpu().numpy(),
+        tails=_tails(one, _energy(own, other, one.column, rho), sets),
+        direction=one.direction.float().cpu().numpy(),
     )
 
 
@@ -169,14 +181,19 @@ def tail_of(sign: Sign) -> int:
     return 0 if sign > 0 else 1
 
 
-def _tails(one: Candidate, sign: Sign, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail, Tail]:
+def _energy(own: ScoredSet, other: ScoredSet, column: int, rho: float) -> torch.Tensor:
+    """Return the in-sample excess of both tails of a direction, shape (2,)."""
+    return own.scores.energies()[:, column] - rho * other.scores.energies()[:, column]
+
+
+def _tails(one: Candidate, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail, Tail]:
     """Return both tails of a direction, first the one that carries most of the excess.
 
     The excess is quadratic in s, so neither tail alone is the mode.
     """
     total = float(energy.sum())
     tails = []
-    for tail in (tail_of(sign), 1 - tail_of(sign)):
+    for tail in (tail_of(one.sign), 1 - tail_of(one.sign)):
         (gen_index, gen_best), (ref_index, ref_best) = (
             scored.scores.best(tail, one.column) for scored in (sets.gen, sets.ref)
         )

@@ -13,6 +13,7 @@ import torch
 from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import bandwidth_warnings, copies_between, fld_warnings, set_warnings
+from finc_eval.comparison.clusters import find_kinds, merged
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, open_sets
@@ -77,11 +78,15 @@ def compare(
 def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
+    families = 2 if isinstance(settings.method, Finc) and settings.method.clusters else 1
+    kinds = find_kinds(gen, ref, settings, families, run)
     over, under = _fit(gen, ref, settings, run)
-    scored = ScoredSets(*(score_set(one, [over, under], run) for one in (gen, ref)))
-    candidates = direction_candidates({"over": over, "under": under}, scored, settings, families=1)
+    centers = kinds.fit(gen.sketch.feature_map)
+    scored = ScoredSets(*(score_set(one, [over, under, centers], run) for one in (gen, ref)))
+    candidates = direction_candidates({"over": over, "under": under}, scored, settings, families)
     family = over.full.vectors.shape[1] + under.full.vectors.shape[1]
-    modes = assemble_modes(candidates, scored, family, settings)
+    candidates += kinds.candidates(centers, family, scored, settings.rho)
+    modes = assemble_modes(merged(candidates, kinds, scored), scored, family, settings)
     return _describe(opened, settings, over, under, modes, run)
 
 

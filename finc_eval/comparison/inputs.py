@@ -19,6 +19,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
 from finc_eval.sketches.reference import reference_feature_map
@@ -53,6 +54,12 @@ class SketchedSet:
         features, folds = self.sample
         whole = len(folds) == self.sketch.n
         return FoldedMoments(self.sketch.folds, (features[folds == 0], features[folds == 1]) if whole else None)
+
+    @property
+    def at_hand(self) -> Embeddings:
+        """The embeddings, or those that the sketch kept."""
+        kept = self.sketch.sample
+        return self.embeddings or EmbeddingSet(kept.rows, kept.ids)
 
     @cached_property
     def group_numbers(self) -> NDArray[np.int64] | None:

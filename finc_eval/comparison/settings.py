@@ -53,6 +53,9 @@ class Finc(Record):
     rotation: Annotated[
         Rotation, about("varimax rotation of the eigenvectors, which the method of the paper does not have")
     ] = "varimax"
+    clusters: Annotated[
+        bool, about("join what exact tests of label-blind clusters find, which see small separate kinds best")
+    ] = True
     name: Literal["finc"] = "finc"
 
     def __post_init__(self) -> None:

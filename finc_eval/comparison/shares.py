@@ -59,7 +59,8 @@ def exact_share(count: float, n: float, effect: float, confidence: float) -> Sha
 
 def difference_of(own: Share, other: Share) -> Share:
     """Subtract two independent shares, with an interval of the same confidence (MOVER: Zou and Donner 2008)."""
-    low, high = mover(own.interval[0], own.value, own.interval[1], other.interval[0], other.value, other.interval[1])
+    first, second = ((one.interval[0], one.value, one.interval[1]) for one in (own, other))
+    low, high = mover(first, second)
     return Share(own.value - other.value, (float(low), float(high)))
 
 
