@@ -134,6 +134,11 @@ def drawn(source, rng, shares, n):
     return Part(source.draw(kinds), kinds)
 
 
+def nothing(source, rng, sizes):
+    """Plant nothing: two sets of one law."""
+    return Planted(*same_law(source, rng, *sizes), (source.shares, source.shares), {})
+
+
 def planted(source, gen, ref, sizes, roles):
     """Return two sets that have exactly these shares of the kinds, up to rounding."""
     parts = []
@@ -143,7 +148,7 @@ def planted(source, gen, ref, sizes, roles):
     return Planted(*parts, (gen, ref), roles)
 
 
-def six(source, n, share, base, factor):
+def six(source, sizes, share, base, factor):
     """Plant six changes: 2 novel kinds of a share, 2 gone, one of `factor` times its share `base`, and one the reverse.
 
     All other kinds have equal shares, the same in both sets.
@@ -153,7 +158,7 @@ def six(source, n, share, base, factor):
     gen = np.array([share, share, 0, 0, factor * base, base, *rest])
     ref = np.array([0, 0, share, share, base, factor * base, *rest])
     roles = dict(enumerate(("over", "over", "under", "under", "over", "under")))
-    return planted(source, gen, ref, (n, n), roles)
+    return planted(source, gen, ref, sizes, roles)
 
 
 def one_novel(source, n, share):

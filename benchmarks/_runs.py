@@ -10,6 +10,7 @@ the code has changed. The table is recorded from all runs that are there.
 import argparse
 import json
 import time
+import traceback
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
@@ -42,7 +43,10 @@ def run(name, regimes, one, report, runs):
             wanted = options.runs or (runs if isinstance(runs, int) else runs[regime])
             if options.fresh:
                 path_of(name, regime).unlink(missing_ok=True)
-            complete(pool, name, regime, one, wanted, options)
+            try:
+                complete(pool, name, regime, one, wanted, options)
+            except Exception:
+                traceback.print_exc()
             print(regime, len(kept(name, regime)), "runs", flush=True)
     found = {regime: runs for regime in regimes if (runs := kept(name, regime))}
     if found:
@@ -57,7 +61,9 @@ def complete(pool, name, regime, one, wanted, options):
     path_of(name, regime).parent.mkdir(parents=True, exist_ok=True)
     with path_of(name, regime).open("a") as file:
         while True:
-            while len(pending) < 2 * options.jobs and time.monotonic() < end and (seed := next(seeds, None)) is not None:
+            while (
+                len(pending) < 2 * options.jobs and time.monotonic() < end and (seed := next(seeds, None)) is not None
+            ):
                 pending[pool.submit(timed, one, regime, seed)] = seed
             if not pending:
                 return

@@ -17,7 +17,7 @@ overall difference.
 from functools import partial
 
 import numpy as np
-from _designs import clusters, copies, digits, drawn, heavy_tails, kind_of, photographs, planted, points, real, same_law
+from _designs import clusters, copies, digits, drawn, heavy_tails, kind_of, photographs, points, real, same_law
 from _fields import embedding_set, found_by, grouped_by, of
 from _record import record
 from _runs import counted, rate, run

@@ -31,7 +31,7 @@ NOVEL = {
     for share in shares
 }
 PLANTED = {
-    f"{name}-{size}": (law, partial(six, n=n, **changes))
+    f"{name}-{size}": (law, partial(six, sizes=(n, n), **changes))
     for name, law, n in (
         ("gauss", partial(clusters, 26, 512), 2000),
         ("photographs", partial(real, photographs), 1500),
@@ -87,7 +87,9 @@ def one(regime, seed):
 
 def kmeans(rows, k, seed):
     """Return the cluster of every row, (n,), and its distance to the center."""
-    found = faiss.Kmeans(rows.shape[1], k, niter=20, seed=seed, min_points_per_centroid=1, max_points_per_centroid=len(rows))
+    found = faiss.Kmeans(
+        rows.shape[1], k, niter=20, seed=seed, min_points_per_centroid=1, max_points_per_centroid=len(rows)
+    )
     found.train(rows)
     distance, index = found.index.search(rows, 1)
     return index[:, 0], distance[:, 0]
