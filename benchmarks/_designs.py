@@ -17,7 +17,7 @@ BEST = 50
 
 @dataclass(frozen=True)
 class Source:
-    """Samples of k kinds: `shares` (k,), `draw` from kinds (n,) to rows (n, d), `fresh` to many rows and their kinds."""
+    """Samples of k kinds: `shares` (k,); `draw` makes rows (n, d) of kinds (n,); `fresh` makes many, with kinds."""
 
     shares: np.ndarray
     draw: Callable[[np.ndarray], np.ndarray]

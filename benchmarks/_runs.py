@@ -88,7 +88,7 @@ def kept(name, regime):
 
 
 def rate(runs, key):
-    """Return how many runs have this, with the 95 % interval of Clopper and Pearson; runs that do not say are left out."""
+    """Return how many runs have this, of those that say, with the 95 % interval of Clopper and Pearson."""
     values = [run[key] for run in runs if run.get(key) is not None]
     return counted(sum(map(bool, values)), len(values))
 

@@ -6,8 +6,9 @@ of its share (4 % and 12 %). *small*: the same with 2 %, and twice and half (3 %
 same sort, *photographs* and *digits* are real classes, drawn anew in each run; see `_designs.py`.
 
 A change is found if a mode with p ≤ .05 of the right role has a majority of the kind among the 50 best members of the
-set that has more. *not planted* are other modes with p ≤ .05, a run. Beside it is a plain label-blind k-means of the pooled set, with
-Fisher's exact test of every cluster and Holm's correction: for k = 50, and for 20, 50, 100 and 200 together.
+set that has more. *not planted* are other modes with p ≤ .05, a run. Beside it is a plain label-blind k-means of the
+pooled set, with Fisher's exact test of every cluster and Holm's correction: for k = 50, and for 20, 50, 100 and 200
+together.
 """
 
 from functools import partial
@@ -96,7 +97,7 @@ def kmeans(rows, k, seed):
 
 
 def significant_clusters(levels, n):
-    """Return role and members of the clusters that differ by Fisher's test and Holm's correction; gen has rows 0 to n."""
+    """Return role and members of the clusters that differ by Fisher's test and Holm's correction; gen comes first."""
     tested = []
     for own, distance in levels:
         for cluster in np.unique(own):

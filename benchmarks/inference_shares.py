@@ -1,10 +1,10 @@
 """Are the shares of modes right, and do their intervals hold?
 
 The designs of `inference_power.py`, and pairs of one law. Two truths: the share of the planted *class* in each set, for
-the most significant mode of every class found; and the *operational* share of a mode, which is that of its members among
-fresh samples of the same law. Members are those of its direction beyond its threshold, half by half, or those of its
-cluster. Fresh samples are as many as the law gives of every kind, weighted by the shares of the kinds in a set; intervals
-are widened by two standard errors of that estimate. A run holds if all intervals of all its modes hold.
+the most significant mode of every class found; and the *operational* share of a mode, which is that of its members
+among fresh samples of the same law. Members are those of its direction beyond its threshold, half by half, or those of
+its cluster. Fresh samples are as many as the law gives of every kind, weighted by the shares of the kinds in a set, and
+intervals are widened by two standard errors of that estimate. A run holds if all intervals of all its modes hold.
 """
 
 from functools import partial
