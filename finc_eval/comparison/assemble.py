@@ -72,7 +72,7 @@ class ScoredSets:
 
 
 def direction_candidates(
-    fits: Mapping[Role, CrossFit], sets: ScoredSets, settings: Settings, families: int
+    fits: Mapping[Role, CrossFit], sets: ScoredSets, settings: Settings, weight: float
 ) -> list[Candidate]:
     """Return the directions of both roles that have an excess in the data and in held-out data.
 
@@ -80,7 +80,7 @@ def direction_candidates(
         fits: directions of both roles, in the order of their columns.
         sets: both sets, scored on them.
         settings: settings of the comparison.
-        families: number of families that share the family-wise error, this one included.
+        weight: part of the family-wise error that these tests may spend.
     """
     family = sum(fit.full.vectors.shape[1] for fit in fits.values())
     starts = dict(zip(fits, (0, fits["over"].full.vectors.shape[1]), strict=True))
@@ -89,8 +89,8 @@ def direction_candidates(
         columns = slice(starts[role], starts[role] + fit.full.vectors.shape[1])
         first, second = (one.masses[columns] for one in sets.ordered(role))
         estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
-    adjusted = (families * holm(torch.cat([one.p_values() for one in estimates.values()]))).clamp_max(1)
-    confidence = confidence_of(families * family)
+    adjusted = (holm(torch.cat([one.p_values() for one in estimates.values()])) / weight).clamp_max(1)
+    confidence = confidence_of(family / weight)
     found = []
     for role, fit in fits.items():
         own, other = sets.ordered(role)

@@ -20,7 +20,7 @@ from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import exact_share
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.inference import critical_value, upper_tail
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, critical_value, upper_tail
 from finc_eval.partitions.counts import Counts, count
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.tests import KindTests, test_kinds
@@ -30,6 +30,11 @@ SAME_MEMBERS = 1 / 3
 
 NESTED = 0.5
 """Members that two kinds share, over those of the smaller one, from which on only one of them is reported."""
+
+CLUSTERS_WEIGHT = 0.8
+"""Part of the family-wise error that tests of clusters may spend beside those of directions. They have most of the
+power: with all of it they find hardly more of planted kinds, and directions find the same with a half as with a fifth
+(docs/method.md)."""
 
 ROLES: tuple[Role, Role] = ("over", "under")
 
@@ -43,14 +48,14 @@ class FoundKinds:
         counts: counts of gen and of ref.
         tests: their tests.
         chosen: of each role, the numbers of the significant kinds to report, in `tests`.
-        families: number of families that share the family-wise error, this one included.
+        weight: part of the family-wise error that these tests may spend.
     """
 
     partition: Partition
     counts: tuple[Counts, Counts]
     tests: KindTests
     chosen: dict[Role, NDArray[np.int64]]
-    families: int
+    weight: float
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -71,7 +76,7 @@ class FoundKinds:
 
     def candidates(self, fit: CrossFit, start: int, sets: ScoredSets, rho: float) -> list[Candidate]:
         """Return the reported kinds, whose directions were scored in the columns from `start` on."""
-        confidence = 1 - 2 * upper_tail(critical_value(self.families * self._family))
+        confidence = 1 - 2 * upper_tail(critical_value(self._family / self.weight))
         columns = slice(start, start + len(self.numbers))
         found = []
         for row, role in enumerate(ROLES):
@@ -88,7 +93,7 @@ class FoundKinds:
                     )
                     for s in (row, 1 - row)
                 )
-                p_value = min(self.families * float(self.tests.adjusted[row, number]), 1.0)
+                p_value = min(float(self.tests.adjusted[row, number]) / self.weight, 1.0)
                 found.append(
                     Candidate(
                         role, "clusters", fit, rank, start + rank, 1, estimates, own, other, None, p_value, None
@@ -99,11 +104,11 @@ class FoundKinds:
     @property
     def _family(self) -> int:
         """Number of kinds that have enough members to become significant."""
-        level = (1 - 0.95) / (self.families * self.tests.members.size)
+        level = self.weight * (1 - DEFAULT_CONFIDENCE) / self.tests.members.size
         return max(1, round(float(self.tests.family.family_level(level)[0]) / level / 2))
 
 
-def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, families: int, run: Run) -> FoundKinds:
+def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, weight: float, run: Run) -> FoundKinds:
     """Partition the pooled samples, count both sets, and choose the significant kinds to report."""
     sets = (gen.at_hand, ref.at_hand)
     partition = Partition.fit(pooled_sample(sets), run=run)
@@ -112,10 +117,10 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, families:
     tests = test_kinds({"gen": counts[0], "ref": counts[1]}, settings.rho)
     shared = shared_members(counts)
     chosen = {
-        role: distinct_kinds(tests.raw[row], np.flatnonzero(families * tests.adjusted[row] <= LISTED), shared)
+        role: distinct_kinds(tests.raw[row], np.flatnonzero(tests.adjusted[row] <= weight * LISTED), shared)
         for row, role in enumerate(ROLES)
     }
-    return FoundKinds(partition, counts, tests, chosen, families)
+    return FoundKinds(partition, counts, tests, chosen, weight)
 
 
 def shared_members(counts: Sequence[Counts]) -> NDArray[np.float64]:

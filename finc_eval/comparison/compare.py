@@ -13,10 +13,10 @@ import torch
 from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import bandwidth_warnings, copies_between, fld_warnings, set_warnings
-from finc_eval.comparison.clusters import find_kinds, merged
+from finc_eval.comparison.clusters import CLUSTERS_WEIGHT, find_kinds, merged
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import OpenSets, SketchedSet, open_sets
+from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
@@ -78,12 +78,12 @@ def compare(
 def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
-    families = 2 if isinstance(settings.method, Finc) and settings.method.clusters else 1
-    kinds = find_kinds(gen, ref, settings, families, run)
+    weight = CLUSTERS_WEIGHT if isinstance(settings.method, Finc) and settings.method.clusters else 0.0
+    kinds = find_kinds(gen, ref, settings, weight, run)
     over, under = _fit(gen, ref, settings, run)
     centers = kinds.fit(gen.sketch.feature_map)
     scored = ScoredSets(*(score_set(one, [over, under, centers], run) for one in (gen, ref)))
-    candidates = direction_candidates({"over": over, "under": under}, scored, settings, families)
+    candidates = direction_candidates({"over": over, "under": under}, scored, settings, 1 - weight)
     family = over.full.vectors.shape[1] + under.full.vectors.shape[1]
     candidates += kinds.candidates(centers, family, scored, settings.rho)
     modes = assemble_modes(merged(candidates, kinds, scored), scored, family, settings)
@@ -151,6 +151,7 @@ def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings) -> Signat
         ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
         *gen.sketch.feature_map.signature(),
         *settings.signature(),
+        *groups_signature([gen.sketch, ref.sketch]),
         ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
         ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
     )

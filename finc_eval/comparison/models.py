@@ -12,7 +12,7 @@ from finc_eval.comparison.assemble import NUMERICAL_ZERO, Sign, leading_sign, ta
 from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_overlap
 from finc_eval.comparison.estimates import Estimates, standard_error
 from finc_eval.comparison.finc_directions import FincFit
-from finc_eval.comparison.inputs import OpenSets, open_sets
+from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
 from finc_eval.comparison.modes import Direction, significant, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.set_info import SetInfo
@@ -203,6 +203,7 @@ def _signature(opened: OpenSets) -> Signature:
         ("ref", "+".join(source[:12] for source in reference) or "none"),
         *first.feature_map.signature(),
         *opened.settings.signature(),
+        *groups_signature(one.sketch for one in sets.values()),
         ("prec", "/".join(dict.fromkeys(one.sketch.precision for one in sets.values()))),
     )
 
