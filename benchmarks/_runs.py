@@ -38,7 +38,8 @@ def run(name, regimes, one, report, runs):
     arguments.add_argument("--minutes", type=float, default=float("inf"), help="most minutes for each regime")
     arguments.add_argument("--fresh", action="store_true", help="forget the runs of these regimes first")
     options = arguments.parse_args()
-    with ProcessPoolExecutor(options.jobs, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+    one_thread = {"initializer": torch.set_num_threads, "initargs": (1,)}
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), **one_thread) as pool:
         for regime in options.regime or (regimes if options.regime is None else ()):
             wanted = options.runs or (runs if isinstance(runs, int) else runs[regime])
             if options.fresh:

@@ -66,7 +66,7 @@ def report(found):
     record(
         "inference_generators",
         rows,
-        f"pixels of 10 000 + 10 000 digits, FD with the interval of the distance without its bias; the difference has the "
+        f"pixels of 10 000 + 10 000 digits, FD with the interval of its unbiased value; the difference has the "
         f"order of FD in {agree} of the {len(separated)} pairs that FD separates",
     )
 
