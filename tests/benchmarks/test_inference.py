@@ -43,7 +43,7 @@ def test_parts_of_a_real_set_are_disjoint(designs):
     rng = np.random.default_rng(0)
     source = designs.real(lambda: (rows, labels))(rng)
     first, second = designs.same_law(source, rng, 100, 200)
-    left, kinds = source.fresh()
+    left, _ = source.fresh()
     assert len(np.unique(np.concatenate([first.rows, second.rows, left]))) == 600
     for part in (first, second):
         assert all(len(np.unique(part.rows[part.kinds == kind] % 3)) == 1 for kind in range(3))
