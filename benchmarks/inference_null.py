@@ -139,7 +139,7 @@ REGIMES = {
     "points-300-300": partial(two_sets, partial(points, 30, 32), 300, 300),
     **{
         f"{how}-{count}-{'both' if both else 'gen'}": partial(groups, how, count, both)
-        for how, counts in (("groups", (2, 3, 5)), ("clips", (2, 3, 5)), ("repeats", (5,)))
+        for how, counts in (("groups", (2, 3, 5)), ("clips", (3,)), ("repeats", (5,)))
         for count in counts
         for both in (False, True)
     },
