@@ -10,10 +10,10 @@ from PIL import Image
 
 from finc_eval.comparison.modes import Mode, Tail
 from finc_eval.comparison.result import Comparison, Spectrum
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 

@@ -8,7 +8,7 @@ import torch
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
-from finc_eval.comparison.set_info import MAX_EXAMPLES
+from finc_eval.embeddings.set_info import MAX_EXAMPLES
 from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 
@@ -40,6 +40,11 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None) -> l
     if gen.cache and ref.cache:
         found += unlike_encodings(gen.cache.profile, ref.cache.profile)
     return found
+
+
+def rho_warnings(rho: float) -> list[str]:
+    """Warn of ρ below 1, under which equal sets differ."""
+    return [f"with ρ = {rho:g}, below 1, a mode that both sets have equally often counts for both"] if rho < 1 else []
 
 
 def bandwidth_warnings(sigma: float | None, samples: torch.Tensor) -> list[str]:

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.directions import FoldedMoments
-from finc_eval.comparison.set_info import SetInfo, set_info
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.run import Run
@@ -20,6 +19,7 @@ from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.embedding_set import EmbeddingSet
+from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
 from finc_eval.sketches.reference import reference_feature_map

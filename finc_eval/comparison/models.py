@@ -15,7 +15,6 @@ from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
 from finc_eval.comparison.modes import Direction, significant, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
@@ -23,6 +22,7 @@ from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import Signature, SignatureText
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.precision import arithmetic

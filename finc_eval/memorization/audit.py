@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.comparison.baseline_directions import constant_features
-from finc_eval.comparison.set_info import set_info
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
@@ -24,6 +23,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset, as_embeddings
 from finc_eval.embeddings.neighbors import Neighbors, kth_distances, open_pair
+from finc_eval.embeddings.set_info import set_info
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings
 from finc_eval.memorization.copying import (

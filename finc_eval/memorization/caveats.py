@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.set_info import SetInfo
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack
 from finc_eval.memorization.distances import SetDistances
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from pydantic import computed_field
 
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.memorization.attacks import Attack
 from finc_eval.memorization.copying import Measure, MeasureName
 from finc_eval.memorization.power import Power

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.core.errors import FincEvalError, UsageError
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.samples import Samples, Traits, open_source
 from finc_eval.samples.clips import Clip
 

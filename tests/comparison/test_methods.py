@@ -11,8 +11,8 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup, _letters
 from finc_eval.comparison.result import Spectrum
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings.set_info import SetInfo
 
 
 def clusters(counts, seed, dim=12):

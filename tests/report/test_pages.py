@@ -9,11 +9,11 @@ from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, made_by, noise
 
 from finc_eval.comparison.changes import Change, Changes
 from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.report import changes, comparison, models
 from finc_eval.report import sweep as sweeps
 from finc_eval.report.plots import Mark, sweep_svg

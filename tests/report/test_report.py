@@ -17,10 +17,10 @@ from _pages import BREAKOUT, HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a
 from PIL import Image, ImageDraw
 
 from finc_eval.comparison.result import Copies, Spectrum
-from finc_eval.comparison.set_info import SetInfo
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.report.comparison import fragment, page, summary, titles
 from finc_eval.report.formats import frequency, p_value, percent, ratio
