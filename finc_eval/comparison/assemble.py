@@ -8,7 +8,9 @@ from functools import partial
 from math import copysign
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates
@@ -23,6 +25,8 @@ NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
 
 Sign = Literal[1, -1]
+
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,7 @@ class Candidate:
         stability: share of it that refits find again; None for a cluster.
         members: function that tells which samples of a set's bottom-k sample are members, shape (m,). No sample
             helped to decide whether it is one.
+        nearest: indices of the samples of gen and of ref nearest to the center of a cluster; None for a direction.
     """
 
     role: Role
@@ -58,6 +63,7 @@ class Candidate:
     p_value: float
     stability: float | None
     members: Callable[[SketchedSet], torch.Tensor]
+    nearest: tuple[Indices, Indices] | None = None
 
     @property
     def direction(self) -> torch.Tensor:
@@ -170,7 +176,7 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
     difference = difference_of(gen, ref)
     return Mode(
-        id=unique_id(one.role, [*own.sketched.typical(one.direction), str(one.column)], taken),
+        id=unique_id(one.role, [*_typical(one, own), str(one.column)], taken),
         role=one.role,
         found_by=one.found_by,
         name=None,
@@ -191,9 +197,16 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         interval=(excess - width, excess + width),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fit.full.excess[one.rank]),
-        tails=_tails(one, _energy(own, other, one.column, rho), sets),
+        tails=_tails(one, _energy(own, other, one.column, rho), sets) if one.nearest is None else _nearest(one, sets),
         direction=one.direction.float().cpu().numpy(),
     )
+
+
+def _typical(one: Candidate, own: ScoredSet) -> Sequence[str]:
+    """Return ids that can name a mode: of its best samples in the set that has more."""
+    if one.nearest is None:
+        return own.sketched.typical(one.direction)
+    return own.sketched.ids_at(one.nearest[0 if one.role == "over" else 1][:5])
 
 
 def leading_sign(energy: torch.Tensor) -> Sign:
@@ -209,6 +222,18 @@ def tail_of(sign: Sign) -> int:
 def _energy(own: ScoredSet, other: ScoredSet, column: int, rho: float) -> torch.Tensor:
     """Return the in-sample excess of both tails of a direction, shape (2,)."""
     return own.scores.energies()[:, column] - rho * other.scores.energies()[:, column]
+
+
+def _nearest(one: Candidate, sets: ScoredSets) -> tuple[Tail, Tail]:
+    """Return the samples nearest to the center of a cluster as its first tail; it has no second one."""
+    assert one.nearest is not None
+    scores = [
+        (each.sketched.sketch.feature_map(each.sketched.at_hand.rows_at(index)) @ one.direction).cpu().numpy()
+        for each, index in zip((sets.gen, sets.ref), one.nearest, strict=True)
+    ]
+    ids = [each.sketched.ids_at(index) for each, index in zip((sets.gen, sets.ref), one.nearest, strict=True)]
+    none = np.empty(0, np.int64)
+    return Tail(1.0, *one.nearest, *ids, *scores), Tail(0.0, none, none, (), (), *[np.empty(0, np.float32)] * 2)
 
 
 def _tails(one: Candidate, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail, Tail]:

@@ -48,6 +48,7 @@ class FoundKinds:
             not asked for.
         difference: how different the two sets are.
         kept: kinds of the bottom-k sample of each set, by label.
+        nearest: indices of the samples of each set nearest to every center, −1 where there are fewer, by label.
     """
 
     partition: Partition
@@ -57,6 +58,7 @@ class FoundKinds:
     family: int
     difference: Difference
     kept: dict[str, NDArray[np.int32]]
+    nearest: dict[str, NDArray[np.int64]]
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -103,9 +105,14 @@ class FoundKinds:
                         p_value=min(float(self.tests.adjusted[row, number]) / settings.clusters_weight, 1.0),
                         stability=None,
                         members=partial(self._members, number),
+                        nearest=(self._nearest("gen", number), self._nearest("ref", number)),
                     )
                 )
         return found
+
+    def _nearest(self, label: str, number: int) -> NDArray[np.int64]:
+        index = self.nearest[label][number]
+        return index[index >= 0]
 
     def _share(self, row: int, number: int, confidence: float) -> Share:
         members, size = int(self.tests.members[row, number]), int(self.tests.sizes[row])
@@ -120,9 +127,8 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
     """Partition the pooled samples, count both sets, and choose the significant kinds to report."""
     sets = (gen.at_hand, ref.at_hand)
     partition = Partition.fit(pooled_sample(sets), run=run)
-    counts = {
-        one.label: count(one.at_hand, partition, run=run.named(f"count {one.label}")).counts for one in (gen, ref)
-    }
+    counted = {one.label: count(one.at_hand, partition, run=run.named(f"count {one.label}")) for one in (gen, ref)}
+    counts = {label: one.counts for label, one in counted.items()}
     tests = test_kinds(counts, settings.rho)
     shared = shared_members(list(counts.values()))
     weight = settings.clusters_weight
@@ -139,6 +145,7 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
         family=_testable(tests, weight),
         difference=total_variation(*(one.effective(place) for one in counts.values())),
         kept={one.label: partition.assign(one.sketch.sample.rows, run)[0] for one in (gen, ref)},
+        nearest={label: one.nearest for label, one in counted.items()},
     )
 
 
