@@ -18,6 +18,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.repeats import near_repeat_warnings, repeats_as_groups
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
 from finc_eval.sketches.reference import reference_feature_map
@@ -86,11 +87,13 @@ class OpenSets:
         sets: sketched sets by label.
         settings: settings with the feature map's own bandwidth, seed and number of frequencies in place.
         sigma_rule: origin of the bandwidth.
+        warnings: sentences on repeats and near-repeats.
     """
 
     sets: dict[str, SketchedSet]
     settings: Settings
     sigma_rule: str
+    warnings: tuple[str, ...] = ()
 
 
 def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings: Settings, run: Run) -> OpenSets:
@@ -109,10 +112,11 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
+    inputs, warnings = _without_repeats(inputs, run)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
     found = replace(settings, kernel=phi.kernel, sigma=phi.sigma, features=phi.features, seed=phi.seed)
-    return OpenSets(sets, found, sigma_rule)
+    return OpenSets(sets, found, sigma_rule, warnings)
 
 
 def open_inputs(sources: Mapping[str, object], settings: Settings, run: Run) -> dict[str, SetInput]:
@@ -138,6 +142,21 @@ def open_inputs(sources: Mapping[str, object], settings: Settings, run: Run) -> 
         label: one.grouped(column) if isinstance(one, Embeddings) and column in one.columns else one
         for label, one in inputs.items()
     }
+
+
+def _without_repeats(inputs: Mapping[str, SetInput], run: Run) -> tuple[dict[str, SetInput], tuple[str, ...]]:
+    """Make groups of exact repeats, and return sentences on them and on near-repeats."""
+    sets: dict[str, Embeddings] = {}
+    for label, one in inputs.items():
+        if isinstance(one, Embeddings):
+            sets[label] = one
+        elif len(rows := one.sample.rows):
+            # The sample of a sketch shows what the other sets share with it; its own repeats are counted already.
+            sets[label] = as_embeddings(rows, label).with_groups(one.sample.keys, "sketch")
+    grouped, warnings = repeats_as_groups(sets, run)
+    warnings += near_repeat_warnings(grouped, run)
+    found = {label: grouped[label] if isinstance(one, Embeddings) else one for label, one in inputs.items()}
+    return found, tuple(warnings)
 
 
 def _columns(one: SetInput) -> tuple[str, ...]:

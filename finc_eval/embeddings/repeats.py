@@ -70,7 +70,7 @@ def repeats_as_groups(
         The sets, grouped where that is needed, and a sentence for each set with many repeats.
     """
     free = {label for label, one in sets.items() if one.group_hashes() is None}
-    hashes = {label: row_hashes(one, run) for label, one in sets.items()} if free else {}
+    hashes = {label: row_hashes(one, run and run.prefixed(label)) for label, one in sets.items()} if free else {}
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
         own = hashes[label]
