@@ -105,32 +105,34 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
         settings: settings of the comparison.
         run: device, portions and progress.
     """
-    inputs = open_inputs(sources, settings, run)
-    (first, one), *others = inputs.items()
-    for label, other in others:
-        check_alike(first, one, label, other)
+    inputs, warnings = open_inputs(sources, settings, run)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
-    inputs, warnings = _without_repeats(inputs, run)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
     found = replace(settings, kernel=phi.kernel, sigma=phi.sigma, features=phi.features, seed=phi.seed)
     return OpenSets(sets, found, sigma_rule, warnings)
 
 
-def open_inputs(sources: Mapping[str, object], settings: Settings, run: Run) -> dict[str, SetInput]:
-    """Open what the caller has of each set, by label, with its samples grouped by the column of the settings.
+def open_inputs(
+    sources: Mapping[str, object], settings: Settings, run: Run
+) -> tuple[dict[str, SetInput], tuple[str, ...]]:
+    """Open what the caller has of each set, by label, with its samples grouped, and return sentences on repeats.
 
-    A set without the column keeps its own grouping.
+    Samples are grouped by the column of the settings; a set without it keeps its own grouping. Where a set has none,
+    exact repeats are its groups.
 
     Raises:
         UsageError: no set has the column.
     """
     inputs = {label: _open(source, label, run) for label, source in sources.items()}
-    column = settings.groups
-    if column is None:
-        return inputs
+    for label, other in inputs.items():
+        check_alike(next(iter(inputs)), next(iter(inputs.values())), label, other)
+    return _without_repeats(inputs if settings.groups is None else _grouped(inputs, settings.groups), run)
+
+
+def _grouped(inputs: Mapping[str, SetInput], column: str) -> dict[str, SetInput]:
     has = {label: _columns(one) for label, one in inputs.items()}
     if not any(column in columns for columns in has.values()):
         known = list(dict.fromkeys(name for columns in has.values() for name in columns))
@@ -210,6 +212,11 @@ def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings,
         found = SketchedSet(label, sketch, opened)
     folds = found.sketch.folds
     if min(fold.n for fold in folds) < 2:
+        if found.sketch.groups is not None:
+            raise DataError(
+                f"the {found.sketch.n:,} samples of {label} lie in too few groups by {found.sketch.groups}: a "
+                "comparison needs dozens of groups of each set"
+            )
         raise _too_few(label, found.sketch.n)
     if not all(fold.first.isfinite().all() for fold in folds):
         raise DataError(f"the features of {label} overflow: its embeddings are too large for float32, scale them")
