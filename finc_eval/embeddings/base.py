@@ -259,7 +259,7 @@ class CachedEmbeddings(Embeddings):
         return torch.from_numpy(self.cache[indices])
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
-        """Read the pictures of these samples again; None where the samples are no longer where they were."""
+        """Read the pictures of these samples again; None where the samples have gone."""
         return None if self._samples is None else pictures_of(self._samples, self.ids_at(indices))
 
     @cached_property

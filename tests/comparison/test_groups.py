@@ -69,3 +69,9 @@ def test_the_sample_of_a_sketch_shows_that_repeats_are_draws_of_a_discrete_law()
         "gen has only 30 distinct samples" in note and "taken for independent" in note for note in found.warnings
     )
     assert "groups" not in dict(found.signature.fields)
+
+
+def test_too_few_groups_to_cut_a_set_in_two_are_refused():
+    one = fe.EmbeddingSet(np.random.default_rng(0).normal(size=(50, 4)), metadata={"clip": ["a"] * 50})
+    with pytest.raises(fe.DataError, match="the 50 samples of gen lie in too few groups by clip"):
+        fe.compare(one, frames(1), SETTINGS)
