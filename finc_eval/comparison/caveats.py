@@ -15,9 +15,6 @@ from finc_eval.samples.profile import unlike_encodings
 FEW_SAMPLES = 500
 """Samples of a set below which a comparison carries a warning."""
 
-MOSTLY_DISTINCT = 0.99
-"""Share of a set's samples that are distinct, below which a comparison carries a warning."""
-
 
 def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
     """Count the generated samples that equal a reference sample; None without decoded pixels to compare."""
@@ -31,10 +28,10 @@ def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
 
 
 def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None) -> list[str]:
-    """Warn of small or duplicated sets, unreadable samples, windows of videos, copies and unlike encodings."""
+    """Warn of small sets, unreadable samples, windows of videos, copies and unlike encodings."""
     found = []
     for one in (gen, ref):
-        found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label), *_duplicates(one)]
+        found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label)]
     if copies and copies.count:
         found.append(f"{copies.count} generated samples are exact copies of reference samples")
     if gen.cache and ref.cache:
@@ -65,12 +62,3 @@ def fld_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
 def _few(label: str, n: int) -> list[str]:
     few = f"{label} has only {n} samples: expect wide intervals and unstable modes below {FEW_SAMPLES}"
     return [few] if n < FEW_SAMPLES else []
-
-
-def _duplicates(one: SketchedSet) -> list[str]:
-    """Warn of a set that consists of copies of itself, as a collapsed generator makes."""
-    n = one.sketch.n
-    distinct = len(np.unique(one.cache.content)) if one.cache else n
-    if distinct > MOSTLY_DISTINCT * n:
-        return []
-    return [f"only {distinct:,} of the {n:,} samples of {one.label} are distinct, the others are exact copies"]

@@ -148,6 +148,7 @@ def _describe(
             *bandwidth_warnings(phi.sigma, sample),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
             *set_warnings(gen, ref, copies),
+            *opened.warnings,
         ),
         feature_map=phi,
         provenance=Provenance.here(run.device),

@@ -19,6 +19,7 @@ from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.embedding_set import EmbeddingSet
+from finc_eval.embeddings.repeats import near_repeat_warnings, repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.sketches.folds import fold_of
@@ -99,11 +100,13 @@ class OpenSets:
         sets: sketched sets by label.
         settings: settings with the feature map's own bandwidth, seed and number of frequencies in place.
         sigma_rule: origin of the bandwidth.
+        warnings: sentences on repeats and near-repeats.
     """
 
     sets: dict[str, SketchedSet]
     settings: Settings
     sigma_rule: str
+    warnings: tuple[str, ...] = ()
 
 
 def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings: Settings, run: Run) -> OpenSets:
@@ -115,31 +118,34 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
         settings: settings of the comparison.
         run: device, portions and progress.
     """
-    inputs = open_inputs(sources, settings, run)
-    (first, one), *others = inputs.items()
-    for label, other in others:
-        check_alike(first, one, label, other)
+    inputs, warnings = open_inputs(sources, settings, run)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
     found = replace(settings, kernel=phi.kernel, sigma=phi.sigma, features=phi.features, seed=phi.seed)
-    return OpenSets(sets, found, sigma_rule)
+    return OpenSets(sets, found, sigma_rule, warnings)
 
 
-def open_inputs(sources: Mapping[str, object], settings: Settings, run: Run) -> dict[str, SetInput]:
-    """Open what the caller has of each set, by label, with its samples grouped by the column of the settings.
+def open_inputs(
+    sources: Mapping[str, object], settings: Settings, run: Run
+) -> tuple[dict[str, SetInput], tuple[str, ...]]:
+    """Open what the caller has of each set, by label, with its samples grouped, and return sentences on repeats.
 
-    A set without the column keeps its own grouping.
+    Samples are grouped by the column of the settings; a set without it keeps its own grouping. Where a set has none,
+    exact repeats are its groups.
 
     Raises:
         UsageError: no set has the column.
     """
     inputs = {label: _open(source, label, run) for label, source in sources.items()}
-    column = settings.groups
-    if column is None:
-        return inputs
+    for label, other in inputs.items():
+        check_alike(next(iter(inputs)), next(iter(inputs.values())), label, other)
+    return _without_repeats(inputs if settings.groups is None else _grouped(inputs, settings.groups), run)
+
+
+def _grouped(inputs: Mapping[str, SetInput], column: str) -> dict[str, SetInput]:
     has = {label: _columns(one) for label, one in inputs.items()}
     if not any(column in columns for columns in has.values()):
         known = list(dict.fromkeys(name for columns in has.values() for name in columns))
@@ -151,6 +157,21 @@ def open_inputs(sources: Mapping[str, object], settings: Settings, run: Run) -> 
         label: one.grouped(column) if isinstance(one, Embeddings) and column in one.columns else one
         for label, one in inputs.items()
     }
+
+
+def _without_repeats(inputs: Mapping[str, SetInput], run: Run) -> tuple[dict[str, SetInput], tuple[str, ...]]:
+    """Make groups of exact repeats, and return sentences on them and on near-repeats."""
+    sets: dict[str, Embeddings] = {}
+    for label, one in inputs.items():
+        if isinstance(one, Embeddings):
+            sets[label] = one
+        elif len(rows := one.sample.rows):
+            # The sample of a sketch shows what the other sets share with it; its own repeats are counted already.
+            sets[label] = as_embeddings(rows, label).with_groups(one.sample.keys, "sketch")
+    grouped, warnings = repeats_as_groups(sets, run)
+    warnings += near_repeat_warnings(grouped, run)
+    found = {label: grouped[label] if isinstance(one, Embeddings) else one for label, one in inputs.items()}
+    return found, tuple(warnings)
 
 
 def _columns(one: SetInput) -> tuple[str, ...]:
@@ -204,6 +225,11 @@ def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings,
         found = SketchedSet(label, sketch, opened)
     folds = found.sketch.folds
     if min(fold.n for fold in folds) < 2:
+        if found.sketch.groups is not None:
+            raise DataError(
+                f"the {found.sketch.n:,} samples of {label} lie in too few groups by {found.sketch.groups}: a "
+                "comparison needs dozens of groups of each set"
+            )
         raise _too_few(label, found.sketch.n)
     if not all(fold.first.isfinite().all() for fold in folds):
         raise DataError(f"the features of {label} overflow: its embeddings are too large for float32, scale them")

@@ -138,7 +138,7 @@ def sweep(
 def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings: Settings, run: Run) -> Sweep:
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
-    opened = open_inputs({"gen": gen, "ref": ref}, settings, run)
+    opened, _ = open_inputs({"gen": gen, "ref": ref}, settings, run)
     embeddings = {label: _streamed(one, label) for label, one in opened.items()}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()

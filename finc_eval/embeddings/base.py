@@ -158,13 +158,13 @@ class Embeddings(ABC):
             any_windows |= videos is not None
         return found if any_windows else None
 
-    def id_hashes(self, size: int = PORTION) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    def id_hashes(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
         """Yield the keys of all samples (`Batch`), as (index of the first, keys), without reading a row."""
-        for start, stop in self._portions(size):
+        for start, stop in self._portions():
             yield start, self._keys(start, self.ids_between(start, stop))
 
-    def _portions(self, size: int = PORTION) -> Iterator[tuple[int, int]]:
-        return ((start, min(start + size, self.n)) for start in range(0, self.n, size))
+    def _portions(self) -> Iterator[tuple[int, int]]:
+        return ((start, min(start + PORTION, self.n)) for start in range(0, self.n, PORTION))
 
     def _keys(self, start: int, ids: Sequence[str]) -> NDArray[np.uint64]:
         return sample_keys(ids, None if self._groups is None else self._groups[start : start + len(ids)])
@@ -259,7 +259,7 @@ class CachedEmbeddings(Embeddings):
         return torch.from_numpy(self.cache[indices])
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
-        """Read the pictures of these samples again; None where the samples are no longer where they were."""
+        """Read the pictures of these samples again; None where the samples have gone."""
         return None if self._samples is None else pictures_of(self._samples, self.ids_at(indices))
 
     @cached_property

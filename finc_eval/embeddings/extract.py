@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Generator, Iterator
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,12 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.decode import DecodedBatch, decoded, decoded_batches
-from finc_eval.embeddings.files import lock_of, only_writer, part_of, whole_cache
+from finc_eval.embeddings.files import lock_of, only_writer, part_of, whole_cache, with_columns
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
+from finc_eval.embeddings.tables import metadata_table
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
@@ -54,6 +57,7 @@ def extract(
     precision: NetworkPrecision = "float32",
     batch_size: int | None = None,
     workers: int = WORKERS,
+    metadata: object | None = None,
     run: Run | None = None,
 ) -> EmbeddingCache:
     """Embed a set of samples, keep the embeddings in a file, and open it; if the file exists, only open it.
@@ -74,10 +78,17 @@ def extract(
         batch_size: samples per pass through the network, halved if memory does not suffice; default: samples with as
             many pixels as 64 images of 224 x 224, at most 256. It does not change the embeddings.
         workers: number of threads that decode and resize.
+        metadata: columns of texts to keep with the samples, such as labels, prompts or groups: the path of a .csv,
+            .jsonl or .parquet file, a mapping of columns, or a pandas data frame. Its column "file_name" or "id" holds
+            the ids of the samples, that of a video for all its windows; without it, the rows are those of an array.
+            Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         run: device of the network, and progress; its batch size, which counts embeddings, is not used.
 
+    Warns:
+        UserWarning: samples without metadata, or rows of metadata without a sample.
+
     Raises:
-        UsageError: the extractor, an option or the output file cannot be used.
+        UsageError: the extractor, an option, the output file or the metadata cannot be used.
         DataError: the samples cannot be used, `strict` is not met, an embedding is not finite, or another process is
             writing `out`.
 
@@ -90,7 +101,7 @@ def extract(
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
     if isinstance(source, EmbeddingCache):
-        return source
+        return source if metadata is None else with_columns(source, _matched(metadata, source.ids))
     if batch_size is not None:
         check_count("batch_size", batch_size)
     check_count("workers", workers)
@@ -98,13 +109,25 @@ def extract(
     samples = open_source(source, clip=card.clip, n=n, seed=seed)
     run = run or Run()
     size = batch_size or _default_batch_size(card)
-    job = _Job(card, recipe_of(card, precision), samples, size, workers, precision, run.device)
+    columns = {**samples.columns, **({} if metadata is None else _matched(metadata, samples.ids))}
+    job = _Job(card, recipe_of(card, precision), samples, size, workers, precision, run.device, columns)
     target = None if out is None else Path(out).expanduser()
     cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
         cache.close()
         raise _unreadable(samples.name, cache.failures)
-    return cache
+    if not columns:
+        return cache
+    place = {name: row for row, name in enumerate(samples.ids)}
+    rows = [place[name] for name in cache.ids]
+    return with_columns(cache, {name: [values[row] for row in rows] for name, values in columns.items()})
+
+
+def _matched(metadata: object, ids: Sequence[str]) -> Columns:
+    columns, sentences = metadata_table(metadata, ids)
+    for sentence in sentences:
+        warnings.warn(sentence, stacklevel=3)
+    return columns
 
 
 def _default_batch_size(card: Card) -> int:
@@ -128,6 +151,7 @@ class _Job:
     workers: int
     precision: NetworkPrecision
     device: str | torch.device | None
+    columns: Mapping[str, Sequence[str]]
 
     def identity(self, progress: Progress = silent) -> Identity:
         """Return what the cache is made of; this reads every byte of the set."""
@@ -185,7 +209,15 @@ class _Job:
         return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once)
 
     def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
-        writer.finish(identity, path, labels=self.samples.labels, prompts=self.samples.prompts, progress=progress)
+        samples = self.samples
+        writer.finish(
+            identity,
+            path,
+            labels=samples.labels,
+            prompts=samples.prompts,
+            columns=self.columns,
+            progress=progress,
+        )
 
     def _fill(self, writer: CacheWriter, stage: str, progress: Progress) -> None:
         """Embed the samples that are not embedded yet."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import filelock
 import h5py
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.storage import PROGRAM, disk_errors
+from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
+from finc_eval.embeddings.hdf5 import write_columns
 from finc_eval.embeddings.recipe import CACHE_LAYOUT
 
 
@@ -48,6 +50,21 @@ def _is_of_an_older_version(path: Path) -> bool:
         ours = (file.attrs.get("program"), file.attrs.get("kind")) == (PROGRAM, WHOLE)
         return ours and int(file.attrs["schema"]) < CACHE_LAYOUT
     return False
+
+
+def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) -> EmbeddingCache:
+    """Return a cache with these columns of metadata, one text a row, in place of those of the same names.
+
+    Its file is replaced by a copy with them, unless it has them already.
+    """
+    if all(name in cache.columns and cache.column(name) == list(values) for name, values in columns.items()):
+        return cache
+    path = cache.path
+    with only_writer(path), written_whole(path) as temporary:
+        shutil.copyfile(path, temporary)
+        with h5py.File(temporary, "r+") as file:
+            write_columns(file, columns)
+    return EmbeddingCache(path)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def write_strings(group: h5py.Group, name: str, strings: Sequence[str]) -> None:
 
 def write_columns(file: h5py.File, columns: Mapping[str, Sequence[str]]) -> None:
     """Write columns of metadata, in place of those of the same names."""
-    group = file.require_group(COLUMNS)
+    group = file[COLUMNS] if COLUMNS in file else file.create_group(COLUMNS, track_order=True)
     for name, strings in columns.items():
         # HDF5 reads "/" and "." in a name as a path.
         dataset = quote(name, safe=" ").replace(".", "%2E")

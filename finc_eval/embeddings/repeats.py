@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.keys import FOLD_BIT
 from finc_eval.embeddings.neighbors import nearest
 
 REPEATS = "exact repeats"
@@ -20,6 +21,9 @@ REPEATS = "exact repeats"
 
 FEW_REPEATS = 0.01
 """Share of a set's samples that may repeat others before anything is done about it."""
+
+MIN_FOLD = 2
+"""Samples that a fold of a set needs, so that its distinct samples can be groups."""
 
 SAME_LAW = 0.5
 """Meetings across sets, in parts of those within a set, from which the samples count as draws of a discrete law."""
@@ -60,7 +64,7 @@ def repeats_as_groups(
     """Make groups of the exact repeats in each set that has no groups and more than 1 % repeats.
 
     Where repeated rows occur in the other sets about as often as in their own, they are independent draws of a law with
-    few values, and stay single.
+    few values, and stay single; so do the samples of a set with too few distinct ones to cut it in two.
 
     Args:
         sets: sets by label.
@@ -70,7 +74,7 @@ def repeats_as_groups(
         The sets, grouped where that is needed, and a sentence for each set with many repeats.
     """
     free = {label for label, one in sets.items() if one.group_hashes() is None}
-    hashes = {label: row_hashes(one, run) for label, one in sets.items()} if free else {}
+    hashes = {label: row_hashes(one, run and run.prefixed(label)) for label, one in sets.items()} if free else {}
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
         own = hashes[label]
@@ -81,6 +85,8 @@ def repeats_as_groups(
         only = f"{label} has only {distinct:,} distinct samples among {n:,}"
         if others and drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
+        elif np.bincount((own & FOLD_BIT).astype(np.int64), minlength=2).min() < MIN_FOLD:
+            sentences.append(f"{only}: too few for tests, which take all samples for independent")
         else:
             grouped[label] = sets[label].with_groups(own, REPEATS)
             sentences.append(

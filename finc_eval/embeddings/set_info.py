@@ -48,16 +48,13 @@ class SetInfo(Record):
         return Path(self.source).name if Path(self.source).is_absolute() else self.source
 
     def warnings(self, label: str) -> list[str]:
-        """Warn of unreadable samples, and of windows of videos, which are not independent."""
+        """Warn of unreadable samples, and tell the number of videos behind windows."""
         found = []
         if self.unreadable:
             found.append(f"{self.unreadable} samples of {label} could not be read and are left out")
         if self.clip and self.clip.windows > 1:
             videos = ceil(self.n / self.clip.windows)
-            found.append(
-                f"the {self.n:,} samples of {label} are windows of about {videos:,} videos, and those of one video are "
-                "alike: intervals and p-values take them for independent, so intervals are too narrow"
-            )
+            found.append(f"the {self.n:,} samples of {label} are windows of about {videos:,} videos")
         return found
 
     def check_samples(self, given: Samples | None) -> None:

@@ -23,7 +23,7 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import PARTIAL, Floats
 from finc_eval.embeddings.files import part_of, resumable
-from finc_eval.embeddings.hdf5 import contiguous_dataset
+from finc_eval.embeddings.hdf5 import contiguous_dataset, write_columns
 from finc_eval.embeddings.recipe import DTYPE, Identity
 from finc_eval.embeddings.whole_file import write_metadata, write_rows
 from finc_eval.samples import Traits
@@ -135,6 +135,7 @@ class CacheWriter:
         *,
         labels: Sequence[str] | None = None,
         prompts: Sequence[str] | None = None,
+        columns: Mapping[str, Sequence[str]] | None = None,
         progress: Progress = silent,
     ) -> None:
         """Copy the good rows to a whole cache, put it in place, and remove the unfinished one.
@@ -144,6 +145,7 @@ class CacheWriter:
             target: path of the cache; default: the path of the writer.
             labels: classes of the samples, one per id.
             prompts: prompts of the samples, one per id.
+            columns: further columns of metadata, one text per id.
             progress: told how many rows are copied.
         """
         new = self.path.with_name(f".{self.path.name}.new")
@@ -154,6 +156,9 @@ class CacheWriter:
                 texts = {"ids": self._ids, "labels": labels, "prompts": prompts}
                 given = {name: strings for name, strings in texts.items() if strings is not None}
                 write_metadata(file, self._file, identity, good, given, self.failures())
+                if columns:
+                    kept = np.flatnonzero(good).tolist()
+                    write_columns(file, {name: [values[row] for row in kept] for name, values in columns.items()})
                 write_rows(file, self._file, good, self._widths, progress)
             _sync(new)
             new.replace(target or self.path)

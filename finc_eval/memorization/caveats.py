@@ -56,6 +56,8 @@ def set_warnings(
         )
     for label, info in infos.items():
         yield from info.warnings(label)
+        if info.clip and info.clip.windows > 1:
+            yield f"the windows of one video of {label} are taken for independent, so that intervals are too narrow"
 
 
 def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:

@@ -1,12 +1,13 @@
-"""Labels and prompts in folder names, metadata.csv, metadata.jsonl or dataset.json."""
+"""Labels, prompts and further columns in folder names, metadata.csv, metadata.jsonl or dataset.json."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from finc_eval.core.errors import DataError
@@ -21,10 +22,14 @@ Face's "imagefolder", the last is that of StyleGAN and EDM."""
 
 
 class Metadata(NamedTuple):
-    """Labels and prompts, each aligned with the ids of a set; None where there are none."""
+    """Labels, prompts and all other columns, each aligned with the ids of a set.
+
+    Labels and prompts are None where there are none; a missing value of another column is "".
+    """
 
     labels: list[str] | None
     prompts: list[str] | None
+    columns: Mapping[str, list[str]] = MappingProxyType({})
 
 
 def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) -> Metadata:
@@ -45,7 +50,7 @@ def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) 
         if found := _parsed(name, data, ids, f"{where}/{name}"):
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
-            return Metadata(found.labels or by_folder, found.prompts)
+            return Metadata(found.labels or by_folder, found.prompts, found.columns)
     return Metadata(folder_labels(ids), None)
 
 
@@ -57,9 +62,8 @@ def folder_labels(ids: Sequence[str]) -> list[str] | None:
 
 def label_and_prompt(row: dict[str, Any]) -> tuple[str | None, str | None]:
     """Pick the label and the prompt from named values."""
-    label = next((row[key] for key in LABEL_KEYS if row.get(key) is not None), None)
-    prompt = next((row[key] for key in PROMPT_KEYS if row.get(key) is not None), None)
-    return (None if label is None else str(label)), (None if prompt is None else str(prompt))
+    label, prompt = (_key(row, keys) for keys in (LABEL_KEYS, PROMPT_KEYS))
+    return (None if label is None else str(row[label])), (None if prompt is None else str(row[prompt]))
 
 
 def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata | None:
@@ -77,6 +81,7 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
     known, labels, prompts = False, {}, {}
+    others: dict[str, dict[str, str]] = {}
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("file_name"), str):
             continue
@@ -87,9 +92,18 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
             labels[name] = label
         if prompt is not None:
             prompts[name] = prompt
+        for column, value in row.items():
+            if column not in (None, "file_name", _key(row, LABEL_KEYS), _key(row, PROMPT_KEYS)) and value is not None:
+                others.setdefault(column, {})[name] = str(value)
     if not known:
         return None
-    return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where))
+    columns = {column: [values.get(name, "") for name in ids] for column, values in others.items()}
+    return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where), columns)
+
+
+def _key(row: dict[str, Any], keys: Sequence[str]) -> str | None:
+    """Return the first of these keys that has a value."""
+    return next((key for key in keys if row.get(key) is not None), None)
 
 
 def _from_stylegan(content: Any, ids: Sequence[str], where: str) -> Metadata | None:

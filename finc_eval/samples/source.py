@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -82,6 +82,7 @@ class Source(ABC):
         ignored: files that are not samples, counted by suffix.
         labels: class of each sample; None for a set without labels.
         prompts: text of each sample; None for a set without prompts.
+        columns: further columns of metadata, one text a sample. They do not change the manifest.
     """
 
     kind: str
@@ -94,12 +95,14 @@ class Source(ABC):
         ignored: dict[str, int],
         labels: Sequence[str] | None = None,
         prompts: Sequence[str] | None = None,
+        columns: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.name = name
         self.ids = ids
         self.ignored = ignored
         self.labels = labels
         self.prompts = prompts
+        self.columns = columns or {}
 
     @abstractmethod
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:

@@ -26,7 +26,12 @@ class Subset(Source):
 
         self._numbers = sorted(nsmallest(n, range(len(inner.ids)), rank))
         super().__init__(
-            inner.name, self._part(inner.ids), inner.ignored, self._chosen(inner.labels), self._chosen(inner.prompts)
+            inner.name,
+            self._part(inner.ids),
+            inner.ignored,
+            self._chosen(inner.labels),
+            self._chosen(inner.prompts),
+            {column: self._part(values) for column, values in inner.columns.items()},
         )
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:

@@ -24,7 +24,7 @@ def test_a_comparison_groups_by_a_column_and_says_so_in_its_signature():
 
 
 def test_a_set_without_the_column_keeps_every_sample_for_itself():
-    opened = open_inputs({"gen": frames(0), "ref": frames(1, column="label")}, SETTINGS, Run())
+    opened, _ = open_inputs({"gen": frames(0), "ref": frames(1, column="label")}, SETTINGS, Run())
     assert len(np.unique(opened["gen"].group_hashes())) == 40 and opened["ref"].group_hashes() is None
     found = fe.compare(frames(0), frames(1, column="label"), SETTINGS)
     assert dict(found.signature.fields)["groups"] == "clip/none"
@@ -49,3 +49,29 @@ def test_models_and_sweeps_group_too():
     for parameter, values in (("sigma", [1.0]), ("rho", [1.0])):
         sweep = fe.sweep(frames(0), frames(1), parameter, values, SETTINGS)
         assert dict(sweep.points[0].comparison.signature.fields)["groups"] == "clip"
+
+
+def test_exact_repeats_are_counted_once_and_near_repeats_are_named():
+    rows = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+    ref = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
+    copied = fe.compare(np.repeat(rows[:60], 5, 0), ref, features=20)
+    assert any("gen has only 60 distinct samples among 300" in warning for warning in copied.warnings)
+    assert dict(copied.signature.fields)["groups"] == "exact repeats/none"
+    near = np.repeat(rows[:150], 2, 0) + np.float32(0.001) * rows
+    assert any("have a near-copy in gen" in warning for warning in fe.compare(near, ref, features=20).warnings)
+
+
+def test_the_sample_of_a_sketch_shows_that_repeats_are_draws_of_a_discrete_law():
+    atoms = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    gen, ref = (atoms[np.random.default_rng(seed).integers(30, size=300)] for seed in (1, 2))
+    found = fe.compare(gen, fe.Sketch.reference(ref, features=20))
+    assert any(
+        "gen has only 30 distinct samples" in note and "taken for independent" in note for note in found.warnings
+    )
+    assert "groups" not in dict(found.signature.fields)
+
+
+def test_too_few_groups_to_cut_a_set_in_two_are_refused():
+    one = fe.EmbeddingSet(np.random.default_rng(0).normal(size=(50, 4)), metadata={"clip": ["a"] * 50})
+    with pytest.raises(fe.DataError, match="the 50 samples of gen lie in too few groups by clip"):
+        fe.compare(one, frames(1), SETTINGS)

@@ -138,3 +138,9 @@ def test_shifted_digits_beside_their_originals_are_seen():
     sets = opened(np.concatenate([gen[:250], moved]), ref)
     assert near_repeats(sets["gen"], [sets["ref"]]) > 0.25
     assert near_repeats(sets["ref"], [sets["gen"]]) < 0.1
+
+
+def test_a_set_of_one_sample_is_not_grouped_and_is_named():
+    sets, (sentence,) = repeats_as_groups(opened(copied(normal(1, 1), 60), normal(100, 2)))
+    assert sets["gen"].group_hashes() is None
+    assert sentence.startswith("gen has only 1 distinct samples among 60: too few for tests")

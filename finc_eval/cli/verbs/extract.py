@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -35,11 +37,20 @@ def extract(
     ] = None,
     workers: Annotated[int, typer.Option(help="Threads that decode samples.")] = WORKERS,
     precision: NetworkPrecisionName = "float32",
+    metadata: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table to keep with the samples (.csv, .jsonl or .parquet): labels, prompts, groups, anything. Its "
+            "column file_name or id names the samples, or the video of all its windows. Samples that are embedded "
+            "already get its columns without being embedded again."
+        ),
+    ] = None,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped."""
-    with running(device) as run:
+    with running(device) as run, warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
         cache = fe.extract(
             samples,
             extractor or DEFAULT_EXTRACTOR,
@@ -50,14 +61,19 @@ def extract(
             precision=precision,
             batch_size=batch_size,
             workers=workers,
+            metadata=metadata,
             run=run,
         )
+    for note in notes:
+        print(note.message, file=sys.stderr)
     if as_json:
-        fields = ("path", "n", "dim", "extractor", "outputs", "key")
+        fields = ("path", "n", "dim", "extractor", "outputs", "columns", "key")
         record = {name: getattr(cache, name) for name in fields}
         print_json(record | {"unreadable": dict(cache.failures), "ignored": cache.ignored})
         return
     print(f"{cache.path}: {cache.n} embeddings of dimension {cache.dim} by {cache.extractor}")
+    if cache.columns:
+        print(f"  metadata: {', '.join(cache.columns)}")
     for name, reason in cache.failures[:MAX_FAILURES_SHOWN]:
         print(f"  unreadable: {name}: {reason}")
     if len(cache.failures) > MAX_FAILURES_SHOWN:

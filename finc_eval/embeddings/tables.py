@@ -1,0 +1,97 @@
+"""Tables of metadata beside a set: files or columns in memory, brought into the order of its samples."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.embeddings.columns import Columns, columns_in, texts
+from finc_eval.embeddings.keys import WINDOW
+
+KEYS = ("file_name", "id")
+"""Columns that hold the ids of the samples, in the order of the search."""
+
+
+def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[str]]:
+    """Return the columns of a table in the order of the samples, and sentences on what has no partner.
+
+    The column "file_name" or "id" holds the ids; the id of a video serves all its windows. A table without such a
+    column has a row for each sample, in the order of their numbers.
+
+    Args:
+        metadata: path of a .csv, .jsonl or .parquet file, a mapping of columns, or a pandas data frame.
+        ids: ids of the samples.
+
+    Raises:
+        UsageError: it is none of these, or no sample is named in it.
+        DataError: the file cannot be read, or names a sample twice.
+    """
+    name = str(metadata) if isinstance(metadata, str | Path) else "the metadata"
+    raw = _read(Path(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")
+    table = {str(column): texts(values, str(column)) for column, values in raw.items()}
+    sizes = {len(values) for values in table.values()}
+    if len(sizes) > 1:
+        raise UsageError(f"the columns of {name} have {min(sizes)} to {max(sizes)} values: give each the same number")
+    key = next((key for key in KEYS if key in table), None)
+    names = table.pop(key) if key else [str(row) for row in range(max(sizes, default=0))]
+    rows = {_normal(one): row for row, one in enumerate(names) if one}
+    if len(rows) < sum(map(bool, names)):
+        twice = next(one for row, one in enumerate(names) if one and rows[_normal(one)] != row)
+        raise DataError(f"{name} names {twice!r} twice: keep one row a sample")
+    found = [rows.get(one, rows.get(WINDOW.sub("", one))) for one in ids]
+    used = {row for row in found if row is not None}
+    if not used:
+        raise UsageError(
+            f"{name} names none of the {len(ids):,} samples: its column {' or '.join(KEYS)} must hold ids such as "
+            f"{ids[0]!r}"
+        )
+    columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
+    missing, unused = found.count(None), len(names) - len(used)
+    counted = ((missing, f"of the {len(ids):,} samples not in {name}"), (unused, f"rows of {name} without a sample"))
+    return columns, [f"metadata: {count:,} {what}" for count, what in counted if count]
+
+
+def _normal(name: str) -> str:
+    return str(PurePosixPath(name))
+
+
+def _read(path: Path) -> dict[str, list[Any]]:
+    """Read the columns of a file."""
+    try:
+        match path.suffix.lower():
+            case ".csv":
+                with path.open(encoding="utf-8-sig", newline="") as file:
+                    rows: list[Any] = list(csv.DictReader(file, restkey=""))
+            case ".jsonl":
+                rows = [json.loads(line) for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+            case ".parquet":
+                return _parquet(path)
+            case other:
+                raise UsageError(f"{path} ends in {other or 'nothing'}: metadata are a .csv, .jsonl or .parquet file")
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
+    except (OSError, ValueError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read ({error}): repair it") from error
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError(
+            f"{path} must have a row of named values for each sample, and has {'others' if rows else 'none'}"
+        )
+    names = dict.fromkeys(column for row in rows for column in row if column)
+    return {column: [row.get(column) for row in rows] for column in names}
+
+
+def _parquet(path: Path) -> dict[str, list[Any]]:
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise UsageError(f"reading {path} needs pyarrow: pip install pyarrow, or write the table as .csv") from error
+    try:
+        columns: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
+        return columns
+    except arrow.ArrowException as error:
+        raise DataError(f"{path} cannot be read ({error}): repair it") from error
