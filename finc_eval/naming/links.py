@@ -12,8 +12,10 @@ NEIGHBORS = 10
 """Nearest samples of the other set that are looked at for each member."""
 
 LIFT = 3.0
-"""Times as often as by chance that members of linked modes are near each other; on digits that were slanted, blurred
-or thickened in one set, all pairs beyond 3 were of one digit, and pairs of two digits reached 1.3."""
+"""Times as often as by chance that members of linked modes are near each other.
+
+Chosen on four draws of digits, one of which was slanted, blurred or thickened in gen. In ten other draws, 15 of 16
+linked pairs were of one digit, and the altered digit was linked in 7."""
 
 
 def look_different(

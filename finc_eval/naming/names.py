@@ -52,6 +52,8 @@ def name_modes(
     Returns:
         One name for each mode.
     """
+    if not members or not sets:
+        return [Name(None) for _ in members]
     panel = panel_of(members, sets)
     questions = [
         question
