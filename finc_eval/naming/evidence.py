@@ -1,4 +1,4 @@
-"""What supports the name of a mode: properties of its members, each with its shares and its p-value."""
+"""Evidence for the name of a mode: properties of its members, each with its shares and its p-value."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 
 class Described(Protocol):
-    """What names need of a set; `Embeddings` has all of it."""
+    """The part of `Embeddings` that names are made from."""
 
     n: int
     space: str

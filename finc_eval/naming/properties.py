@@ -23,7 +23,7 @@ WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 @dataclass(frozen=True)
 class Properties:
-    """Which samples of a panel have which properties.
+    """Properties of the samples of a panel.
 
     Attributes:
         source: source of the evidence.

@@ -1,4 +1,4 @@
-"""What pictures look like: measurements of thumbnails, tested by ranks."""
+"""Visual traits: measurements of thumbnails, tested by ranks."""
 
 from __future__ import annotations
 
@@ -28,20 +28,11 @@ LARGE_AUC = 0.7
 COLORED = 0.25
 """Saturation and brightness from which a pixel has a hue."""
 
-MEASURED = (
-    "brightness",
-    "contrast",
-    "sharpness",
-    "saturation",
-    "red",
-    "yellow",
-    "green",
-    "blue",
-    "purple",
-    "size",
-    "border",
-)
-"""What is measured of a picture."""
+HUES = {"red": (-15, 15), "yellow": (15, 70), "green": (70, 165), "blue": (165, 255), "purple": (255, 345)}
+"""Hues of each color, in degrees."""
+
+MEASURED = ("brightness", "contrast", "sharpness", "saturation", *HUES, "size", "border")
+"""Measurements of a picture, in order."""
 
 TRAITS = {
     "brighter": ("brightness", 1),
