@@ -24,7 +24,6 @@ class Described(Protocol):
     n: int
     space: str
     columns: tuple[str, ...]
-    group_column: str | None
 
     def column(self, name: str) -> list[str]:
         """Return one value for each row, "" where it is missing."""
