@@ -9,6 +9,9 @@ from finc_eval.core.record import Record
 CLASSIFIER, TRAIT = "classifier", "trait"
 """Sources of evidence that are not columns of metadata."""
 
+MOST = 0.5
+"""Share of the members that a property must describe to name the mode."""
+
 
 @dataclass(frozen=True)
 class Evidence(Record):

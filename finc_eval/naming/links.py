@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from finc_eval.naming.evidence import TRAIT, Name
+from finc_eval.naming.evidence import MOST, TRAIT, Name
 
 NEIGHBORS = 10
 """Nearest samples of the other set that are looked at for each member."""
@@ -44,7 +44,7 @@ def look_different(
         for j, under in enumerate(roles):
             if (over, under) != ("over", "under"):
                 continue
-            same = same_value(names[i], names[j])
+            same = same_kind(names[i], names[j])
             if same is not False:
                 lift = min(
                     nearness(members[i], members[j], others["ref"]), nearness(members[j], members[i], others["gen"])
@@ -53,11 +53,24 @@ def look_different(
     return [int(row.argmax()) if len(row) and row.max() >= LIFT else None for row in lifts]
 
 
-def same_value(one: Name, other: Name) -> bool | None:
-    """Return whether the strongest values of the first common source of two names are the same; None without one."""
-    strongest = [{e.source: e.value for e in reversed(name.evidence) if e.source != TRAIT} for name in (one, other)]
-    shared = next((source for source in strongest[0] if source in strongest[1]), None)
-    return None if shared is None else strongest[0][shared] == strongest[1][shared]
+def same_kind(one: Name, other: Name) -> bool | None:
+    """Return whether the first source that names both modes says the same of them; None without such a source.
+
+    The strongest value of each must describe most members of the other too: classes such as tusker and African elephant
+    come in either order.
+    """
+    values, others = ({source: _of_most(name, source) for source in _sources(name)} for name in (one, other))
+    shared = next((source for source in values if values[source] and others.get(source)), None)
+    return None if shared is None else values[shared][0] in others[shared] and others[shared][0] in values[shared]
+
+
+def _sources(name: Name) -> list[str]:
+    return [source for source in dict.fromkeys(found.source for found in name.evidence) if source != TRAIT]
+
+
+def _of_most(name: Name, source: str) -> list[str]:
+    """Return the values that most members have, the strongest first."""
+    return [found.value for found in name.evidence if found.source == source and found.share_members >= MOST]
 
 
 def nearness(members: torch.Tensor, candidates: torch.Tensor, others: torch.Tensor) -> float:

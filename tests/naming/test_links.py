@@ -3,7 +3,7 @@ import torch
 
 from finc_eval.demo import example_sets
 from finc_eval.naming.evidence import Evidence, Name
-from finc_eval.naming.links import look_different
+from finc_eval.naming.links import look_different, same_kind
 
 
 def named(value):
@@ -26,6 +26,17 @@ def test_modes_of_one_label_are_linked_wherever_they_lie():
     members = [kind((0, 0)), kind((90, 0)), kind((0, 1))]
     names = [named("3"), named("3"), named("8")]
     assert look_different(names, ["over", "under", "under"], members, OTHERS) == [1, 0, None]
+
+
+def test_classes_that_most_members_share_are_one_kind_in_either_order():
+    tusks, elephants, lions = (
+        Name(values[0], tuple(Evidence("classifier", value, 0.9, 0.1, 1e-9) for value in values))
+        for values in (("tusker", "elephant"), ("elephant", "tusker"), ("lion", "tusker"))
+    )
+    assert same_kind(tusks, elephants) is True
+    assert same_kind(tusks, lions) is False
+    assert same_kind(tusks, UNKNOWN) is None
+    assert same_kind(tusks, named("3")) is None
 
 
 def test_modes_that_stand_in_each_others_place_are_linked():
