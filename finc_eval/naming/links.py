@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.naming.evidence import MOST, TRAIT, Name
 from finc_eval.naming.panel import OTHERS_PER_SET, Described, Indices, smallest_hashes
@@ -46,31 +47,47 @@ def look_different(
     Returns:
         For each mode, the number of the mode of the other role that is linked with it; None where there is none.
     """
-    own = [np.asarray(mode[OWN[role]]) for role, mode in zip(roles, members, strict=True)]
-    pools = {
-        name: np.unique(
-            np.concatenate(
-                [smallest_hashes(one, OTHERS_PER_SET), *(own[i] for i in range(len(own)) if OWN[roles[i]] == name)]
-            )
-        )
-        for name, one in sets.items()
-    }
-    rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
-    lifts = np.zeros((len(names), len(names)))
-    for i, role in enumerate(roles):
-        mine = rows[OWN[role]][torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i]))]
-        pool = pools[OTHER[role]]
-        nearest = pool[
-            torch.cdist(mine, rows[OTHER[role]]).topk(min(NEIGHBORS, len(pool)), largest=False).indices.cpu()
-        ]
-        for j in range(len(names)):
-            if roles[j] != role:
-                lifts[i, j] = np.isin(nearest, own[j]).mean() * len(pool) / len(own[j])
-    lifts = np.minimum(lifts, lifts.T)
+    own = [np.asarray(mode.get(OWN[role], ()), np.int64) for role, mode in zip(roles, members, strict=True)]
+    lifts = place_lifts(roles, own, sets)
     for i, j in product(range(len(names)), repeat=2):
         if roles[i] != roles[j] and (same := same_kind(names[i], names[j])) is not None:
             lifts[i, j] = LIFT + lifts[i, j] if same else 0
     return [int(row.argmax()) if row.max() >= LIFT else None for row in lifts]
+
+
+def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str, Described]) -> NDArray[np.float64]:
+    """Compute how much more often than by chance modes of unlike roles stand in each other's place.
+
+    Args:
+        roles: "over" or "under" for each mode.
+        own: indices of the members of each mode in the set that has more of it.
+        sets: "gen" and "ref".
+
+    Returns:
+        The smaller lift of the two directions, shape (modes, modes); 0 for modes of one role.
+    """
+    pools = {
+        name: np.unique(np.append(smallest_hashes(one, OTHERS_PER_SET), _gathered(roles, own, name)))
+        for name, one in sets.items()
+    }
+    rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
+    lifts = np.zeros((len(own), len(own)))
+    for i, role in enumerate(roles):
+        mine = rows[OWN[role]][torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i]))]
+        pool = pools[OTHER[role]]
+        distances = torch.cdist(mine, rows[OTHER[role]])
+        nearest = pool[distances.topk(min(NEIGHBORS, len(pool)), largest=False).indices.cpu().numpy()]
+        for j in range(len(own)):
+            if roles[j] != role and len(own[i]) and len(own[j]):
+                lifts[i, j] = np.isin(nearest, own[j]).mean() * len(pool) / len(own[j])
+    return np.minimum(lifts, lifts.T)
+
+
+def _gathered(roles: Sequence[str], own: Sequence[Indices], name: str) -> Indices:
+    """Return the members of all modes in one set."""
+    return np.concatenate(
+        [np.empty(0, np.int64), *(mine for role, mine in zip(roles, own, strict=True) if OWN[role] == name)]
+    )
 
 
 def same_kind(one: Name, other: Name) -> bool | None:
