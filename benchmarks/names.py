@@ -53,7 +53,9 @@ ACCEPTED = {
 class Unlabelled(Subset):
     """Samples of a cache without their labels and pictures."""
 
-    columns = ()
+    def __init__(self, source, rows):
+        super().__init__(source, rows)
+        self.columns = ()
 
     def images_at(self, indices):
         return None

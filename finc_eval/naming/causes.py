@@ -1,4 +1,4 @@
-"""Whether a mode differs because its labels are drawn more often, or because samples of one label look different."""
+"""Cause of a mode: its labels are drawn more often, or samples of one label look different."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from scipy.stats import hypergeom
 from finc_eval.core.record import Record
 from finc_eval.naming.enrichment import Counts, enrichment_p
 from finc_eval.numerics.inference import holm
+
+Kind = Literal["frequency", "appearance", "both"]
 
 SMALL_PART = 0.2
 """Part of the difference below which a significant cause is not called one."""
@@ -38,7 +40,7 @@ class Cause(Record):
         appearance_part: part that comes from appearance.
     """
 
-    kind: Literal["frequency", "appearance", "both"] | None
+    kind: Kind | None
     labels: tuple[str, ...]
     frequency_p: float
     appearance_p: float
@@ -71,12 +73,15 @@ def frequency_or_appearance(
     more, less = samples[:, own].sum(1)
     frequency_p = float(enrichment_p(more, samples[0].sum(), less, samples[1].sum())) * len(known)
     tests = torch.tensor([min(frequency_p, 1.0), stratified_p(inside, samples)], dtype=torch.float64)
-    p_values, parts = holm(tests).tolist(), difference_parts(inside, samples)
-    found = [p <= alpha and part >= SMALL_PART * sum(parts) for p, part in zip(p_values, parts, strict=True)]
-    kind: Literal["frequency", "appearance", "both"] | None = (
-        "both" if all(found) else "frequency" if found[0] else "appearance" if found[1] else None
+    (often_p, looks_p), (often, looks) = holm(tests).tolist(), difference_parts(inside, samples)
+    is_often, is_looks = (
+        p_value <= alpha and part >= SMALL_PART * (often + looks)
+        for p_value, part in ((often_p, often), (looks_p, looks))
     )
-    return Cause(kind, tuple(known[label] for label in own), *p_values, *parts)
+    kind: Kind | None = (
+        "both" if is_often and is_looks else "frequency" if is_often else "appearance" if is_looks else None
+    )
+    return Cause(kind, tuple(known[label] for label in own), often_p, looks_p, often, looks)
 
 
 def majority(counts: Counts) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What supports the name of a mode: properties of its members, each with its shares and its p-value."""
+"""Evidence for the name of a mode: properties of its members, each with its shares and its p-value."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from finc_eval.core.record import Record
 
 CLASSIFIER, TRAIT = "classifier", "trait"
 """Sources of evidence that are not columns of metadata."""
+
+MOST = 0.5
+"""Share of the members that a property must describe to name the mode."""
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.naming.evidence import CLASSIFIER, TRAIT, Evidence, Name
+from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name
 from finc_eval.naming.head import class_properties
 from finc_eval.naming.panel import Described, panel_of
 from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties
 from finc_eval.naming.questions import Question, questions_of
 from finc_eval.naming.traits import trait_questions
 from finc_eval.numerics.inference import holm
-
-MOST = 0.5
-"""Share of the members that a name must describe."""
 
 SECOND = 0.25
 """Share of the members from which a second value stands in a name."""
@@ -52,6 +49,8 @@ def name_modes(
     Returns:
         One name for each mode.
     """
+    if not members or not sets:
+        return [Name(None) for _ in members]
     panel = panel_of(members, sets)
     questions = [
         question

@@ -19,12 +19,11 @@ Mask = NDArray[np.bool_]
 
 
 class Described(Protocol):
-    """What names need of a set; `Embeddings` has all of it."""
+    """The part of `Embeddings` that names are made from."""
 
     n: int
     space: str
     columns: tuple[str, ...]
-    group_column: str | None
 
     def column(self, name: str) -> list[str]:
         """Return one value for each row, "" where it is missing."""

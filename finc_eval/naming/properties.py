@@ -23,7 +23,7 @@ WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 @dataclass(frozen=True)
 class Properties:
-    """Which samples of a panel have which properties.
+    """Properties of the samples of a panel.
 
     Attributes:
         source: source of the evidence.
@@ -54,9 +54,10 @@ def properties_of(source: str, per_sample: Sequence[Sequence[str]]) -> Propertie
 def metadata_properties(panel: Panel) -> Iterator[Properties]:
     """Yield the values of each column of the metadata, the labels first, and then the words of texts.
 
-    Columns that name groups, that hardly repeat a value, or that only tell the sets apart are left out.
+    Columns that hardly repeat a value, or that only tell the sets apart, are left out. Those that name groups never
+    become significant, since a group counts once.
     """
-    columns = dict.fromkeys(name for one in panel.sets.values() for name in one.columns if name != one.group_column)
+    columns = dict.fromkeys(name for one in panel.sets.values() for name in one.columns)
     for name in sorted(columns, key=lambda name: (name in TEXT_COLUMNS, name != "label")):
         per_set = [
             _values(one.column(name), rows) if name in one.columns else [""] * len(rows)

@@ -1,4 +1,4 @@
-"""What pictures look like: measurements of thumbnails, tested by ranks."""
+"""Visual traits: measurements of thumbnails, tested by ranks."""
 
 from __future__ import annotations
 
@@ -28,27 +28,35 @@ LARGE_AUC = 0.7
 COLORED = 0.25
 """Saturation and brightness from which a pixel has a hue."""
 
-TRAITS = {
-    "brightness": ("brighter", "darker"),
-    "contrast": ("with more contrast", "with less contrast"),
-    "sharpness": ("sharper", "blurrier"),
-    "saturation": ("more colorful", "grayer"),
-    "red": ("redder", "less red"),
-    "yellow": ("yellower", "less yellow"),
-    "green": ("greener", "less green"),
-    "blue": ("bluer", "less blue"),
-    "purple": ("more purple", "less purple"),
-    "size": ("larger", "smaller"),
-    "borders": ("with borders", "without borders"),
-}
-"""What more and less of each measurement is called."""
-
 HUES = {"red": (-15, 15), "yellow": (15, 70), "green": (70, 165), "blue": (165, 255), "purple": (255, 345)}
 """Hues of each color, in degrees."""
 
+MEASURED = ("brightness", "contrast", "sharpness", "saturation", *HUES, "size", "border")
+"""Measurements of a picture, in order."""
+
+TRAITS = {
+    "brighter": ("brightness", 1),
+    "darker": ("brightness", -1),
+    "with more contrast": ("contrast", 1),
+    "with less contrast": ("contrast", -1),
+    "sharper": ("sharpness", 1),
+    "blurrier": ("sharpness", -1),
+    "more colorful": ("saturation", 1),
+    "grayer": ("saturation", -1),
+    "redder": ("red", 1),
+    "yellower": ("yellow", 1),
+    "greener": ("green", 1),
+    "bluer": ("blue", 1),
+    "more purple": ("purple", 1),
+    "larger": ("size", 1),
+    "smaller": ("size", -1),
+    "with borders": ("border", 1),
+}
+"""Measurement behind each trait, and whether more or less of it is meant."""
+
 
 def measure(image: Image.Image) -> NDArray[np.float64]:
-    """Measure the traits of a picture, in the order of `TRAITS`."""
+    """Measure a picture: shares, in the order of `MEASURED`, and its size in pixels."""
     width, height = image.size
     pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64) / 255
     gray = pixels @ np.array([0.299, 0.587, 0.114])
@@ -59,7 +67,7 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
         [
             gray.mean(),
             gray.std(),
-            laplacian.std(),
+            laplacian.std() / max(gray.std(), 1 / 255),  # relative to the contrast
             saturation.mean(),
             *_hues(pixels, (saturation > COLORED) & (largest > COLORED)),
             width * height,
@@ -76,16 +84,15 @@ def trait_questions(panel: Panel) -> Iterator[Question]:
     for chosen in (*members, *others):
         wanted[chosen] = True
     measured = _measured(panel, wanted)
-    names = [name for both in TRAITS.values() for name in both]
+    columns, signs = zip(*((MEASURED.index(name), sign) for name, sign in TRAITS.values()), strict=True)
     for mode, (own, other) in enumerate(zip(members, others, strict=True)):
         mine, theirs = (rows[~np.isnan(rows[:, 0])] for rows in (measured[own], measured[other]))
         if len(mine) < FEWEST or len(theirs) < FEWEST:
             continue
-        # More and less of a trait are two questions, and both are counted.
-        mine, theirs = (np.stack([rows, -rows], 2).reshape(len(rows), -1) for rows in (mine, theirs))
+        mine, theirs = (rows[:, columns] * signs for rows in (mine, theirs))
         p_values, auc = larger_p(mine, theirs)
         shares = ((rows > np.median(theirs, axis=0)).mean(0) for rows in (mine, theirs))
-        for name, p_value, area, ours, other_share in zip(names, p_values, auc, *shares, strict=True):
+        for name, p_value, area, ours, other_share in zip(TRAITS, p_values, auc, *shares, strict=True):
             evidence = Evidence(TRAIT, name, float(ours), float(other_share), float(p_value))
             yield Question(mode, evidence, float(area), bool(area >= LARGE_AUC))
 
@@ -97,8 +104,8 @@ def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
 
 
 def _measured(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the measurements of the wanted samples, NaN where there is not a picture, shape (samples, traits)."""
-    measured = np.full((len(wanted), len(TRAITS)), np.nan)
+    """Measure the wanted samples, shape (samples, measurements); NaN where there is not a picture."""
+    measured = np.full((len(wanted), len(MEASURED)), np.nan)
     for one, rows, place in panel.by_set():
         asked = np.flatnonzero(wanted[place])
         images = one.images_at(rows[asked])

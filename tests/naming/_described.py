@@ -6,10 +6,10 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 
 
 class Described(ArrayEmbeddings):
-    def __init__(self, n, columns=None, groups=None, images=None, group_column=None):
+    def __init__(self, n, columns=None, groups=None, images=None):
         super().__init__(np.zeros((n, 2), np.float32))
         self._columns, self._group_values, self._images = columns or {}, groups, images
-        self.columns, self.group_column = tuple(self._columns), group_column
+        self.columns = tuple(self._columns)
 
     def column(self, name):
         return [str(value) for value in self._columns[name]]

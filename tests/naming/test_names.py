@@ -79,9 +79,12 @@ def test_planted_words_of_prompts_come_first():
 
 
 def test_ids_groups_and_marks_of_a_set_are_not_names():
-    columns = {"file": np.arange(1000), "clip": np.arange(1000) // 50}
-    gen = Described(1000, {**columns, "source": ["model"] * 1000}, group_column="clip")
-    ref = Described(1000, {**columns, "source": ["camera"] * 1000}, group_column="clip")
+    clips = np.arange(1000) // 50
+    columns = {"file": np.arange(1000), "clip": clips}
+    gen, ref = (
+        Described(1000, {**columns, "source": [source] * 1000}, groups=clips + first)
+        for source, first in (("model", 0), ("camera", 20))
+    )
     (name,) = named([{"gen": np.arange(50)}], gen, ref)
     assert name.text is None and name.evidence == ()
 
