@@ -8,7 +8,6 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
-from _fields import of
 from _real import asset, mnist
 from _record import record
 from _runs import run
@@ -35,8 +34,8 @@ def one(model, seed):
     found = fe.compare(gen, ref, seed=seed)
     score = fe.evaluate(gen, ref, ["fd"])["fd"]
     return {
-        "difference": of(found, "difference"),
-        "difference interval": of(found, "difference_interval"),
+        "difference": found.difference,
+        "difference interval": found.difference_interval,
         "fd": score.value,
         "fd interval": score.interval,
         "significant": len(found.significant()),

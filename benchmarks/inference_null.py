@@ -19,7 +19,6 @@ from functools import partial
 
 import numpy as np
 from _designs import clusters, copies, digits, drawn, heavy_tails, kind_of, photographs, points, real, same_law
-from _fields import embedding_set, found_by, grouped_by, of
 from _record import record
 from _runs import counted, rate, run
 
@@ -52,8 +51,8 @@ def groups(how, count, both, seed):
         ids = [f"{name}#{place}" for place, name in enumerate(group)] if how == "clips" else None
         told = how == "groups"
         metadata = {"group": [str(name) for name in group]} if told else None
-        sets.append(rows if how == "repeats" else embedding_set(rows, ids, metadata))
-    told = grouped_by("group") if how == "groups" else {}
+        sets.append(rows if how == "repeats" else fe.EmbeddingSet(rows, ids, metadata))
+    told = {"groups": "group"} if how == "groups" else {}
     return judged(fe.compare(*sets, features=FEATURES, seed=seed, **told))
 
 
@@ -84,7 +83,13 @@ def models(n, seed):
     """Compare three sets of one law, one of them the reference."""
     rng = np.random.default_rng(seed)
     first, second, ref = (part.rows for part in same_law(THIRTY()(rng), rng, *n))
-    return judged(fe.compare_models({"a": first, "b": second}, ref, features=FEATURES, seed=seed))
+    found = fe.compare_models({"a": first, "b": second}, ref, features=FEATURES, seed=seed)
+    # All sets have one truth, so intervals that hold it have it in common.
+    overlap = (
+        max(one.interval[0] for one in sets) <= min(one.interval[1] for one in sets)
+        for sets in (mode.shares.values() for mode in found.modes)
+    )
+    return judged(found) | {"shares": all(overlap)}
 
 
 def kinds(n, seed):
@@ -107,23 +112,30 @@ def releases(n, m, seed):
 
 
 def judged(found, one_sided=False):
-    """Return what is wrong with a result, where nothing differs; None where it does not have such intervals."""
+    """Return what is wrong with a result, where nothing differs; None where results of its type have no such figure."""
     false = found.significant(ALPHA)
     return {
         "false": bool(false),
-        "directions": any(found_by(mode) != "clusters" for mode in false),
-        "clusters": any(found_by(mode) != "directions" for mode in false),
+        "directions": any(getattr(mode, "found_by", "directions") != "clusters" for mode in false),
+        "clusters": any(getattr(mode, "found_by", "directions") != "directions" for mode in false),
         "excess": all_hold(found.modes, "interval", one_sided),
         "shares": None if one_sided else all_hold(found.modes, "share_difference_interval"),
-        "overall": None if of(found, "difference_interval") is None else found.difference_interval[0] <= 0 or one_sided,
-        "warned": bool(of(found, "warnings")),
+        "overall": found.difference_interval[0] <= 0
+        if hasattr(found, "difference_interval") and not one_sided
+        else None,
+        "warned": bool(getattr(found, "warnings", ())),
     }
 
 
+def holds_zero(interval, one_sided=False):
+    """Return whether an interval holds 0, or at least does not lie above it; None without one."""
+    return None if interval is None else interval[0] <= 0 and (interval[1] >= 0 or one_sided)
+
+
 def all_hold(modes, name, one_sided=False):
-    """Return whether all intervals of this name hold 0, or lie below it at least at one end."""
-    intervals = [interval for mode in modes if (interval := of(mode, name)) is not None]
-    return all(low <= 0 and (high >= 0 or one_sided) for low, high in intervals) if intervals else None
+    """Return whether all intervals of this name hold 0; None without one."""
+    intervals = [interval for mode in modes if (interval := getattr(mode, name, None)) is not None]
+    return all(holds_zero(interval, one_sided) for interval in intervals) if intervals else None
 
 
 SIZES = ((40, 40), (100, 100), (1000, 1000), (100, 5000), (300, 5000), (500, 10_000))

@@ -16,7 +16,6 @@ from functools import partial
 import faiss
 import numpy as np
 from _designs import clusters, digits, judge, one_novel, photographs, real, six
-from _fields import found_by
 from _record import record
 from _runs import counted, run
 from scipy import stats
@@ -69,7 +68,7 @@ def sets_of(regime, seed):
 def one(regime, seed):
     sets = sets_of(regime, seed)
     found = fe.compare(sets.gen.rows, sets.ref.rows, features=FEATURES, seed=seed).significant(ALPHA)
-    modes = [(mode.role, mode.top_gen if mode.role == "over" else mode.top_ref, found_by(mode)) for mode in found]
+    modes = [(mode.role, mode.top_gen if mode.role == "over" else mode.top_ref, mode.found_by) for mode in found]
 
     def figures(chosen):
         kinds, others, purities = judge(sets, chosen)
