@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,11 +67,25 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         if self.levels != other.levels:
             raise IncompatibleError(f"counts of {self.levels} and {other.levels} kinds do not add: use one partition")
-        if (self.groups is None) != (other.groups is None):
+        both = [one.groups for one in (self, other) if one.groups is not None]
+        if len(both) == 1:
             raise IncompatibleError("counts of grouped and of ungrouped samples do not add: group both, or neither")
-        groups = None if self.groups is None else np.concatenate([self.groups, other.groups])  # type: ignore[list-item]
+        groups = np.concatenate(both) if both else None
         cells, number = np.concatenate([self.cells, other.cells]), np.concatenate([self.number, other.number])
         return Counts.of(self.levels, cells, groups, number)
+
+    def write(self, group: h5py.Group) -> None:
+        """Write the counts into a group of an HDF5 file."""
+        group.attrs["levels"] = self.levels
+        group["cells"], group["number"] = self.cells, self.number
+        if self.groups is not None:
+            group["groups"] = self.groups
+
+    @classmethod
+    def read(cls, group: h5py.Group) -> Counts:
+        """Read what `write` wrote."""
+        groups = group["groups"][:] if "groups" in group else None
+        return cls(tuple(group.attrs["levels"].tolist()), group["cells"][:], group["number"][:], groups)
 
     def members(self, level: int) -> NDArray[np.int64]:
         """Return the number of samples of each kind of a level, given by its place, shape (kinds,)."""
@@ -87,6 +102,16 @@ class Counts:
         sums = (np.bincount(kind, value, self.levels[level]) for value in (k, k * k, k * m, np.ones(len(k))))
         members, squares, products, groups = sums
         return design_effect(members, self.n, squares, products, float(np.square(size).sum()), groups)
+
+    def effective(self, level: int) -> NDArray[np.float64]:
+        """Return effective numbers of samples of each kind of a level, shape (kinds,), for tests of all kinds together.
+
+        All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981).
+        """
+        members, share = self.members(level), self.members(level) / self.n
+        left = float((1 - share)[share > 0].sum())
+        mean = float((1 - share) @ np.where(share > 0, self.design_effects(level), 0)) / left if left else 1.0
+        return np.asarray(members / max(mean, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
