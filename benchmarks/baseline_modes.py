@@ -42,8 +42,8 @@ from finc_eval.demo.planted import planted_sets
 SEEDS, MODES, FEATURES = 5, 10, 2000
 SHARES = (0.1, 0.2, 0.3, 0.5)
 METHODS = {
-    "FINC": Finc(),
-    "FINC, unrotated": Finc(rotation=None),
+    "FINC": Finc(clusters=False),
+    "FINC, unrotated": Finc(rotation=None, clusters=False),
     "KEN": Ken(),
     "Rarity + clustering": Rarity(),
     "FLD + clustering": Fld(),
@@ -74,16 +74,20 @@ def measured(sets, seed, method):
     found = fe.compare(sets.gen, sets.ref, method=method, rho=RHO, features=FEATURES, modes=MODES, seed=seed)
     seconds = time.perf_counter() - start
     reported = {
-        "over": [Reported(mode.top_gen, mode.excess) for mode in found.over],
-        "under": [Reported(mode.top_ref, mode.excess) for mode in found.under],
+        "over": [Reported(mode.top_gen, mode.excess) for mode in sorted(found.over, key=by_excess)],
+        "under": [Reported(mode.top_ref, mode.excess) for mode in sorted(found.under, key=by_excess)],
     }
     with warnings.catch_warnings():  # some sorts have no kinds
         warnings.filterwarnings("ignore", "(Mean of empty slice|invalid value)", RuntimeWarning)
         return {
             **judge(sets, reported),
             "seconds": seconds,
-            "stability": np.mean([m.stability for m in found.modes]),
+            "stability": np.mean([m.stability for m in found.modes if m.stability is not None]),
         }
+
+
+def by_excess(mode):
+    return -mode.excess
 
 
 def by_sort(runs):

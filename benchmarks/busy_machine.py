@@ -22,6 +22,7 @@ from _record import record
 ROOT = Path(__file__).resolve().parent.parent
 SPINNING, REPETITIONS = 2, 3
 COMPARISON = """
+import sys
 import time
 import numpy as np
 import finc_eval as fe
@@ -31,7 +32,8 @@ def mixture(n, dim, clusters, seed):
     rng = np.random.default_rng(seed)
     return centers[rng.integers(0, clusters, n)] + rng.standard_normal((n, dim), np.float32) / 2
 
-gen, ref = mixture(20_000, 256, 20, 1), mixture(20_000, 256, 15, 2)
+n = int(sys.argv[1])
+gen, ref = mixture(n, 256, 20, 1), mixture(n, 256, 15, 2)
 fe.compare(gen[:500], ref[:500], features=100)  # imports and first uses are not timed
 start = time.perf_counter()
 fe.compare(gen, ref)
@@ -51,11 +53,11 @@ def spinning(count):
             process.wait()
 
 
-def seconds(code):
-    """The time of one comparison with the code in this folder."""
+def seconds(code, n=20_000):
+    """The time of one comparison of n rows a set with the code in this folder."""
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     run = subprocess.run(
-        [sys.executable, "-c", COMPARISON],
+        [sys.executable, "-c", COMPARISON, str(n)],
         env=environment | {"PYTHONPATH": str(code)},
         cwd=code,
         capture_output=True,

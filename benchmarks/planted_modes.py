@@ -21,8 +21,7 @@ has more, at the tail with more excess, and *available* is the number of samples
   ρ·share_ref (under: the reverse). The estimate is the one of the first mode with the kind: cross-fitted for rotated
   FINC, the eigenvalue for the other two. Each method is judged on what it finds. An excess of masses falls short of
   one of shares where kinds are loose (docs/method.md), for every method.
-- error of the frequency: the same for the estimate of the excess frequency, which KEN does not have.
-- … / truth: mean ratio of the estimate to the truth.
+- excess / truth: mean ratio of the estimate to the truth. Shares are measured by `inference_shares.py`.
 """
 
 from dataclasses import dataclass, replace
@@ -92,12 +91,10 @@ class Sets:
 
 @dataclass(frozen=True)
 class Reported:
-    """One mode of any method: indices of its best samples in the set that has more, and two estimates of how many more
-    samples are of its kind. They are the excess of its mass (or λ), and its excess frequency if the method has one."""
+    """One mode of any method: indices of its best samples in the set that has more, and its excess of mass, or λ."""
 
     best: np.ndarray
     excess: float
-    frequency: float = np.nan
 
 
 def shares(planted, shared, share, unevenness, rng):
@@ -144,10 +141,12 @@ def real_sets(embeddings, labels, share, seed):
 
 def by_finc(sets, seed, rotation):
     """Return modes of both roles, and σ."""
-    found = fe.compare(sets.gen, sets.ref, method=Finc(rotation), rho=RHO, features=FEATURES, modes=MODES, seed=seed)
+    found = fe.compare(
+        sets.gen, sets.ref, method=Finc(rotation, clusters=False), rho=RHO, features=FEATURES, modes=MODES, seed=seed
+    )
     estimate = (lambda mode: mode.excess) if rotation else (lambda mode: mode.fitted_excess)
-    over = [Reported(mode.top_gen, estimate(mode), mode.excess_frequency or 0.0) for mode in found.over]
-    under = [Reported(mode.top_ref, estimate(mode), mode.excess_frequency or 0.0) for mode in found.under]
+    over = [Reported(mode.top_gen, estimate(mode)) for mode in sorted(found.over, key=estimate, reverse=True)]
+    under = [Reported(mode.top_ref, estimate(mode)) for mode in sorted(found.under, key=estimate, reverse=True)]
     return {"over": over, "under": under}, found.settings.sigma
 
 
@@ -187,15 +186,13 @@ def judge(sets, reported):
             found[kind] = len(pure) > 0
             if found[kind]:
                 mode, truth = first[pure[0]], np.mean(more == kind) - RHO * np.mean(less == kind)
-                estimates.append((mode.excess, mode.frequency, truth))
-    excess, frequency, truth = np.array(estimates or [(np.nan, np.nan, np.nan)]).T
+                estimates.append((mode.excess, truth))
+    excess, truth = np.array(estimates or [(np.nan, np.nan)]).T
     return {
         "recall": np.mean(list(found.values())),
         "purity": np.mean(purities),
         "error": np.mean(np.abs(excess - truth)),
         "ratio": np.mean(excess / truth),
-        "frequency error": np.mean(np.abs(frequency - truth)),
-        "frequency ratio": np.mean(frequency / truth),
         **{sort: np.mean([found[kind] for kind in kinds]) for sort, kinds in sets.planted.items()},
     }
 
@@ -245,8 +242,6 @@ def table(setting, runs):
                 "purity": shown(values["purity"]),
                 "error of the excess": shown(values["error"], 4),
                 "excess / truth": shown(values["ratio"]),
-                "error of the frequency": shown(values["frequency error"], 4),
-                "frequency / truth": shown(values["frequency ratio"]),
                 "recall, rotated − it": shown(ahead["recall"]) if other else "",
                 "purity, rotated − it": shown(ahead["purity"]) if other else "",
             }

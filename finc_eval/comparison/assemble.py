@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import copysign
 from typing import Literal
 
 import torch
 
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates
-from finc_eval.comparison.modes import FoundBy, Mode, Role, Tail, unique_id
+from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
@@ -35,9 +38,11 @@ class Candidate:
         sign: sign that makes positive the tail of the members.
         estimates: estimates of the fit.
         own, other: shares of its members in the set that has more, and in the other.
-        threshold: score of a member; None for a cluster.
+        threshold: score of a member, mean of the two folds'; None for a cluster.
         p_value: adjusted p-value.
         stability: share of it that refits find again; None for a cluster.
+        members: function that tells which samples of a set's bottom-k sample are members, shape (m,). No sample
+            helped to decide whether it is one.
     """
 
     role: Role
@@ -52,6 +57,7 @@ class Candidate:
     threshold: float | None
     p_value: float
     stability: float | None
+    members: Callable[[SketchedSet], torch.Tensor]
 
     @property
     def direction(self) -> torch.Tensor:
@@ -71,26 +77,24 @@ class ScoredSets:
         return (self.gen, self.ref) if role == "over" else (self.ref, self.gen)
 
 
-def direction_candidates(
-    fits: Mapping[Role, CrossFit], sets: ScoredSets, settings: Settings, families: int
-) -> list[Candidate]:
-    """Return the directions of both roles that have an excess in the data and in held-out data.
+def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settings: Settings) -> list[Candidate]:
+    """Return the directions of both roles that have an excess, both in the data and in held-out data.
 
     Args:
         fits: directions of both roles, in the order of their columns.
         sets: both sets, scored on them.
         settings: settings of the comparison.
-        families: number of families that share the family-wise error, this one included.
     """
-    family = sum(fit.full.vectors.shape[1] for fit in fits.values())
-    starts = dict(zip(fits, (0, fits["over"].full.vectors.shape[1]), strict=True))
-    estimates = {}
+    if not fits:
+        return []
+    starts, estimates, family = {}, {}, 0
     for role, fit in fits.items():
-        columns = slice(starts[role], starts[role] + fit.full.vectors.shape[1])
-        first, second = (one.masses[columns] for one in sets.ordered(role))
+        starts[role], family = family, family + fit.full.vectors.shape[1]
+        first, second = (one.masses[starts[role] : family] for one in sets.ordered(role))
         estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
-    adjusted = (families * holm(torch.cat([one.p_values() for one in estimates.values()]))).clamp_max(1)
-    confidence = confidence_of(families * family)
+    weight = 1 - settings.clusters_weight
+    adjusted = (holm(torch.cat([one.p_values() for one in estimates.values()])) / weight).clamp_max(1)
+    confidence = confidence_of(family / weight)
     found = []
     for role, fit in fits.items():
         own, other = sets.ordered(role)
@@ -114,23 +118,44 @@ def direction_candidates(
                     threshold=sum(map(abs, thresholds)) / 2,
                     p_value=float(adjusted[column]),
                     stability=None if fit.stability is None else float(fit.stability[rank]),
+                    members=partial(_held_out_members, fit.scoring, rank, thresholds),
                 )
             )
     return found
 
 
+def _held_out_members(
+    scoring: tuple[torch.Tensor, torch.Tensor], rank: int, thresholds: tuple[float, float], one: SketchedSet
+) -> torch.Tensor:
+    features, folds = one.sample
+    beyond = [
+        (features @ vectors[:, rank]) * copysign(1, threshold) >= abs(threshold)
+        for vectors, threshold in zip(scoring, thresholds, strict=True)
+    ]
+    return torch.where(folds == 0, *beyond)
+
+
 def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings) -> list[Mode]:
     """Return the modes of the candidates: the significant ones first, by the difference of shares.
 
-    Unrotated eigenvectors stay in the order of their eigenvalues.
+    Of each role there are as many as the settings ask for, at most. Unrotated eigenvectors stay in the order of their
+    eigenvalues. Where nothing is significant, a share that contradicts the role tells that there is nothing.
+
+    Args:
+        candidates: directions and clusters.
+        sets: both sets, scored on the candidates.
+        family: number of intervals of the excess that hold together.
+        settings: settings of the comparison.
     """
+    told = [one for one in candidates if one.p_value <= LISTED or one.own.value > settings.rho * one.other.value]
+    if not settings.by_eigenvalue:
+        told.sort(key=lambda one: (one.p_value > LISTED, -abs(one.own.value - one.other.value)))
     found: dict[str, Mode] = {}
-    for one in candidates:
-        mode = _mode(one, sets, family, settings.rho, found)
-        found[mode.id] = mode
-    if settings.by_eigenvalue:
-        return list(found.values())
-    return sorted(found.values(), key=lambda mode: (mode.p_value > LISTED, -abs(mode.share_difference)))
+    for role in ROLES:
+        for one in [one for one in told if one.role == role][: settings.modes]:
+            mode = _mode(one, sets, family, settings.rho, found)
+            found[mode.id] = mode
+    return list(found.values())
 
 
 LISTED = 0.05

@@ -42,6 +42,11 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None) -> l
     return found
 
 
+def rho_warnings(rho: float) -> list[str]:
+    """Warn of ρ below 1, under which equal sets differ."""
+    return [f"with ρ = {rho:g}, below 1, a mode that both sets have equally often counts for both"] if rho < 1 else []
+
+
 def bandwidth_warnings(sigma: float | None, samples: torch.Tensor) -> list[str]:
     """Warn of a bandwidth at which the samples look all alike or all apart."""
     warning = None if sigma is None else bandwidth_warning(samples, sigma)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -106,9 +106,9 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
     A mode is followed where it is significant in at least one of the comparisons. It counts as the same mode in both
     where the directions overlap by more than half. It counts as new or gone where three things hold. More than half of
     it lies outside all that the other comparison reports, significant or not. Refits find it again (stability above
-    one half), since what halves of the data do not agree on two releases need not share. Its interval lies above the
-    least excess that the other comparison reports, if that reports as many modes as it was asked for. So compare with
-    more `modes` than you expect to differ.
+    one half), since what halves of the data do not agree on two releases need not share. And the other comparison would
+    have seen it: the least difference of shares that its interval allows is larger than `detectable` there. So compare
+    with more `modes` than you expect to differ.
 
     Args:
         old: comparison of the earlier release with the reference.
@@ -137,50 +137,65 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
     pairs = [
         pair
         for before, after in ((old.over, new.over), (old.under, new.under))
-        for pair in _paired(before, after, _cut(before, old), _cut(after, new))
+        for pair in _paired(before, after, old.detectable, new.detectable)
         if any(mode is not None and mode.p_value <= alpha for mode in pair[:2])
     ]
-    changes = [_change(*pair, family=len(pairs)) for pair in pairs]
+    family = len(old.modes) + len(new.modes)
+    changes = [_change(*pair, family) for pair in pairs]
     in_order = sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))
     return Changes(tuple(in_order), alpha, old.signature, new.signature, provenance=Provenance.here("cpu"))
 
 
-def _cut(modes: tuple[Mode, ...], comparison: Comparison) -> float:
-    """Return the excess that a mode needed to be among these modes of the comparison."""
-    return min(mode.excess for mode in modes) if len(modes) == comparison.settings.modes else 0.0
-
-
 def _paired(
-    old: tuple[Mode, ...], new: tuple[Mode, ...], old_cut: float, new_cut: float
+    old: tuple[Mode, ...], new: tuple[Mode, ...], seen_by_old: float | None, seen_by_new: float | None
 ) -> list[tuple[Mode | None, Mode | None, float]]:
     """Return every mode that can be followed: with its counterpart and their overlap, or alone."""
     overlap = squared_overlap(_directions(old), _directions(new)) if old and new else torch.zeros(len(old), len(new))
     rows, columns = match(torch.where(overlap > SAME_MODE_OVERLAP, overlap, 0.0))
     both = [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if overlap[i, j] > SAME_MODE_OVERLAP]
-    # Directions of one comparison are orthonormal: their squared overlaps add to the part that lies in their span.
-    within = overlap.sum(1).tolist(), overlap.sum(0).tolist()
-    matched = {i for i, _ in both}, {j for _, j in both}
-
-    def alone(release: int, index: int, mode: Mode, cut: float) -> bool:
-        """Tell whether the other comparison lacks the mode, and would have reported it if it had it."""
-        elsewhere = index in matched[release] or within[release][index] > KNOWN_PART
-        return not elsewhere and mode.stability > KNOWN_PART and mode.interval[0] > cut
-
     return [
         *((old[i], new[j], float(overlap[i, j])) for i, j in both),
-        *((mode, None, 0.0) for i, mode in enumerate(old) if alone(0, i, mode, new_cut)),
-        *((None, mode, 0.0) for j, mode in enumerate(new) if alone(1, j, mode, old_cut)),
+        *((mode, None, 0.0) for mode in _alone(old, {i for i, _ in both}, new, seen_by_new)),
+        *((None, mode, 0.0) for mode in _alone(new, {j for _, j in both}, old, seen_by_old)),
     ]
 
 
-def _directions(modes: tuple[Mode, ...]) -> torch.Tensor:
+def _alone(modes: Sequence[Mode], matched: Container[int], others: Sequence[Mode], seen: float | None) -> list[Mode]:
+    """Return the modes that the other comparison lacks, and would have reported if it had them."""
+    if not modes or seen is None:
+        return []
+    known = torch.zeros(len(modes))
+    if others:
+        span, _ = torch.linalg.qr(_directions(others))
+        known = squared_overlap(_directions(modes), span).sum(1)
+    return [
+        mode
+        for place, mode in enumerate(modes)
+        if place not in matched and known[place] <= KNOWN_PART and mode.firm and _least_difference(mode) > seen
+    ]
+
+
+def _least_difference(mode: Mode) -> float:
+    """Return the least difference of shares, in the direction of the role, that the interval allows."""
+    low, high = mode.share_difference_interval
+    return low if mode.role == "over" else -high
+
+
+def _directions(modes: Sequence[Mode]) -> torch.Tensor:
     return torch.stack([torch.from_numpy(mode.direction) for mode in modes], 1)
 
 
 def _change(old: Mode | None, new: Mode | None, overlap: float, family: int) -> Change:
+    """Compare the excess of a mode in two releases.
+
+    Directions that differ have unequal excess in one and the same law, by a part 1 − overlap at most: the interval
+    allows for it.
+    """
     present = [mode for mode in (old, new) if mode is not None]
     change = (new.excess if new else 0.0) - (old.excess if old else 0.0)
     width = critical_value(family) * sum(mode.standard_error**2 for mode in present) ** 0.5
+    if old and new:
+        width += (1 - overlap) * max(old.excess, new.excess)
     interval = (change - width, change + width)
     status: Status
     if old is None:

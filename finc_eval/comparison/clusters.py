@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -15,23 +15,23 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.modes import Role
+from finc_eval.comparison.modes import ROLES, Role
 from finc_eval.comparison.settings import Settings
-from finc_eval.comparison.shares import exact_share
+from finc_eval.comparison.shares import Share, exact_share
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.inference import critical_value, upper_tail
-from finc_eval.partitions.counts import Counts, count
+from finc_eval.partitions.counts import count
+from finc_eval.partitions.difference import Difference, total_variation
+from finc_eval.partitions.overlap import distinct_kinds, shared_members
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.tests import KindTests, test_kinds
 
 SAME_MEMBERS = 1 / 3
 """Members that two modes share, over those of either, from which on they are one: half of each, for equal sizes."""
 
-NESTED = 0.5
-"""Members that two kinds share, over those of the smaller one, from which on only one of them is reported."""
-
-ROLES: tuple[Role, Role] = ("over", "under")
+MAIN_LEVEL = 50
+"""Kinds of the level that the difference of the sets is of, or the nearest number below."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,23 @@ class FoundKinds:
 
     Attributes:
         partition: the kinds.
-        counts: counts of gen and of ref.
         tests: their tests.
         chosen: of each role, the numbers of the significant kinds to report, in `tests`.
-        families: number of families that share the family-wise error, this one included.
+        detectable: smallest share of a kind of one set alone that would have been found with 80 % power; None where
+            clusters were not asked for.
+        family: number of clusters of either role that have enough members to become significant; 0 where clusters were
+            not asked for.
+        difference: how different the two sets are.
+        kept: kinds of the bottom-k sample of each set, by label.
     """
 
     partition: Partition
-    counts: tuple[Counts, Counts]
     tests: KindTests
     chosen: dict[Role, NDArray[np.int64]]
-    families: int
+    detectable: float | None
+    family: int
+    difference: Difference
+    kept: dict[str, NDArray[np.int32]]
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -69,133 +75,101 @@ class FoundKinds:
         blank = vectors.new_zeros(vectors.shape[1])
         return CrossFit(Directions(vectors, blank, blank[:0]), (vectors, vectors), None)
 
-    def candidates(self, fit: CrossFit, start: int, sets: ScoredSets, rho: float) -> list[Candidate]:
-        """Return the reported kinds, whose directions were scored in the columns from `start` on."""
-        confidence = 1 - 2 * upper_tail(critical_value(self.families * self._family))
-        columns = slice(start, start + len(self.numbers))
+    def candidates(self, fit: CrossFit, sets: ScoredSets, settings: Settings) -> list[Candidate]:
+        """Return the reported kinds, whose directions were scored in the last columns."""
+        if not len(self.numbers):
+            return []
+        confidence = 1 - 2 * upper_tail(critical_value(self.family / settings.clusters_weight))
+        start = len(sets.gen.masses.effect) - len(self.numbers)
         found = []
         for row, role in enumerate(ROLES):
-            first, second = (one.masses[columns] for one in sets.ordered(role))
-            estimates = Estimates.of([(1.0, first)], [(1.0, second)], rho)
+            first, second = (one.masses[start:] for one in sets.ordered(role))
+            estimates = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
             for rank in np.flatnonzero(np.isin(self.numbers, self.chosen[role])).tolist():
-                number = self.numbers[rank]
-                own, other = (
-                    exact_share(
-                        int(self.tests.members[s, number]),
-                        int(self.tests.sizes[s]),
-                        float(self.tests.effects[s, number]),
-                        confidence,
-                    )
-                    for s in (row, 1 - row)
-                )
-                p_value = min(self.families * float(self.tests.adjusted[row, number]), 1.0)
+                number = int(self.numbers[rank])
+                own, other = (self._share(one, number, confidence) for one in (row, 1 - row))
                 found.append(
                     Candidate(
-                        role, "clusters", fit, rank, start + rank, 1, estimates, own, other, None, p_value, None
+                        role=role,
+                        found_by="clusters",
+                        fit=fit,
+                        rank=rank,
+                        column=start + rank,
+                        sign=1,
+                        estimates=estimates,
+                        own=own,
+                        other=other,
+                        threshold=None,
+                        p_value=min(float(self.tests.adjusted[row, number]) / settings.clusters_weight, 1.0),
+                        stability=None,
+                        members=partial(self._members, number),
                     )
                 )
         return found
 
-    @property
-    def _family(self) -> int:
-        """Number of kinds that have enough members to become significant."""
-        level = (1 - 0.95) / (self.families * self.tests.members.size)
-        return max(1, round(float(self.tests.family.family_level(level)[0]) / level / 2))
+    def _share(self, row: int, number: int, confidence: float) -> Share:
+        members, size = int(self.tests.members[row, number]), int(self.tests.sizes[row])
+        return exact_share(members, size, float(self.tests.effects[row, number]), confidence)
+
+    def _members(self, number: int, one: SketchedSet) -> torch.Tensor:
+        kinds = self.kept[one.label][:, self.tests.level[number]]
+        return torch.from_numpy(kinds == self.tests.index[number])
 
 
-def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, families: int, run: Run) -> FoundKinds:
+def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> FoundKinds:
     """Partition the pooled samples, count both sets, and choose the significant kinds to report."""
     sets = (gen.at_hand, ref.at_hand)
     partition = Partition.fit(pooled_sample(sets), run=run)
-    counted = [count(one, partition, run=run.named(f"count {label}")) for one, label in zip(sets, ("gen", "ref"), strict=True)]
-    counts = (counted[0].counts, counted[1].counts)
-    tests = test_kinds({"gen": counts[0], "ref": counts[1]}, settings.rho)
-    shared = shared_members(counts)
+    counts = {
+        one.label: count(one.at_hand, partition, run=run.named(f"count {one.label}")).counts for one in (gen, ref)
+    }
+    tests = test_kinds(counts, settings.rho)
+    shared = shared_members(list(counts.values()))
+    weight = settings.clusters_weight
     chosen = {
-        role: distinct_kinds(tests.raw[row], np.flatnonzero(families * tests.adjusted[row] <= LISTED), shared)
+        role: distinct_kinds(tests.raw[row], np.flatnonzero(tests.adjusted[row] <= weight * LISTED), shared)
         for row, role in enumerate(ROLES)
     }
-    return FoundKinds(partition, counts, tests, chosen, families)
+    place = max((place for place, level in enumerate(partition.levels) if level <= MAIN_LEVEL), default=0)
+    return FoundKinds(
+        partition=partition,
+        tests=tests,
+        chosen=chosen,
+        detectable=tests.detectable(weight * LISTED) if weight else None,
+        family=_testable(tests, weight),
+        difference=total_variation(*(one.effective(place) for one in counts.values())),
+        kept={one.label: partition.assign(one.sketch.sample.rows, run)[0] for one in (gen, ref)},
+    )
 
 
-def shared_members(counts: Sequence[Counts]) -> NDArray[np.float64]:
-    """Return how many samples of all sets every two kinds share, shape (t, t)."""
-    offsets = np.concatenate([[0], np.cumsum(counts[0].levels)])
-    shared = np.zeros((offsets[-1], offsets[-1]))
-    for one in counts:
-        for first, start in enumerate(offsets[:-1]):
-            for second, other in enumerate(offsets[:-1]):
-                pair = one.cells[:, first].astype(np.int64) * one.levels[second] + one.cells[:, second]
-                table = np.bincount(pair, one.number, one.levels[first] * one.levels[second])
-                shape = one.levels[first], one.levels[second]
-                shared[start : offsets[first + 1], other : offsets[second + 1]] += table.reshape(shape)
-    return shared
+def _testable(tests: KindTests, weight: float) -> int:
+    """Return the number of clusters that have enough members to become significant in some role."""
+    level = weight * LISTED / tests.members.size
+    return round(float(tests.family.family_level(level)[0]) / level / len(ROLES)) if weight else 0
 
 
-def distinct_kinds(
-    p_values: NDArray[np.float64], numbers: NDArray[np.int64], shared: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """Choose among overlapping kinds, the strongest evidence first.
-
-    A kind gives way to smaller ones inside it that have more evidence together than it has alone: it joins what differs
-    for several reasons, or with what does not differ.
-
-    Args:
-        p_values: p-value of every kind.
-        numbers: kinds to choose from.
-        shared: samples that every two kinds share; on the diagonal, those of each.
-    """
-    evidence = -np.log(np.maximum(p_values, np.finfo(float).tiny))
-    size = shared.diagonal()
-
-    def independent(among: Sequence[int], kept: Sequence[int] = ()) -> list[int]:
-        found = list(kept)
-        for number in sorted(among, key=lambda number: -evidence[number]):
-            if all(shared[number, other] <= NESTED * min(size[number], size[other]) for other in found):
-                found.append(number)
-        return found[len(kept) :]
-
-    whole = []
-    for number in numbers.tolist():
-        inside = [o for o in numbers if size[o] < size[number] and shared[o, number] > NESTED * size[o]]
-        if evidence[independent(inside)].sum() <= evidence[number]:
-            whole.append(number)
-    return np.array(independent(whole), np.int64)
-
-
-def merged(candidates: Sequence[Candidate], kinds: FoundKinds, sets: ScoredSets) -> list[Candidate]:
-    """Join directions and kinds of one role with nearly the same members; the one with the smaller p-value stays.
-
-    Members are compared among the samples that were kept of both sets.
-    """
-    features = torch.cat([one.sketched.sample[0] for one in (sets.gen, sets.ref)])
-    rows = torch.cat([one.sketched.sketch.sample.rows for one in (sets.gen, sets.ref)])
-    cells, _ = kinds.partition.assign(rows)
-    directions = [one for one in candidates if one.found_by == "directions"]
-    members = [_members(one, features, cells, kinds) for one in candidates]
-    found = {id(one): one for one in candidates}
-    for place, cluster in enumerate(candidates):
-        if cluster.found_by == "directions":
-            continue
+def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets: ScoredSets) -> list[Candidate]:
+    """Join directions and clusters of one role with nearly the same members; the one with the smaller p-value stays."""
+    kept, new = list(directions), []
+    members = [_kept_members(one, sets) for one in directions]
+    for cluster in clusters:
+        own = _kept_members(cluster, sets)
         alike = [
-            (overlap, one)
-            for one, other in zip(candidates, members, strict=True)
-            if one in directions and one.role == cluster.role and id(one) in found
-            and (overlap := _overlap(members[place], other)) > SAME_MEMBERS
+            _overlap(own, others) if one.role == cluster.role else 0.0
+            for one, others in zip(directions, members, strict=True)
         ]
-        if alike:
-            _, direction = max(alike, key=lambda pair: pair[0])
-            better, worse = sorted((cluster, direction), key=lambda one: one.p_value)
-            del found[id(worse)]
-            found[id(better)] = replace(better, found_by="both", stability=direction.stability)
-    return list(found.values())
+        if max(alike, default=0.0) < SAME_MEMBERS:
+            new.append(cluster)
+            continue
+        place = int(np.argmax(alike))
+        better = min(kept[place], cluster, key=lambda one: one.p_value)
+        kept[place] = replace(better, found_by="both", stability=directions[place].stability)
+    return kept + new
 
 
-def _members(one: Candidate, features: torch.Tensor, cells: NDArray[np.int32], kinds: FoundKinds) -> torch.Tensor:
-    if one.threshold is not None:
-        return features @ one.direction.to(features) >= one.threshold
-    number = kinds.numbers[one.rank]
-    return torch.from_numpy(cells[:, kinds.tests.level[number]] == kinds.tests.index[number])
+def _kept_members(one: Candidate, sets: ScoredSets) -> torch.Tensor:
+    """Tell which samples of both sets' bottom-k samples are members."""
+    return torch.cat([one.members(each.sketched) for each in (sets.gen, sets.ref)])
 
 
 def _overlap(first: torch.Tensor, second: torch.Tensor) -> float:

@@ -1,26 +1,34 @@
 """`compare`: from two sets, or their sketches, to the modes on which they differ.
 
-The steps, in order: open and sketch the sets, fit directions, score the sets on them, assemble modes, describe.
+The steps, in order: open and sketch the sets, test label-blind clusters, fit directions, score the sets on them, join
+what both found, name it, describe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 import torch
 
 from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
 from finc_eval.comparison.baseline_directions import baseline_fit
-from finc_eval.comparison.caveats import bandwidth_warnings, copies_between, fld_warnings, set_warnings
-from finc_eval.comparison.clusters import find_kinds, merged
+from finc_eval.comparison.caveats import (
+    bandwidth_warnings,
+    copies_between,
+    fld_warnings,
+    rho_warnings,
+    set_warnings,
+)
+from finc_eval.comparison.clusters import FoundKinds, find_kinds, merged
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import OpenSets, SketchedSet, open_sets
-from finc_eval.comparison.modes import Mode
+from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
+from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.named import named
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
-from finc_eval.comparison.settings import Finc, Fld, Options, Settings, settings_of
+from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -78,20 +86,21 @@ def compare(
 def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
-    families = 2 if isinstance(settings.method, Finc) and settings.method.clusters else 1
-    kinds = find_kinds(gen, ref, settings, families, run)
-    over, under = _fit(gen, ref, settings, run)
+    kinds = find_kinds(gen, ref, settings, run)
+    fits = _fit(gen, ref, settings, run)
     centers = kinds.fit(gen.sketch.feature_map)
-    scored = ScoredSets(*(score_set(one, [over, under, centers], run) for one in (gen, ref)))
-    candidates = direction_candidates({"over": over, "under": under}, scored, settings, families)
-    family = over.full.vectors.shape[1] + under.full.vectors.shape[1]
-    candidates += kinds.candidates(centers, family, scored, settings.rho)
-    modes = assemble_modes(merged(candidates, kinds, scored), scored, family, settings)
-    return _describe(opened, settings, over, under, modes, run)
+    scored = ScoredSets(*(score_set(one, [*fits.values(), centers], run) for one in (gen, ref)))
+    directions = direction_candidates(fits, scored, settings)
+    clusters = kinds.candidates(centers, scored, settings)
+    tested = sum(fit.full.vectors.shape[1] for fit in fits.values())
+    modes = assemble_modes(merged(directions, clusters, scored), scored, tested + kinds.family, settings)
+    return _describe(opened, settings, fits, kinds, named(modes, gen, ref), run)
 
 
-def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> tuple[CrossFit, CrossFit]:
-    """Fit the directions on which gen has more, and those on which it has less."""
+def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
+    """Fit the directions on which gen has more, and those on which it has less; clusters need none."""
+    if isinstance(settings.method, Clusters):
+        return {}
     prepare = finc_fit if isinstance(settings.method, Finc) else baseline_fit
     fit = prepare(settings, gen, ref)
     run.progress("decompose", 0, 2)
@@ -99,14 +108,14 @@ def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> tu
     run.progress("decompose", 1, 2)
     under = fit(ref, gen)
     run.progress("decompose", 2, 2)
-    return over, under
+    return {"over": over, "under": under}
 
 
 def _describe(
     opened: OpenSets,
     settings: Settings,
-    over: CrossFit,
-    under: CrossFit,
+    fits: Mapping[Role, CrossFit],
+    kinds: FoundKinds,
     modes: Sequence[Mode],
     run: Run,
 ) -> Comparison:
@@ -115,20 +124,27 @@ def _describe(
     phi = gen.sketch.feature_map
     sample = torch.cat([one.sketch.sample.rows[:ERROR_SAMPLE] for one in (gen, ref)])
     copies = copies_between(gen, ref)
+    spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
     return Comparison(
         over=tuple(mode for mode in modes if mode.role == "over"),
         under=tuple(mode for mode in modes if mode.role == "under"),
+        difference=kinds.difference.value,
+        difference_interval=kinds.difference.interval,
+        difference_p_value=kinds.difference.p_value,
+        detectable=kinds.detectable,
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,
         sigma_rule=opened.sigma_rule,
         signature=_signature(gen, ref, settings),
         space=_space(gen, ref),
-        tested=over.full.vectors.shape[1] + under.full.vectors.shape[1],
-        spectrum=Spectrum(tuple(over.full.eigenvalues.tolist()), tuple(under.full.eigenvalues.tolist())),
+        tested=sum(fit.full.vectors.shape[1] for fit in fits.values()),
+        clusters_tested=kinds.family,
+        spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
         kernel_error=approximation_error(phi, sample) if len(sample) > 1 else None,
         copies=copies,
         warnings=(
+            *rho_warnings(settings.rho),
             *bandwidth_warnings(phi.sigma, sample),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
             *set_warnings(gen, ref, copies),
@@ -151,6 +167,7 @@ def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings) -> Signat
         ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
         *gen.sketch.feature_map.signature(),
         *settings.signature(),
+        *groups_signature([gen.sketch, ref.sketch]),
         ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
         ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ import torch
 
 from finc_eval.comparison.directions import FoldedMoments
 from finc_eval.comparison.settings import Settings
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
@@ -115,7 +115,7 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
         settings: settings of the comparison.
         run: device, portions and progress.
     """
-    inputs = {label: open_input(source, label, run) for label, source in sources.items()}
+    inputs = open_inputs(sources, settings, run)
     (first, one), *others = inputs.items()
     for label, other in others:
         check_alike(first, one, label, other)
@@ -128,7 +128,45 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
     return OpenSets(sets, found, sigma_rule)
 
 
-def open_input(source: object, label: str, run: Run) -> SetInput:
+def open_inputs(sources: Mapping[str, object], settings: Settings, run: Run) -> dict[str, SetInput]:
+    """Open what the caller has of each set, by label, with its samples grouped by the column of the settings.
+
+    A set without the column keeps its own grouping.
+
+    Raises:
+        UsageError: no set has the column.
+    """
+    inputs = {label: _open(source, label, run) for label, source in sources.items()}
+    column = settings.groups
+    if column is None:
+        return inputs
+    has = {label: _columns(one) for label, one in inputs.items()}
+    if not any(column in columns for columns in has.values()):
+        known = list(dict.fromkeys(name for columns in has.values() for name in columns))
+        raise UsageError(
+            f"none of {', '.join(inputs)} has the column {column!r} that groups asks for{did_you_mean(column, known)}: "
+            + (f"they have {', '.join(known)}" if known else "give the samples metadata (fe.EmbeddingSet, --metadata)")
+        )
+    return {
+        label: one.grouped(column) if isinstance(one, Embeddings) and column in one.columns else one
+        for label, one in inputs.items()
+    }
+
+
+def _columns(one: SetInput) -> tuple[str, ...]:
+    """Return the columns by which a set is, or can be, grouped."""
+    if isinstance(one, Embeddings):
+        return one.columns
+    return () if one.groups is None else (one.groups,)
+
+
+def groups_signature(sketches: Iterable[Sketch]) -> tuple[tuple[str, str], ...]:
+    """Return the field of a signature that names what groups the samples of each set; none without groups."""
+    names = [sketch.groups or "none" for sketch in sketches]
+    return () if set(names) == {"none"} else (("groups", "/".join(dict.fromkeys(names))),)
+
+
+def _open(source: object, label: str, run: Run) -> SetInput:
     """Return the sketch or the embeddings in an array, a tensor, an `EmbeddingCache`, a `Sketch`, or a file."""
     if isinstance(source, Sketch):
         return source

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import ClassVar, Unpack, get_args
+from typing import ClassVar, Unpack
 
 import numpy as np
 import torch
 
 from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.inputs import SketchedSet, open_sets
-from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.modes import ROLES, Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
@@ -24,9 +24,6 @@ from finc_eval.core.serialize import Document
 SAME_GROUP_CORRELATION = 0.7
 """Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
 is 0.71 to 0.98 for modes of one digit, and 0.6 at most for those of two."""
-
-ROLES: tuple[Role, ...] = get_args(Role)
-
 
 @dataclass(frozen=True)
 class ModeGroup(Record):

@@ -10,12 +10,13 @@ import torch
 
 from finc_eval.comparison.assemble import NUMERICAL_ZERO, Sign, leading_sign, tail_of
 from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_overlap
-from finc_eval.comparison.estimates import Estimates, standard_error
+from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.finc_directions import FincFit
-from finc_eval.comparison.inputs import OpenSets, open_sets
-from finc_eval.comparison.modes import Direction, significant, unique_id
+from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
+from finc_eval.comparison.modes import Direction, Interval, significant, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
+from finc_eval.comparison.shares import confidence_of, share_of, thresholds_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -24,7 +25,7 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.inference import critical_value, holm
+from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 
 Set = TypeVar("Set")
@@ -32,20 +33,18 @@ Set = TypeVar("Set")
 
 @dataclass(frozen=True)
 class ModeShare(Record):
-    """The part of a mode that one set has.
+    """How much of a mode one set has.
 
     Attributes:
+        share: fraction of the set that are members, counted on held-out samples; see `Mode`.
+        interval: interval of the share; all intervals of a comparison hold together with probability 0.95.
         mass: cross-fitted mass of the mode in the set, in [0, 1].
-        interval: interval of the mass; all intervals of a comparison hold together with probability 0.95.
-        share: fraction of the mode's mass over all models, each model weighing the same; None for the reference.
-        share_interval: shares that the intervals of all masses allow; None for the reference.
         top_ids: ids of the samples of the set that are most of the mode, best first.
     """
 
+    share: float
+    interval: Interval
     mass: float
-    interval: tuple[float, float]
-    share: float | None
-    share_interval: tuple[float, float] | None
     top_ids: tuple[str, ...]
 
 
@@ -67,7 +66,7 @@ class SharedMode(Record):
     id: str
     set_with_most: str
     excess: float
-    interval: tuple[float, float]
+    interval: Interval
     p_value: float
     stability: float
     shares: dict[str, ModeShare]
@@ -203,6 +202,7 @@ def _signature(opened: OpenSets) -> Signature:
         ("ref", "+".join(source[:12] for source in reference) or "none"),
         *first.feature_map.signature(),
         *opened.settings.signature(),
+        *groups_signature(one.sketch for one in sets.values()),
         ("prec", "/".join(dict.fromkeys(one.sketch.precision for one in sets.values()))),
     )
 
@@ -247,7 +247,7 @@ def _shared_modes(
             interval=(excess - width, excess + width),
             p_value=float(adjusted[start + rank]),
             stability=float(fits[label].stability[rank]),
-            shares=_shares(scored, start + rank, sign, family * len(scored)),
+            shares=_shares(label, scored, start + rank, sign, family * len(scored)),
             direction=(sign * direction).float().cpu().numpy(),
         )
     return tuple(found.values())
@@ -260,28 +260,15 @@ def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) 
     return leading_sign(energies[label] - rho * others)
 
 
-def _shares(scored: Mapping[str, ScoredSet], column: int, sign: Sign, family: int) -> dict[str, ModeShare]:
-    """Return how much each set has of the direction in a column."""
-    masses, lows, highs = {}, {}, {}
-    for label, one in scored.items():
-        mass, variance = (float(value) for value in one.masses[slice(column, column + 1)].pooled())
-        width = critical_value(family) * float(standard_error(torch.tensor(variance)))
-        masses[label], lows[label], highs[label] = mass, max(mass - width, 0.0), min(mass + width, 1.0)
-    models = [label for label in scored if label != REFERENCE]
-
-    def among_models(own: float, of_others: Mapping[str, float], label: str) -> float:
-        total = own + sum(of_others[other] for other in models if other != label)
-        return own / total if total > 0 else 0.0
-
+def _shares(label: str, scored: Mapping[str, ScoredSet], column: int, sign: Sign, family: int) -> dict[str, ModeShare]:
+    """Return how much each set has of the direction in a column, of which the set `label` has most."""
+    others = _others(label, scored)
+    thresholds = thresholds_of(scored[label], others, column)
+    confidence = confidence_of(family)
     shares = {}
-    for label, one in scored.items():
+    for name, one in scored.items():
+        found = share_of(one, column, thresholds, confidence)
+        mass, _ = one.masses[slice(column, column + 1)].pooled()
         index, _ = one.scores.best(tail_of(sign), column)
-        interval = among_models(lows[label], highs, label), among_models(highs[label], lows, label)
-        shares[label] = ModeShare(
-            mass=masses[label],
-            interval=(lows[label], highs[label]),
-            share=among_models(masses[label], masses, label) if label in models else None,
-            share_interval=interval if label in models else None,
-            top_ids=one.sketched.ids_at(index),
-        )
+        shares[name] = ModeShare(found.value, found.interval, float(mass), one.sketched.ids_at(index))
     return shares

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
-from finc_eval.comparison.names import Evidence
+from finc_eval.naming.evidence import Evidence
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
 
 Role = Literal["over", "under"]
+
+ROLES: tuple[Role, Role] = ("over", "under")
 
 FoundBy = Literal["directions", "clusters", "both"]
 
@@ -144,6 +146,11 @@ class Mode(Record):
     def top_ref(self) -> NDArray[np.int64]:
         """Indices of the reference samples that are most of this mode, best first."""
         return self.tails[0].ref
+
+    @property
+    def top_own(self) -> NDArray[np.int64]:
+        """Indices of the samples that are most of this mode in the set that has more of it, best first."""
+        return self.top_gen if self.role == "over" else self.top_ref
 
     @property
     def title(self) -> str:

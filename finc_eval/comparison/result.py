@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.modes import Mode, significant
+from finc_eval.comparison.modes import Interval, Mode, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -58,14 +58,22 @@ class Comparison(Document):
     """The modes on which a generated and a reference set differ.
 
     Attributes:
-        over: modes over-represented in the generated set, by descending excess (unrotated eigenvectors by eigenvalue).
+        over: modes over-represented in the generated set: the significant ones first, by the difference of shares
+            (unrotated eigenvectors by eigenvalue).
         under: modes under-represented in the generated set, in the same order.
+        difference: how different the two sets are: total variation between their shares of label-blind kinds, in
+            [0, 1], without the part that chance makes.
+        difference_interval: its 95 % interval.
+        difference_p_value: p-value of "both sets are of one law".
+        detectable: smallest share of a separate kind, of which one set has none, that would have been found with
+            probability 0.8; None where clusters were not asked for.
         gen, ref: the two sets.
         settings: settings of the comparison, with the bandwidth and the number of frequencies that were used.
         sigma_rule: origin of the bandwidth.
         signature: everything that changes the numbers save the generated set itself.
         space: extractor of the embeddings, as name@digest.
-        tested: number of directions tested, over both roles; the family of intervals and p-values.
+        tested: number of directions tested, over both roles.
+        clusters_tested: number of clusters that were large enough to be tested.
         spectrum: leading eigenvalues.
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
@@ -85,6 +93,10 @@ class Comparison(Document):
 
     over: tuple[Mode, ...]
     under: tuple[Mode, ...]
+    difference: float
+    difference_interval: Interval
+    difference_p_value: float
+    detectable: float | None
     gen: SetInfo
     ref: SetInfo
     settings: StoredSettings
@@ -92,6 +104,7 @@ class Comparison(Document):
     signature: SignatureText
     space: str
     tested: int
+    clusters_tested: int
     spectrum: Spectrum
     kernel_error: KernelError | None
     copies: Copies | None

@@ -16,7 +16,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about, read_table, settings_from
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
-MethodName = Literal["finc", "ken", "rarity", "fld"]
+MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
 
 Rotation = Literal["varimax"] | None
 
@@ -25,6 +25,11 @@ SIGMA_SWEEP_FEATURES = 1000
 
 REFERENCE = "ref"
 """Label of the reference in a comparison of several models."""
+
+CLUSTERS_WEIGHT = 0.8
+"""Part of the family-wise error that tests of clusters may spend beside those of directions. They have most of the
+power: with all of it they find hardly more of planted kinds, and directions find the same with a half as with a fifth
+(docs/method.md)."""
 
 MAX_RHO = 1e9
 """Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
@@ -129,7 +134,25 @@ class Fld(Record):
         self._store(novel=check_fraction("novel", self.novel, one=True))
 
 
-AnyMethod = Finc | Ken | Rarity | Fld
+@dataclass(frozen=True)
+class Clusters(Record):
+    """Clusters: exact tests of label-blind k-means clusters at several levels; see `kinds`.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> found = fe.compare(*example_sets(), method="clusters", features=200)
+        >>> found.under[0].found_by, found.under[0].share_gen < found.under[0].share_ref
+        ('clusters', True)
+    """
+
+    title: ClassVar[str] = "Clusters"
+    idea: ClassVar[str] = "label-blind clusters at several levels, of which the two sets have unequal shares"
+
+    name: Literal["clusters"] = "clusters"
+
+
+AnyMethod = Finc | Clusters | Ken | Rarity | Fld
 METHODS: dict[str, type[AnyMethod]] = {cls.name: cls for cls in get_args(AnyMethod)}
 """The methods by name, in the order shown to users."""
 
@@ -209,6 +232,13 @@ class Settings(SketchSettings):
     def by_eigenvalue(self) -> bool:
         """True when modes are unrotated eigenvectors, ordered by eigenvalue."""
         return isinstance(self.method, Ken) or (isinstance(self.method, Finc) and self.method.rotation is None)
+
+    @property
+    def clusters_weight(self) -> float:
+        """Part of the family-wise error that tests of clusters may spend; directions have the rest."""
+        if isinstance(self.method, Finc):
+            return CLUSTERS_WEIGHT if self.method.clusters else 0.0
+        return float(isinstance(self.method, Clusters))
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature that the feature map and the sketches do not already give."""

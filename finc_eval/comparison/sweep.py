@@ -13,7 +13,7 @@ import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.inputs import open_input, open_sets
+from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of
@@ -138,7 +138,8 @@ def sweep(
 def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings: Settings, run: Run) -> Sweep:
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
-    embeddings = {label: _streamed(source, label, run) for label, source in (("gen", gen), ("ref", ref))}
+    opened = open_inputs({"gen": gen, "ref": ref}, settings, run)
+    embeddings = {label: _streamed(one, label) for label, one in opened.items()}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()
     median = median_distance(sample)
@@ -179,8 +180,7 @@ def _ascending(values: Sequence[float]) -> list[float]:
     return sorted(set(values))
 
 
-def _streamed(source: object, label: str, run: Run) -> Embeddings:
-    opened = open_input(source, label, run)
+def _streamed(opened: SetInput, label: str) -> Embeddings:
     if isinstance(opened, Sketch):
         raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
     return opened

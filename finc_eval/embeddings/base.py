@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
 
+VIDEO = "video"
+"""Name of the grouping of windows by their video."""
+
 PORTION = 16 * BATCH_SIZE
 """Ids that are read together."""
 
@@ -62,7 +65,6 @@ class Embeddings(ABC):
         name: name of the set in messages.
         space: the extractor, as name@digest; embeddings of one space can be compared.
         columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
-        group_column: column that names the groups (`grouped`); None for the default.
     """
 
     n: int
@@ -70,7 +72,7 @@ class Embeddings(ABC):
     name: str
     space: str
     columns: tuple[str, ...] = ()
-    group_column: str | None = None
+    _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
 
     @property
@@ -131,11 +133,16 @@ class Embeddings(ABC):
         )
         return self.with_groups(np.concatenate(hashes) if hashes else None, column)
 
-    def with_groups(self, groups: NDArray[np.uint64] | None, column: str | None = None) -> Self:
-        """Return the same set with these hashes of groups, shape (n,), which come from a column."""
+    def with_groups(self, groups: NDArray[np.uint64] | None, name: str | None) -> Self:
+        """Return the same set with the hash of each sample's group, shape (n,), and a name of the grouping."""
         view = copy(self)
-        view._groups, view.group_column = groups, column
+        view._groups, view._group_name = groups, name
         return view
+
+    @property
+    def grouping(self) -> str | None:
+        """Name of what groups the samples: a column, or "video"; None where every sample stands for itself."""
+        return self._group_name or (None if self.group_hashes() is None else VIDEO)
 
     def group_hashes(self) -> NDArray[np.uint64] | None:
         """Return a hash of the group of each sample, shape (n,); None where every sample stands for itself."""
@@ -286,7 +293,7 @@ class Subset(Embeddings):
         self.source, self.rows, self.entries = source, rows, entries
         self.n, self.dim = len(rows), source.dim if entries is None else len(entries)
         self.name, self.space = name or source.name, source.space
-        self.columns, self.group_column = source.columns, source.group_column
+        self.columns, self._group_name = source.columns, source._group_name
         self._groups = None if source._groups is None else source._groups[rows]
 
     @property

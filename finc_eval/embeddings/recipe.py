@@ -55,6 +55,11 @@ def recipe_of(card: Card, precision: str) -> Recipe:
     return plain
 
 
+def spaces_of(card: Card) -> set[str]:
+    """Return the spaces of a card's embeddings, as name@digest, one for each precision of the network."""
+    return {f"{card.name}@{_digest(recipe_of(card, precision))[:8]}" for precision in get_args(NetworkPrecision)}
+
+
 def _weights_digest(card: Card) -> str | None:
     """Return the SHA-256 of the card's weights; the file is hashed only if the card does not state all of it."""
     stated = card.weights and card.weights.sha256

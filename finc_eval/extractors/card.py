@@ -117,6 +117,21 @@ class Output(Record):
 
 
 @dataclass(frozen=True)
+class Head(Record):
+    """Last layer of the network: it turns an embedding into scores of classes, and classes name what an image shows.
+
+    Attributes:
+        weight: name of the tensor (classes, dimension) in the file of weights.
+        bias: name of the tensor (classes,).
+        vocabulary: names of the classes: "imagenet-1k".
+    """
+
+    weight: str
+    bias: str
+    vocabulary: Literal["imagenet-1k"]
+
+
+@dataclass(frozen=True)
 class Golden(Record):
     """Embedding that a correct installation computes for one sample of noise.
 
@@ -152,6 +167,7 @@ class Card(Record):
         weights: file of weights; None for an extractor without weights.
         clip: choice of a clip's frames from a video; None for an extractor of images.
         extra: further outputs of the same pass that are kept with the embedding, by name ("logits").
+        head: layer that names what the embeddings show; None where there is none that applies to them.
         golden: reference values; None where the weights were not available to compute them.
     """
 
@@ -165,6 +181,7 @@ class Card(Record):
     weights: Weights | None = None
     clip: Clip | None = None
     extra: dict[str, Output] = field(default_factory=dict)
+    head: Head | None = None
     golden: Golden | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""`SketchSettings`: which feature map a reference set gets, and the precision of its covariance."""
+"""`SketchSettings`: which feature map a reference set gets, the precision of its covariance, and its groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from finc_eval.numerics.names import KERNELS, PRECISIONS, Kernel, Precision
 
 @dataclass(frozen=True)
 class SketchSettings(Record):
-    """Settings of a feature map. A sketch brings its own, which override them.
+    """Settings of a sketch. A sketch that exists brings its own feature map, which overrides them.
 
     Raises:
         UsageError: a value is out of range.
@@ -47,6 +47,13 @@ class SketchSettings(Record):
         Precision,
         about("precision of the covariances: tf32 and bfloat16 are faster on GPUs and coarser, float64 is slower"),
     ] = "float32"
+    groups: Annotated[
+        str | None,
+        about(
+            "metadata column that names the groups: samples of one group are not independent; default: windows of a "
+            "video by their video"
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         check_choice("kernel", self.kernel, KERNELS)
@@ -70,3 +77,4 @@ class SketchOptions(TypedDict, total=False):
     features: int | Literal["auto"]
     seed: int
     precision: Precision
+    groups: str | None

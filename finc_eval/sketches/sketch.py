@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
+import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, as_embeddings, check_same_space
 from finc_eval.embeddings.hdf5 import read_strings, write_strings
-from finc_eval.embeddings.keys import sample_keys
+from finc_eval.embeddings.keys import sample_keys, video_hashes
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
@@ -35,8 +36,9 @@ MAX_EMBEDDING = 4096
 class Sketch:
     """Moments of φ(x) in two folds, moments of x, and a small sample: all that a comparison needs of a set.
 
-    The fold of a sample and its place in the bottom-k sample follow from a hash of its id alone, so a sketch does
-    not depend on order, batches or shards, and `a + b` is the sketch of the union of two disjoint sets.
+    The place of a sample in the bottom-k sample follows from a hash of its id alone, and its fold from its group, so a
+    sketch does not depend on order, batches or shards, and `a + b` is the sketch of the union of two disjoint sets. A
+    group must lie in one of them: put all windows of a video, or all samples of a group, into the same shard.
 
     Args:
         feature_map: φ; sketches can be added and compared only when they share it.
@@ -51,6 +53,9 @@ class Sketch:
             embeddings of more than 4096 entries, whose covariance would not fit into memory.
         sample: bottom-k sample of embeddings and their ids.
         sources: digests of the sets that went in.
+        groups: what groups the samples: a column of metadata, or "video" for windows of videos; None where every
+            sample stands for itself.
+        squared_sizes: Σ m² over the groups of m samples; n where every sample stands for itself.
 
     Example:
         >>> import finc_eval as fe
@@ -83,6 +88,8 @@ class Sketch:
         self.embedding = Moments(feature_map.dim, "float64", device) if small else None
         self.sample = BottomSample(feature_map.dim, sample)
         self.sources: tuple[str, ...] = ()
+        self.groups: str | None = None
+        self.squared_sizes = 0
 
     @classmethod
     def of(
@@ -92,6 +99,7 @@ class Sketch:
         *,
         sample: int = SAMPLE_SIZE,
         precision: Precision = "float32",
+        groups: str | None = None,
         run: Run | None = None,
     ) -> Sketch:
         """Sketch a set in one pass.
@@ -101,13 +109,17 @@ class Sketch:
             feature_map: φ, or a sketch that has it, usually the reference's.
             sample: number of embeddings to keep.
             precision: precision of the covariance of φ.
+            groups: column of the metadata that names the groups; default: the grouping of the set.
             run: portions and progress of the pass; the device is the feature map's.
 
         Raises:
+            UsageError: the set does not have the column.
             DataError: the embeddings have another shape, or are not finite.
         """
         phi = feature_map.feature_map if isinstance(feature_map, Sketch) else feature_map
-        (sketch,) = sketch_all(source, [phi], sample=sample, precision=precision, run=run)
+        embeddings = as_embeddings(source)
+        grouped = embeddings if groups is None else embeddings.grouped(groups)
+        (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
         return sketch
 
     @classmethod
@@ -134,14 +146,15 @@ class Sketch:
         chosen, run = settings_from(SketchSettings, settings, options), run or Run()
         embeddings = as_embeddings(source, "ref")
         phi, _ = reference_feature_map([embeddings], chosen, run.torch_device)
-        return cls.of(embeddings, phi, precision=chosen.precision, run=run)
+        return cls.of(embeddings, phi, precision=chosen.precision, groups=chosen.groups, run=run)
 
     def update(self, rows: ArrayLike | torch.Tensor, ids: Sequence[str] | None = None) -> None:
         """Add embeddings.
 
         Args:
             rows: embeddings, shape (b, d).
-            ids: sample ids, which decide fold and sample; default: the running row number.
+            ids: sample ids, which decide fold and sample; default: the running row number. Windows of one video
+                ("clip.mp4#3") come together.
 
         Raises:
             DataError: the shape does not fit, or an embedding is not finite.
@@ -151,11 +164,19 @@ class Sketch:
         if len(names) != embeddings.n:
             raise DataError(f"{embeddings.n} embeddings came with {len(names)} ids: give one id a row")
         keys = sample_keys(names)
+        self._count_groups(embeddings.n, video_hashes(names), VIDEO)
         checked = next(embeddings.batches(embeddings.n)).rows
         self.sample.update(keys, names, checked)
         chunks = FoldChunks(embeddings.n)
         for fold, part in (*chunks.add(keys, checked), *chunks.rest()):
             self._add(fold, part)
+
+    def _count_groups(self, n: int, groups: NDArray[np.uint64] | None, name: str | None) -> None:
+        if groups is None:
+            self.squared_sizes += n
+        else:
+            self.groups = name
+            self.squared_sizes += int((np.unique(groups, return_counts=True)[1] ** 2).sum())
 
     def _add(self, fold: int, rows: torch.Tensor) -> None:
         """Add embeddings of one fold to the moments."""
@@ -168,6 +189,11 @@ class Sketch:
     def n(self) -> int:
         """Number of samples that went in."""
         return self.folds[0].n + self.folds[1].n
+
+    @property
+    def samples_per_group(self) -> float:
+        """Σ m² / Σ m over groups of m samples, the size of the group of a sample on average; 1 without groups."""
+        return self.squared_sizes / self.n if self.n else 1.0
 
     @property
     def dim(self) -> int:
@@ -191,6 +217,8 @@ class Sketch:
             total.embedding = self.embedding + other.embedding
         total.sample = self.sample + other.sample
         total.sources = tuple(sorted(self.sources + other.sources))
+        total.groups = "+".join(sorted({one.groups for one in (self, other) if one.groups})) or None
+        total.squared_sizes = self.squared_sizes + other.squared_sizes
         return total
 
     def check_comparable(self, other: Sketch) -> None:
@@ -208,6 +236,9 @@ class Sketch:
             file.attrs["space"] = self.space
             file.attrs["precision"] = self.precision
             file.attrs["sources"] = list(self.sources)
+            file.attrs["squared_sizes"] = self.squared_sizes
+            if self.groups is not None:
+                file.attrs["groups"] = self.groups
             file.attrs["privacy"] = "plain statistics of the samples, without privacy noise: handle as the data"
             write_feature_map(file, self.feature_map)
             for name, moments in self._moments().items():
@@ -244,6 +275,9 @@ class Sketch:
                 moments.first.copy_(torch.from_numpy(file[name]["first"][:]))
                 for rows, block in moments.blocks():
                     block.copy_(torch.from_numpy(file[name][f"second/{rows.start}"][:]))
+            # Files of older versions do not state groups.
+            sketch.groups = file.attrs.get("groups")
+            sketch.squared_sizes = int(file.attrs.get("squared_sizes", sketch.n))
         return sketch
 
     def _moments(self) -> dict[str, Moments]:
@@ -266,6 +300,7 @@ def sketch_all(
     run = run or Run()
     embeddings = as_embeddings(source)
     sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
+    groups = embeddings.group_hashes()
     chunks = FoldChunks(run.batch_size)
     for batch in embeddings.batches(run.batch_size):
         for sketch in sketches:
@@ -279,4 +314,5 @@ def sketch_all(
             sketch._add(fold, rows)
     for sketch in sketches:
         sketch.sources = (embeddings.digest,)
+        sketch._count_groups(embeddings.n, groups, embeddings.grouping)
     return sketches

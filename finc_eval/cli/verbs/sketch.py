@@ -41,7 +41,7 @@ def sketch(
         else:
             phi = fe.Sketch.load(feature_map_of).feature_map
             phi = phi if device is None else phi.to(device)
-            result = fe.Sketch.of(embeddings, phi, precision=settings.precision, run=run)
+            result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
     result.save(out)
     phi = result.feature_map
     if phi.sigma is None:

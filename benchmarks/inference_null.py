@@ -1,0 +1,205 @@
+"""How often does a comparison see a difference where there is none, and how often do its intervals hold?
+
+Every regime draws sets of one law and compares them. A false discovery is a run with any p ≤ .05. *tight*: 50
+clusters in 32 dimensions; centers have standard deviation 0.5 per axis, samples 0.1 around them. *zipf*: 200 clusters
+in 64 dimensions, with shares in proportion to 1/rank. *digits* and *photographs*: disjoint random parts of real sets,
+given by pixels and by features of EfficientNet-Lite0. *t2*: independent t variables with 2 degrees of freedom.
+*wide*: one Gaussian with n < d. *points*: 30 points with repeats. Groups are k noisy copies of every sample, in gen
+alone or in both sets. They are told by a column (*groups*), by ids such as clip#3 (*clips*), or not at all
+(*repeats*, which are exact). *rho*: one kind, or one of each role, lies on the boundary ρ. If ρ < 1, all other kinds
+differ by more, and only modes of which nine tenths are such a kind are false. *models*: three sets. *kinds*: the same
+by `fe.kinds`. *releases*: two releases of one law against the sketch of a reference of another; a false discovery is
+a mode that is called anything but unchanged.
+
+Each regime also asks whether all intervals of a run hold 0: of the excesses, of the differences of shares, and of the
+overall difference.
+"""
+
+from functools import partial
+
+import numpy as np
+from _designs import clusters, copies, digits, drawn, heavy_tails, kind_of, photographs, points, real, same_law
+from _fields import embedding_set, found_by, grouped_by, of
+from _record import record
+from _runs import counted, rate, run
+
+import finc_eval as fe
+
+ALPHA, RUNS, FEATURES = 0.05, 400, 250
+TIGHT, ZIPF = partial(clusters, 50, 32, spread=0.1), partial(clusters, 200, 64, spread=0.1, zipf=True)
+GAUSS, THIRTY = partial(clusters, 20, 64), partial(clusters, 30, 32, spread=0.1)
+REAL = {"digits": partial(real, digits), "photographs": partial(real, photographs)}
+GROUPED = 600
+"""Samples a set in the regimes with groups, copies included."""
+NEAR = 0.3
+"""Noise of the copies in a group; samples of the law itself have noise 1."""
+
+
+def two_sets(law, n, m, seed):
+    """Compare two sets of one law."""
+    rng = np.random.default_rng(seed)
+    return judged(fe.compare(*(part.rows for part in same_law(law()(rng), rng, n, m)), features=FEATURES, seed=seed))
+
+
+def groups(how, count, both, seed):
+    """Compare sets of which one or both consist of copies."""
+    rng = np.random.default_rng(seed)
+    size = 1000 if how == "repeats" else GROUPED
+    sets = []
+    for part, copied in zip(same_law(GAUSS()(rng), rng, size, size), (True, both), strict=True):
+        few = type(part)(part.rows[: size // count], part.kinds[: size // count]) if copied else part
+        rows, group = copies(few, count if copied else 1, 0.0 if how == "repeats" else NEAR * copied, rng)
+        ids = [f"{name}#{place}" for place, name in enumerate(group)] if how == "clips" else None
+        told = how == "groups"
+        metadata = {"group": [str(name) for name in group]} if told else None
+        sets.append(rows if how == "repeats" else embedding_set(rows, ids, metadata))
+    told = grouped_by("group") if how == "groups" else {}
+    return judged(fe.compare(*sets, features=FEATURES, seed=seed, **told))
+
+
+def boundary(rho, seed):
+    """Compare sets on the boundary: kind 0 has ρ times the share in gen and, if ρ < 1, kind 1 in ref."""
+    rng = np.random.default_rng(seed)
+    source = partial(clusters, 20, 32, spread=0.1)()(rng)
+    few = 0.05
+    own, other = ([few * rho], [few]) if rho > 1 else ([few * rho, few], [few, few * rho])
+    sets = [
+        drawn(source, rng, np.array([*first, *[(1 - sum(first)) / (20 - len(first))] * (20 - len(first))]), 1000)
+        for first in (own, other)
+    ]
+    found = fe.compare(*(part.rows for part in sets), rho=rho, features=FEATURES, seed=seed)
+    if rho > 1:
+        return judged(found, one_sided=True)
+    on_boundary = {("over", 0), ("under", 1)}
+    false = [
+        mode
+        for mode in found.significant(ALPHA)
+        for part, tops in ((sets[mode.role == "under"], mode.top_gen if mode.role == "over" else mode.top_ref),)
+        if (mode.role, kind_of(tops, part.kinds, 0.9)[0]) in on_boundary
+    ]
+    return {"false": bool(false), "warned": bool(found.warnings)}
+
+
+def models(n, seed):
+    """Compare three sets of one law, one of them the reference."""
+    rng = np.random.default_rng(seed)
+    first, second, ref = (part.rows for part in same_law(THIRTY()(rng), rng, *n))
+    return judged(fe.compare_models({"a": first, "b": second}, ref, features=FEATURES, seed=seed))
+
+
+def kinds(n, seed):
+    """Count the kinds of three sets of one law."""
+    rng = np.random.default_rng(seed)
+    parts = same_law(THIRTY()(rng), rng, *n)
+    return judged(fe.kinds({name: part.rows for name, part in zip("abc", parts, strict=True)}, seed=seed))
+
+
+def releases(n, m, seed):
+    """Compare two releases of one law with a sketch of a reference of another."""
+    rng = np.random.default_rng(seed)
+    source = THIRTY()(rng)
+    count = len(source.shares)
+    ref, gen = np.ones(count), np.ones(count)
+    ref[:2], gen[2:4] = 0, 3
+    sketch = fe.Sketch.reference(drawn(source, rng, ref / ref.sum(), 3000).rows, features=FEATURES, seed=seed)
+    old, new = (fe.compare(drawn(source, rng, gen / gen.sum(), size).rows, sketch) for size in (n, m))
+    return {"false": any(change.status != "unchanged" for change in fe.compare_releases(old, new))}
+
+
+def judged(found, one_sided=False):
+    """Return what is wrong with a result, where nothing differs; None where it does not have such intervals."""
+    false = found.significant(ALPHA)
+    return {
+        "false": bool(false),
+        "directions": any(found_by(mode) != "clusters" for mode in false),
+        "clusters": any(found_by(mode) != "directions" for mode in false),
+        "excess": all_hold(found.modes, "interval", one_sided),
+        "shares": None if one_sided else all_hold(found.modes, "share_difference_interval"),
+        "overall": None if of(found, "difference_interval") is None else found.difference_interval[0] <= 0 or one_sided,
+        "warned": bool(of(found, "warnings")),
+    }
+
+
+def all_hold(modes, name, one_sided=False):
+    """Return whether all intervals of this name hold 0, or lie below it at least at one end."""
+    intervals = [interval for mode in modes if (interval := of(mode, name)) is not None]
+    return all(low <= 0 and (high >= 0 or one_sided) for low, high in intervals) if intervals else None
+
+
+SIZES = ((40, 40), (100, 100), (1000, 1000), (100, 5000), (300, 5000), (500, 10_000))
+REGIMES = {
+    **{
+        f"{name}-{n}-{m}": partial(two_sets, law, n, m)
+        for laws, sizes in (({"tight": TIGHT, "zipf": ZIPF}, SIZES), (REAL, ((500, 500), (100, 5000))))
+        for name, law in laws.items()
+        for n, m in sizes
+    },
+    "t2-500-500": partial(two_sets, partial(heavy_tails, 32, 2), 500, 500),
+    "wide-200-200": partial(two_sets, partial(clusters, 1, 2000), 200, 200),
+    "points-300-300": partial(two_sets, partial(points, 30, 32), 300, 300),
+    **{
+        f"{how}-{count}-{'both' if both else 'gen'}": partial(groups, how, count, both)
+        for how, counts in (("groups", (2, 3, 5)), ("clips", (3,)), ("repeats", (5,)))
+        for count in counts
+        for both in (False, True)
+    },
+    "rho-0.5": partial(boundary, 0.5),
+    "rho-2": partial(boundary, 2.0),
+    "models-500-500-500": partial(models, (500, 500, 500)),
+    "models-100-300-3000": partial(models, (100, 300, 3000)),
+    "kinds-500-500-500": partial(kinds, (500, 500, 500)),
+    "kinds-100-300-3000": partial(kinds, (100, 300, 3000)),
+    "releases-1500-1500": partial(releases, 1500, 1500),
+    "releases-150-3000": partial(releases, 150, 3000),
+}
+
+BEFORE = {
+    "tight-1000-1000": (3, 76),
+    "tight-100-5000": (194, 200),
+    "tight-300-5000": (106, 200),
+    "zipf-500-10000": (75, 174),
+    "digits-100-5000": (20, 77),
+    "photographs-100-5000": (34, 75),
+    "t2-500-500": (1, 139),
+    "wide-200-200": (4, 169),
+    "points-300-300": (1, 74),
+    "clips-3-both": (106, 106),
+    "repeats-5-gen": (27, 27),
+    "repeats-5-both": (22, 22),
+    "rho-2": (0, 103),
+    "releases-1500-1500": (0, 28),
+    "releases-150-3000": (23, 35),
+}
+"""Runs with a false discovery at commit dad085e, out of how many, with laws that were drawn much alike."""
+
+
+def one(regime, seed):
+    return REGIMES[regime](seed)
+
+
+def report(found):
+    rows = [
+        {
+            "regime": regime,
+            "false discovery": rate(runs, "false"),
+            "by directions": rate(runs, "directions"),
+            "by clusters": rate(runs, "clusters"),
+            "excesses hold": rate(runs, "excess"),
+            "shares hold": rate(runs, "shares"),
+            "difference holds": rate(runs, "overall"),
+            "warned": rate(runs, "warned"),
+            "before": counted(*BEFORE.get(regime, (0, 0))),
+            "s": round(float(np.median([run["seconds"] for run in runs])), 2),
+        }
+        for regime, runs in found.items()
+    ]
+    record(
+        "inference_null",
+        rows,
+        f"runs of all, with Clopper–Pearson 95 % intervals; α = {ALPHA} for all modes of a run; r = {FEATURES}; "
+        "before: false discoveries at commit dad085e; s: median seconds of a run in one thread of a shared machine",
+    )
+
+
+if __name__ == "__main__":
+    run("inference_null", REGIMES, one, report, RUNS)

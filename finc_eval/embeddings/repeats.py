@@ -1,0 +1,217 @@
+"""Repeats and near-repeats in sets: samples that are not independent, found without being told.
+
+Equal rows are counted by a 64-bit hash. Copies are told from independent draws of a law with few values by the other
+sets: draws of one law meet as often across sets as within one, and copies of a set meet within it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.neighbors import nearest
+
+REPEATS = "exact repeats"
+"""Name of the grouping of equal rows."""
+
+FEW_REPEATS = 0.01
+"""Share of a set's samples that may repeat others before anything is done about it."""
+
+SAME_LAW = 0.5
+"""Meetings across sets, in parts of those within a set, from which the samples count as draws of a discrete law."""
+
+QUERIES, NEAR, FAR = 256, 10, 20
+"""Samples whose neighborhoods are examined, ranks of neighbors that can be near-repeats, and ranks that are seen."""
+
+GAP = 5.5
+"""Normalized spacing of two neighbors that is a gap: independent samples have it in exp(−5.5) = 0.4 % of spacings."""
+
+MANY_NEAR = 0.1
+"""Share of a set's samples with a near-repeat from which a warning is given."""
+
+STANDARD_ERRORS = 3.0
+"""Standard errors that make a first neighbor's set different from that of the others."""
+
+TOLD_APART = 0.9
+"""Chance that all near neighbors are of one set, above which the other sets are too small to say anything."""
+
+
+def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row, shape (n,): equal rows have equal ones, unequal rows almost surely not."""
+    run = run or Run()
+    odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    found = np.empty(embeddings.n, np.uint64)
+    for batch in embeddings.batches(run.batch_size):
+        # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
+        bits = np.ascontiguousarray(batch.rows.cpu().numpy() + np.float32(0)).view(np.uint32)
+        bits ^= bits >> np.uint32(15)
+        found[batch.start : batch.start + len(bits)] = bits.astype(np.uint64) @ odd
+        run.progress("look for repeats", batch.start + len(bits), embeddings.n)
+    return _mixed(found)
+
+
+def repeats_as_groups(
+    sets: Mapping[str, Embeddings], run: Run | None = None
+) -> tuple[dict[str, Embeddings], list[str]]:
+    """Make groups of the exact repeats in each set that has no groups and more than 1 % repeats.
+
+    Where repeated rows occur in the other sets about as often as in their own, they are independent draws of a law with
+    few values, and stay single.
+
+    Args:
+        sets: sets by label.
+        run: portions and progress.
+
+    Returns:
+        The sets, grouped where that is needed, and a sentence for each set with many repeats.
+    """
+    free = {label for label, one in sets.items() if one.group_hashes() is None}
+    hashes = {label: row_hashes(one, run) for label, one in sets.items()} if free else {}
+    grouped, sentences = dict(sets), []
+    for label in (label for label in sets if label in free):
+        own = hashes[label]
+        n, distinct = len(own), len(np.unique(own))
+        if n - distinct <= FEW_REPEATS * n:
+            continue
+        others = [found for name, found in hashes.items() if name != label]
+        only = f"{label} has only {distinct:,} distinct samples among {n:,}"
+        if others and drawn_alike(own, np.concatenate(others)):
+            sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
+        else:
+            grouped[label] = sets[label].with_groups(own, REPEATS)
+            sentences.append(
+                f"{only}: the tests count each once (if all are draws of their own, name a column of different values "
+                "as groups)"
+            )
+    return grouped, sentences
+
+
+def drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
+    """Return whether samples meet equal ones in another set about as often as in their own.
+
+    Both the pairs of equal samples are compared, which copies of a few common samples dominate, and the samples that
+    meet an equal one among equally many of either set.
+
+    Args:
+        own: hashes of the rows of a set, shape (n,).
+        other: those of the other set, shape (m,).
+    """
+    atoms, place, counts = np.unique(own, return_inverse=True, return_counts=True)
+    found, elsewhere = np.unique(other, return_counts=True)
+    at = np.searchsorted(found, atoms).clip(max=len(found) - 1)
+    inside = counts[place] - 1.0
+    across = np.where(found[at] == atoms, elsewhere[at], 0)[place].astype(float)
+    n, m = len(own) - 1, len(other)
+    if not inside.any():
+        return True
+    pairs = (across.sum() / m) / (inside.sum() / n)
+    drawn = min(n, m)
+    # A sample with c equal ones among n meets at least one among `drawn` of them, drawn at random.
+    meets = [np.mean(1 - (1 - drawn / total) ** count) for total, count in ((m, across), (n, inside))]
+    return bool(min(pairs, meets[0] / meets[1]) >= SAME_LAW)
+
+
+def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[str]:
+    """Warn of sets without groups in which many samples have a near-copy, such as frames of one video."""
+    found = []
+    for label, one in sets.items():
+        if one.group_hashes() is None and len(sets) > 1:
+            share = near_repeats(one, [other for name, other in sets.items() if name != label], run)
+            if share >= MANY_NEAR:
+                found.append(
+                    f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of "
+                    "one video, augmentations of one image or images of one prompt, name the groups (groups=…, "
+                    "--groups)"
+                )
+    return found
+
+
+def near_repeats(one: Embeddings, others: list[Embeddings], run: Run | None = None) -> float:
+    """Estimate the share of the samples of a set that have a near-copy in it, from the neighborhoods of some.
+
+    The neighbors of a sample are found in all sets together. Around independent samples the normalized spacings
+    j·log(d_{j+1}/d_j) of their distances are exponential with the local dimension as their rate, whatever the density
+    (Rényi; Hill's estimator). A sample has near-repeats where one of the first spacings is a gap; they are copies
+    where all neighbors within the gap are of its own set more often than sizes explain.
+
+    Args:
+        one: the set.
+        others: the sets that it is compared with.
+        run: device.
+    """
+    run = run or Run()
+    keys = np.concatenate([keys for _, keys in one.id_hashes()])
+    chosen = np.sort(np.argsort(keys, kind="stable")[:QUERIES])
+    queries = Subset(one, chosen)
+    total = one.n - 1 + sum(other.n for other in others)
+    if min(one.n - 1, *(other.n for other in others)) < 1 or total < 2 * FAR:
+        return 0.0
+    found = [nearest(queries, base, min(FAR + 1, base.n), device=run.torch_device) for base in (one, *others)]
+    found[0].distances[found[0].indices == chosen[:, None]] = np.inf
+    distances = np.concatenate([each.distances for each in found], axis=1)
+    own = np.concatenate([np.full(each.distances.shape[1], not at) for at, each in enumerate(found)])
+    # Neighbors at one distance come in any order, whatever their set.
+    ties = np.random.default_rng(0).random(distances.shape)
+    order = np.lexsort((ties, distances), axis=1)[:, : FAR + 1]
+    logs = np.log(np.take_along_axis(distances, order, 1).clip(np.finfo(np.float32).tiny))
+    spacings = np.arange(1, FAR + 1) * np.diff(logs, axis=1)
+    # The dimension around a sample, from the neighbors further off, but not more than around most samples.
+    mean = spacings[:, NEAR:].mean(1)
+    scale = np.maximum(mean, np.median(mean))
+    return max(_by_gap(spacings, scale, own[order], (one.n - 1) / total), _by_rank(spacings, scale, own[order]))
+
+
+def _by_rank(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDArray[np.bool_]) -> float:
+    """Return how much more often the first neighbor is of the own set than those further off.
+
+    Sets of unlike laws show this without copies, but then the first neighbor is not nearer than the spacings of the
+    others let expect.
+
+    Args:
+        spacings: normalized spacings of the neighbors, shape (q, FAR).
+        scale: mean spacing around each sample, shape (q,).
+        own: whether each neighbor is of the own set, nearest first, shape (q, FAR + 1).
+    """
+    first, far = own[:, 0].mean(), own[:, NEAR:].mean()
+    # Where nearly all neighbors are of the own set, the first of them shows nothing.
+    if far > TOLD_APART or not first:
+        return 0.0
+    error = np.sqrt(max(first * (1 - first), far * (1 - far)) / len(own))
+    near = spacings[own[:, 0], 0].sum() / scale[own[:, 0]].sum().clip(np.finfo(float).tiny)
+    copied = first - far > STANDARD_ERRORS * error and near > 1 + STANDARD_ERRORS / np.sqrt(own[:, 0].sum())
+    return float((first - far) / (1 - far)) if copied else 0.0
+
+
+def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDArray[np.bool_], chance: float) -> float:
+    """Return the share of samples that have neighbors of the own set alone before a gap.
+
+    Args:
+        spacings: normalized spacings of the neighbors, shape (q, FAR).
+        scale: mean spacing around each sample, shape (q,).
+        own: whether each neighbor is of the own set, nearest first, shape (q, FAR + 1).
+        chance: share of the own set among all samples.
+    """
+    gaps = spacings[:, :NEAR] > GAP * scale[:, None]
+    gapped = gaps.any(1)
+    if not gapped.any():
+        return 0.0
+    first = gaps.argmax(1)[gapped]
+    inside = np.arange(NEAR) <= first[:, None]
+    alone = float((own[gapped, :NEAR] | ~inside).all(1).mean())
+    by_chance = float((chance ** (first + 1)).mean())
+    if by_chance > TOLD_APART:
+        return float(gapped.mean()) * alone
+    error = np.sqrt(by_chance * (1 - by_chance) / len(first))
+    excess = (alone - by_chance) / (1 - by_chance) if alone - by_chance > STANDARD_ERRORS * error else 0.0
+    return float(gapped.mean()) * excess
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix the bits of each number (the finalizer of SplitMix64), so that its last bit is a fair coin."""
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))

@@ -1,0 +1,115 @@
+"""Whether a mode differs because its labels are drawn more often, or because samples of one label look different."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import hypergeom
+
+from finc_eval.core.record import Record
+from finc_eval.naming.enrichment import Counts, enrichment_p
+from finc_eval.numerics.inference import holm
+
+SMALL_PART = 0.2
+"""Part of the difference below which a significant cause is not called one."""
+
+
+@dataclass(frozen=True)
+class Cause(Record):
+    """Cause of a mode: how often its labels are drawn, what samples of a label look like, or both.
+
+    The difference of the shares of members is the sum of two parts (Kitagawa 1955): Σ (p_l − q_l)·(g_l + r_l)/2 from
+    the frequencies p_l and q_l of the labels, and Σ (p_l + q_l)/2·(g_l − r_l) from the shares g_l and r_l of members
+    among the samples of a label.
+
+    Attributes:
+        kind: "frequency", "appearance" or "both"; None where neither is significant.
+        labels: labels that make most of the members.
+        frequency_p: p-value of "these labels are not more frequent in the set that has more" (Fisher's exact test,
+            times the number of labels).
+        appearance_p: p-value of "given the label, members are not more frequent in that set" (exact stratified test).
+            Both p-values are adjusted for each other (Holm).
+        frequency_part: part of the difference of the shares of members that comes from frequencies.
+        appearance_part: part that comes from appearance.
+    """
+
+    kind: Literal["frequency", "appearance", "both"] | None
+    labels: tuple[str, ...]
+    frequency_p: float
+    appearance_p: float
+    frequency_part: float
+    appearance_part: float
+
+
+def frequency_or_appearance(
+    labels: Mapping[str, Sequence[str]], members: Mapping[str, NDArray[np.int64]], alpha: float = 0.05
+) -> Cause:
+    """Find out why one of two sets has more of a mode.
+
+    Members must come from directions and thresholds that were chosen on other samples, and samples must be independent.
+
+    Args:
+        labels: the label of each sample of both sets, "" where it is missing; the first set is the one that has more.
+        members: indices of all members in each set.
+        alpha: family-wise error of the two tests.
+    """
+    known = sorted({label for mine in labels.values() for label in mine} - {""})
+    samples, inside = np.zeros((2, 2, len(known)), np.int64)
+    for row, (name, mine) in enumerate(labels.items()):
+        number = np.searchsorted(known, mine) if known else np.zeros(len(mine), np.int64)
+        number[[not label for label in mine]] = len(known)
+        samples[row] = np.bincount(number, minlength=len(known) + 1)[:-1]
+        inside[row] = np.bincount(number[members[name]], minlength=len(known) + 1)[:-1]
+    if not samples.sum(1).all() or not inside.any():
+        return Cause(None, (), 1.0, 1.0, 0.0, 0.0)
+    own = majority(inside.sum(0))
+    more, less = samples[:, own].sum(1)
+    frequency_p = float(enrichment_p(more, samples[0].sum(), less, samples[1].sum())) * len(known)
+    tests = torch.tensor([min(frequency_p, 1.0), stratified_p(inside, samples)], dtype=torch.float64)
+    p_values, parts = holm(tests).tolist(), difference_parts(inside, samples)
+    found = [p <= alpha and part >= SMALL_PART * sum(parts) for p, part in zip(p_values, parts, strict=True)]
+    kind: Literal["frequency", "appearance", "both"] | None = (
+        "both" if all(found) else "frequency" if found[0] else "appearance" if found[1] else None
+    )
+    return Cause(kind, tuple(known[label] for label in own), *p_values, *parts)
+
+
+def majority(counts: Counts) -> NDArray[np.int64]:
+    """Return the fewest labels that make at least half of the members."""
+    order = np.argsort(-counts, kind="stable")
+    return order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
+
+
+def stratified_p(members: Counts, samples: Counts) -> float:
+    """Compute the exact one-sided p-value of "the first set does not have more members, given the label".
+
+    The number of members in the first set is a sum of independent hypergeometric numbers, one for each label, given
+    the margins: the exact form of Cochran's, Mantel's and Haenszel's test.
+
+    Args:
+        members: members of each label in both sets, shape (2, labels).
+        samples: samples of each label in both sets, shape (2, labels).
+    """
+    distribution, lowest = np.ones(1), 0
+    for inside, total, first in zip(members.sum(0), samples.sum(0), samples[0], strict=True):
+        low, high = max(0, inside + first - total), min(inside, first)
+        distribution = np.convolve(distribution, hypergeom.pmf(np.arange(low, high + 1), total, inside, first))
+        lowest += low
+    return float(min(distribution[int(members[0].sum() - lowest) :].sum(), 1.0))
+
+
+def difference_parts(members: Counts, samples: Counts) -> tuple[float, float]:
+    """Return the parts of the difference of the shares of members: of frequency and of appearance (Kitagawa 1955)."""
+    frequency = samples / samples.sum(1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        rate = members / samples
+    # A label that a set lacks cannot look different.
+    rate = np.where(np.isnan(rate), rate[::-1], rate)
+    by_frequency = ((frequency[0] - frequency[1]) * rate.mean(0)).sum()
+    by_appearance = (frequency.mean(0) * (rate[0] - rate[1])).sum()
+    return float(by_frequency), float(by_appearance)

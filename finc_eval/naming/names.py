@@ -1,0 +1,105 @@
+"""Names of modes, from what their members have and other samples do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.naming.evidence import CLASSIFIER, TRAIT, Evidence, Name
+from finc_eval.naming.head import class_properties
+from finc_eval.naming.panel import Described, panel_of
+from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties
+from finc_eval.naming.questions import Question, questions_of
+from finc_eval.naming.traits import trait_questions
+from finc_eval.numerics.inference import holm
+
+MOST = 0.5
+"""Share of the members that a name must describe."""
+
+SECOND = 0.25
+"""Share of the members from which a second value stands in a name."""
+
+BOTH = 0.6
+"""Share of the members that two values must describe together, where neither describes most."""
+
+MAX_TRAITS = 2
+"""Traits that stand in a name."""
+
+
+def name_modes(
+    members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Described], alpha: float = 0.05
+) -> list[Name]:
+    """Name modes by properties that their members have more often than other samples.
+
+    The properties are, in this order: values of metadata columns, the labels first, and words of prompts (Fisher's
+    exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes of the extractor's own last
+    layer, where its weights are at hand; and visual traits, where pictures are (Mann and Whitney's test). The p-values
+    of all modes are adjusted together (Holm 1979). Members are compared with up to 1000 other samples of each set, and
+    the samples of a group count once.
+
+    A name needs substance too: a value that most of the members have, or two that most have together.
+
+    Args:
+        members: for each mode, indices of its members in each set: {"gen": …, "ref": …}.
+        sets: the sets by the same names, with embeddings, metadata and pictures.
+        alpha: family-wise error of the evidence.
+
+    Returns:
+        One name for each mode.
+    """
+    panel = panel_of(members, sets)
+    questions = [
+        question
+        for properties in (*metadata_properties(panel), *class_properties(panel))
+        for question in questions_of(panel, properties)
+    ]
+    questions += trait_questions(panel)
+    adjusted = holm(torch.tensor([one.evidence.p_value for one in questions], dtype=torch.float64)).tolist()
+    found: list[list[Question]] = [[] for _ in members]
+    for question, p_value in zip(questions, adjusted, strict=True):
+        if p_value <= alpha:
+            supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
+            found[question.mode].append(supported)
+    return [_named(mine) for mine in found]
+
+
+def _named(found: list[Question]) -> Name:
+    """Name one mode from its significant properties, which come in the order of their sources."""
+    by_source = [
+        sorted(group, key=lambda one: -one.strength) for _, group in groupby(found, lambda one: one.evidence.source)
+    ]
+    phrases = (_phrase([one.evidence for one in group if one.large]) for group in by_source)
+    noun = next(filter(None, phrases), None)
+    traits = [one.evidence.value for group in by_source for one in group if one.large and one.evidence.source == TRAIT]
+    words = ([noun] if noun else []) + traits[:MAX_TRAITS]
+    return Name(", ".join(words) or None, tuple(one.evidence for group in by_source for one in group))
+
+
+def _phrase(values: list[Evidence]) -> str | None:
+    """Say what most members have of one source, from its values, the strongest first; None where they share nothing."""
+    source = values[0].source if values else TRAIT
+    most = [one for one in values if one.share_members >= MOST]
+    if source == TRAIT:
+        return None
+    if source == CLASSIFIER:
+        # The classes after the first are its neighbors, and mostly wrong: a lion is not a cheetah.
+        shown, verb = most[:1], "looks like "
+    elif source in TEXT_COLUMNS:
+        shown, verb = most[:2], f"{source} with "
+    else:
+        shown = values[:2] if _make_most(values[:2]) else most[:1]
+        verb = ("mostly " if len(shown) == 1 else "") + ("" if source == "label" else f"{source} ")
+    words = " and ".join(f"“{one.value}”" if source in TEXT_COLUMNS else one.value for one in shown)
+    shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in shown)
+    return f"{verb}{words} ({shares})" if shown else None
+
+
+def _make_most(values: list[Evidence]) -> bool:
+    """Return whether these are two values that both belong in a name."""
+    shares = [one.share_members for one in values]
+    return len(shares) == 2 and shares[1] >= SECOND and sum(shares) >= BOTH

@@ -1,0 +1,116 @@
+"""The samples that names are made from: the members of all modes, and other samples to compare them with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+OTHERS_PER_SET = 1000
+"""Samples of each set that members are compared with."""
+
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Described(Protocol):
+    """What names need of a set; `Embeddings` has all of it."""
+
+    n: int
+    space: str
+    columns: tuple[str, ...]
+    group_column: str | None
+
+    def column(self, name: str) -> list[str]:
+        """Return one value for each row, "" where it is missing."""
+
+    def group_hashes(self) -> NDArray[np.uint64] | None:
+        """Return a hash of the group of each row, or None."""
+
+    def images_at(self, indices: Indices) -> list[Image.Image] | None:
+        """Return the pictures of these rows, or None."""
+
+    def rows_at(self, indices: Indices) -> torch.Tensor:
+        """Return the embeddings of these rows."""
+
+    def id_hashes(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Yield hashes of all ids, with the index of the first."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Members and other samples, numbered through: those of the first set, then those of the second.
+
+    Groups count once: of the samples of a group that are members of a mode, the first stands for all, and no other
+    sample of the group is among the others.
+
+    Attributes:
+        sets: the sets.
+        rows: for each set, the indices of its samples in the panel.
+        members: mask of the members of each mode, shape (modes, samples).
+        others: mask of the samples that each mode is compared with, shape (modes, samples).
+    """
+
+    sets: Mapping[str, Described]
+    rows: Mapping[str, Indices]
+    members: Mask
+    others: Mask
+
+    def by_set(self) -> Iterator[tuple[Described, Indices, slice]]:
+        """Yield each set, its indices, and their place in the panel."""
+        start = 0
+        for name, rows in self.rows.items():
+            yield self.sets[name], rows, slice(start, start + len(rows))
+            start += len(rows)
+
+
+def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Described]) -> Panel:
+    """Choose the others, and gather all samples.
+
+    Args:
+        members: for each mode, indices of its members in each set.
+        sets: the sets by name.
+    """
+    drawn = {name: smallest_hashes(one, OTHERS_PER_SET) for name, one in sets.items()}
+    rows = {
+        name: np.unique(np.concatenate([drawn[name], *(mode[name] for mode in members if name in mode)]))
+        for name in sets
+    }
+    groups = np.concatenate([_groups(one, rows[name], number) for number, (name, one) in enumerate(sets.items())])
+    drawn_mask = np.concatenate([np.isin(rows[name], drawn[name]) for name in sets])
+    inside, outside = [], []
+    for mode in members:
+        is_member = np.concatenate([np.isin(rows[name], mode.get(name, ())) for name in sets])
+        inside.append(_first_of_each(groups, is_member))
+        outside.append(_first_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member])))
+    shape = (len(members), len(groups))
+    return Panel(sets, rows, np.array(inside, bool).reshape(shape), np.array(outside, bool).reshape(shape))
+
+
+def smallest_hashes(one: Described, count: int) -> Indices:
+    """Return the indices of the samples with the smallest id hashes: a random sample that does not depend on order."""
+    kept, indices = np.empty(0, np.uint64), np.empty(0, np.int64)
+    for start, hashes in one.id_hashes():
+        kept, indices = np.append(kept, hashes >> 1), np.append(indices, np.arange(start, start + len(hashes)))
+        if len(kept) > count:
+            nearest = np.argpartition(kept, count)[:count]
+            kept, indices = kept[nearest], indices[nearest]
+    return np.sort(indices)
+
+
+def _groups(one: Described, rows: Indices, number: int) -> NDArray[np.uint64]:
+    """Return the group of each row; rows that stand for themselves get numbers of their own."""
+    hashes = one.group_hashes()
+    return (rows.astype(np.uint64) << np.uint64(4)) + np.uint64(number) if hashes is None else hashes[rows]
+
+
+def _first_of_each(groups: NDArray[np.uint64], mask: Mask) -> Mask:
+    chosen = np.flatnonzero(mask)
+    first = np.zeros(len(groups), bool)
+    first[chosen[np.unique(groups[chosen], return_index=True)[1]]] = True
+    return first

@@ -1,0 +1,124 @@
+"""What pictures look like: measurements of thumbnails, tested by ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from finc_eval.naming.enrichment import larger_p
+from finc_eval.naming.evidence import TRAIT, Evidence
+from finc_eval.naming.panel import Panel
+from finc_eval.naming.questions import Question
+
+SIDE = 64
+"""Side of the thumbnails in pixels."""
+
+MEMBERS_SEEN, OTHERS_SEEN = 50, 300
+"""Pictures of members of a mode, and of other samples, that are read."""
+
+FEWEST = 10
+"""Members from which ranks are tested: the normal approximation of the rank sum needs them."""
+
+LARGE_AUC = 0.7
+"""Chance that a member has more of a trait than another sample from which the trait describes the mode."""
+
+COLORED = 0.25
+"""Saturation and brightness from which a pixel has a hue."""
+
+TRAITS = {
+    "brightness": ("brighter", "darker"),
+    "contrast": ("with more contrast", "with less contrast"),
+    "sharpness": ("sharper", "blurrier"),
+    "saturation": ("more colorful", "grayer"),
+    "red": ("redder", "less red"),
+    "yellow": ("yellower", "less yellow"),
+    "green": ("greener", "less green"),
+    "blue": ("bluer", "less blue"),
+    "purple": ("more purple", "less purple"),
+    "size": ("larger", "smaller"),
+    "borders": ("with borders", "without borders"),
+}
+"""What more and less of each measurement is called."""
+
+HUES = {"red": (-15, 15), "yellow": (15, 70), "green": (70, 165), "blue": (165, 255), "purple": (255, 345)}
+"""Hues of each color, in degrees."""
+
+
+def measure(image: Image.Image) -> NDArray[np.float64]:
+    """Measure the traits of a picture, in the order of `TRAITS`."""
+    width, height = image.size
+    pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64) / 255
+    gray = pixels @ np.array([0.299, 0.587, 0.114])
+    laplacian = 4 * gray[1:-1, 1:-1] - gray[:-2, 1:-1] - gray[2:, 1:-1] - gray[1:-1, :-2] - gray[1:-1, 2:]
+    largest, smallest = pixels.max(2), pixels.min(2)
+    saturation = (largest - smallest) / np.maximum(largest, 1e-9)
+    return np.array(
+        [
+            gray.mean(),
+            gray.std(),
+            laplacian.std(),
+            saturation.mean(),
+            *_hues(pixels, (saturation > COLORED) & (largest > COLORED)),
+            width * height,
+            _border(gray),
+        ]
+    )
+
+
+def trait_questions(panel: Panel) -> Iterator[Question]:
+    """Yield the tests of all traits of all modes; nothing where no pictures are at hand."""
+    wanted = np.zeros(panel.members.shape[1], bool)
+    members = [_some(mask, MEMBERS_SEEN) for mask in panel.members]
+    others = [_some(mask, OTHERS_SEEN) for mask in panel.others]
+    for chosen in (*members, *others):
+        wanted[chosen] = True
+    measured = _measured(panel, wanted)
+    names = [name for both in TRAITS.values() for name in both]
+    for mode, (own, other) in enumerate(zip(members, others, strict=True)):
+        mine, theirs = (rows[~np.isnan(rows[:, 0])] for rows in (measured[own], measured[other]))
+        if len(mine) < FEWEST or len(theirs) < FEWEST:
+            continue
+        # More and less of a trait are two questions, and both are counted.
+        mine, theirs = (np.stack([rows, -rows], 2).reshape(len(rows), -1) for rows in (mine, theirs))
+        p_values, auc = larger_p(mine, theirs)
+        shares = ((rows > np.median(theirs, axis=0)).mean(0) for rows in (mine, theirs))
+        for name, p_value, area, ours, other_share in zip(names, p_values, auc, *shares, strict=True):
+            evidence = Evidence(TRAIT, name, float(ours), float(other_share), float(p_value))
+            yield Question(mode, evidence, float(area), bool(area >= LARGE_AUC))
+
+
+def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
+    """Return at most `count` of the samples, spread evenly over the sets."""
+    chosen = np.flatnonzero(mask)
+    return chosen[np.linspace(0, len(chosen) - 1, min(count, len(chosen))).round().astype(np.int64)]
+
+
+def _measured(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the measurements of the wanted samples, NaN where there is not a picture, shape (samples, traits)."""
+    measured = np.full((len(wanted), len(TRAITS)), np.nan)
+    for one, rows, place in panel.by_set():
+        asked = np.flatnonzero(wanted[place])
+        images = one.images_at(rows[asked])
+        if images is not None:
+            measured[place.start + asked] = [measure(image) for image in images]
+    return measured
+
+
+def _hues(pixels: NDArray[np.float64], colored: NDArray[np.bool_]) -> list[float]:
+    """Return the share of pixels of each color."""
+    red, green, blue = np.moveaxis(pixels, 2, 0)
+    # The hue as an angle in the plane of opponent colors.
+    angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
+    return [float((colored & ((angle - low) % 360 < high - low)).mean()) for low, high in HUES.values()]
+
+
+def _border(gray: NDArray[np.float64], tolerance: float = 2 / 255) -> float:
+    """Return the share of the side that is a uniform margin: the widest frame of one value."""
+    for width in range(SIDE // 4):
+        ring = np.concatenate([gray[width], gray[-1 - width], gray[:, width], gray[:, -1 - width]])
+        if np.ptp(np.append(ring, gray[0, 0])) > tolerance:
+            return width / SIDE
+    return 0.25

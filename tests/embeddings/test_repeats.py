@@ -1,0 +1,140 @@
+"""Repeats and near-repeats are found without being told, and told from draws of laws with few values."""
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.demo import example_sets
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.repeats import near_repeat_warnings, near_repeats, repeats_as_groups, row_hashes
+
+
+def normal(n: int, seed: int, dim: int = 32):
+    return np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32)
+
+
+def copied(rows, times: int, noise: float = 0.0):
+    again = np.repeat(rows, times, 0)
+    return again + np.float32(noise) * normal(len(again), 99, rows.shape[1])
+
+
+def drawn(n: int, seed: int, atoms: int = 30, zipf: bool = False):
+    weights = 1 / np.arange(1.0, atoms + 1) if zipf else np.ones(atoms)
+    rows = np.random.default_rng(seed).choice(atoms, n, p=weights / weights.sum())
+    return normal(atoms, 1000)[rows]
+
+
+def opened(gen, ref):
+    return {"gen": as_embeddings(gen), "ref": as_embeddings(ref)}
+
+
+def test_equal_rows_have_equal_hashes_and_others_not():
+    rows = np.round(normal(3000, 0, 4) * 4)
+    rows[rows == 0] = -0.0
+    hashes = row_hashes(as_embeddings(rows))
+    assert len(np.unique(hashes)) == len(np.unique(rows + 0.0, axis=0)) < 3000
+    assert np.array_equal(hashes, row_hashes(as_embeddings(rows + np.float32(0))))
+    assert 0.4 < (np.unique(hashes) & np.uint64(1)).mean() < 0.6  # the fold of a group is a fair coin
+
+
+def test_equal_images_have_equal_hashes_in_arrays_and_caches(tmp_path):
+    images = np.random.default_rng(0).integers(0, 255, (6, 4, 4, 3), dtype=np.uint8)[[0, 1, 2, 0, 1, 5]]
+    with fe.extract(images, "pixels", tmp_path / "c.h5") as cache:
+        assert np.array_equal(row_hashes(as_embeddings(cache)), row_hashes(as_embeddings(cache[:])))
+        assert len(np.unique(row_hashes(as_embeddings(cache)))) == 4
+
+
+@pytest.mark.parametrize(
+    ("gen", "ref", "expected"),
+    [
+        (copied(normal(200, 1), 5), normal(1000, 2), {"gen"}),
+        (copied(normal(200, 1), 5), copied(normal(200, 2), 5), {"gen", "ref"}),
+        (copied(normal(10, 1), 100), normal(1000, 2), {"gen"}),
+        (copied(normal(1000, 2)[:10], 100), normal(1000, 2), {"gen"}),
+    ],
+    ids=["copies in gen", "copies in both", "collapsed", "memorized and collapsed"],
+)
+def test_copies_become_groups(gen, ref, expected):
+    sets, sentences = repeats_as_groups(opened(gen, ref))
+    assert {label for label, one in sets.items() if one.group_hashes() is not None} == expected
+    assert len(sentences) == len(expected) and "the tests count each once" in sentences[0]
+    assert sets["gen"].grouping == "exact repeats"
+    assert len(np.unique(sets["gen"].group_hashes())) == len(np.unique(gen, axis=0))
+
+
+def test_the_sentence_counts_the_distinct_samples():
+    _, (sentence,) = repeats_as_groups(opened(copied(normal(200, 1), 5), normal(1000, 2)))
+    assert sentence.startswith("gen has only 200 distinct samples among 1,000: the tests count each once")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "zipf"), [((300, 300), False), ((300, 5000), False), ((300, 300), True), ((300, 5000), True)]
+)
+@pytest.mark.parametrize("atoms", [30, 300])
+def test_draws_of_a_law_with_few_values_are_independent(sizes, zipf, atoms):
+    gen, ref = (drawn(n, seed, atoms, zipf) for n, seed in zip(sizes, (1, 2), strict=True))
+    sets, sentences = repeats_as_groups(opened(gen, ref))
+    assert all(one.group_hashes() is None for one in sets.values())
+    assert "taken for independent" in sentences[0]
+
+
+def test_a_few_repeats_and_named_groups_are_left_alone():
+    few = np.concatenate([normal(995, 1), normal(995, 1)[:5]])
+    sets, sentences = repeats_as_groups(opened(few, normal(1000, 2)))
+    assert sentences == [] and sets["gen"].group_hashes() is None
+    named = fe.EmbeddingSet(copied(normal(100, 1), 5), metadata={"g": range(500)}).grouped("g")
+    sets, sentences = repeats_as_groups({"gen": named, "ref": as_embeddings(normal(500, 2))})
+    assert sentences == [] and sets["gen"].grouping == "g"
+
+
+@pytest.mark.parametrize(
+    ("gen", "ref"),
+    [
+        (normal(100, 1), normal(100, 2)),
+        (normal(100, 1), normal(5000, 2)),
+        (normal(200, 1, 2000), normal(200, 2, 2000)),
+        (np.random.default_rng(1).standard_t(2, (500, 16)), np.random.default_rng(2).standard_t(2, (500, 16))),
+        (drawn(1000, 1, 50) + 0.05 * normal(1000, 3), drawn(1000, 2, 50) + 0.05 * normal(1000, 4)),
+        (drawn(500, 1, 200, True) + 0.05 * normal(500, 3), drawn(2000, 2, 200, True) + 0.05 * normal(2000, 4)),
+        (drawn(300, 1), drawn(300, 2)),
+        (normal(1000, 1) + 5, normal(1000, 2)),
+        (0.5 * normal(1000, 1, 16), normal(1000, 2, 16)),
+        example_sets(500),
+    ],
+    ids=[
+        "small",
+        "unequal",
+        "2000-d",
+        "heavy tails",
+        "clusters",
+        "rare clusters",
+        "atoms",
+        "far apart",
+        "narrow",
+        "digits",
+    ],
+)
+def test_independent_samples_raise_no_alarm(gen, ref):
+    assert near_repeat_warnings(opened(gen, ref)) == []
+
+
+@pytest.mark.parametrize(
+    ("gen", "times"),
+    [(copied(normal(200, 1), 3, 0.3), 3), (copied(normal(300, 1), 2, 0.5), 2), (copied(normal(60, 1), 10, 0.3), 10)],
+    ids=["three frames", "one augmentation", "ten frames"],
+)
+def test_near_copies_are_seen_in_the_set_that_has_them(gen, times):
+    sets = opened(gen, normal(600, 2))
+    assert near_repeats(sets["gen"], [sets["ref"]]) > 0.9
+    (sentence,) = near_repeat_warnings(sets)
+    assert "of the samples of gen have a near-copy in gen: if they are frames of one video" in sentence
+    told = fe.EmbeddingSet(gen, metadata={"clip": np.arange(600) // times}).grouped("clip")
+    assert near_repeat_warnings({"gen": told, "ref": sets["ref"]}) == []
+
+
+def test_shifted_digits_beside_their_originals_are_seen():
+    gen, ref = example_sets(500)
+    moved = np.roll(gen[:250].reshape(-1, 28, 28), 1, axis=2).reshape(250, -1)
+    sets = opened(np.concatenate([gen[:250], moved]), ref)
+    assert near_repeats(sets["gen"], [sets["ref"]]) > 0.25
+    assert near_repeats(sets["ref"], [sets["gen"]]) < 0.1
