@@ -11,6 +11,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.storage import PROGRAM, existing_hdf5, file_type
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.partitions.kinds import Kinds
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report import RESULTS, result_class
 from finc_eval.sketches.sketch import SKETCH_LAYOUT, Sketch
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
 
 
-def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCache | Document:
+def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | EmbeddingCache | Document:
     """Open a file that finc-eval wrote.
 
     Args:
-        path: .h5 file of a comparison, a sketch, a private sketch or an embedding cache, or .json file of any result.
-            Arrays, such as the directions of modes, are in the .h5 files alone.
+        path: .h5 file of a comparison, of kinds, a sketch, a private sketch or an embedding cache, or .json file of any
+            result. Arrays, such as the directions of modes, are in the .h5 files alone.
 
     Raises:
         DataError: the file is missing, damaged, or not one of finc-eval's.
@@ -43,6 +44,8 @@ def load(path: str | Path) -> Comparison | Sketch | PrivateSketch | EmbeddingCac
     match file_type(path):
         case "comparison":
             return Comparison.load(path)
+        case "kinds":
+            return Kinds.load(path)
         case "sketch":
             return Sketch.load(path)
         case "private sketch":

@@ -21,6 +21,8 @@ MODULES = (
     "ken",
     "fld",
     "authenticity",
+    "ndb",
+    "prd",
 )
 """Modules that declare metrics, in the order shown to users: a new metric is one line here."""
 

@@ -42,8 +42,8 @@ class ShareTests:
         self, k_first: ArrayLike, n_first: ArrayLike, k_second: ArrayLike, n_second: ArrayLike, rho: float = 1.0
     ) -> None:
         counts = np.broadcast_arrays(*(np.asarray(c, float).ravel() for c in (k_first, n_first, k_second, n_second)))
-        k, n, l, m = counts
-        self._total, self._pi = k + l, check_positive("rho", rho) * n / (rho * n + m)
+        k, n, other, m = counts
+        self._total, self._pi = k + other, check_positive("rho", rho) * n / (rho * n + m)
         self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
         self._fisher = self._whole and rho == 1
         if self._fisher:
@@ -51,14 +51,14 @@ class ShareTests:
             found = [hypergeometric_tails(*case)[int(a)] for case, a in zip(self._cases, k, strict=True)]
             self.p_values: Array = np.array(found)
         else:
-            self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), l + 1, self._pi), 1.0)
+            self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
 
     def family_level(self, p: ArrayLike) -> Array:
         """Return Σ P(pᵢ ≤ p) over all tests i: the family-wise error of rejecting at p, or a bound of it.
 
         Given its number of members, a test can take few p-values, and most tests of rare kinds none that is small.
         """
-        return self._reached(np.atleast_1d(np.asarray(p, float))).sum(0)
+        return np.asarray(self._reached(np.atleast_1d(np.asarray(p, float))).sum(0))
 
     @cached_property
     def adjusted(self) -> Array:
@@ -101,7 +101,7 @@ def hypergeometric_tails(total: int, n: int, m: int) -> Array:
     log = np.full(total + 1, -np.inf)
     log[possible] = _log_choose(n, k[possible]) + _log_choose(m, total - k[possible])
     mass = np.exp(log - _log_choose(n + m, np.array(float(total))))
-    return np.minimum(np.cumsum(mass[::-1])[::-1], 1.0)
+    return np.asarray(np.minimum(np.cumsum(mass[::-1])[::-1], 1.0))
 
 
 def _log_choose(n: float, k: Array) -> Array:
@@ -129,7 +129,8 @@ def mover(first: tuple[Array, Array, Array], second: tuple[Array, Array, Array])
     With Wilson's intervals this is Newcombe's method 10 (1998).
 
     Args:
-        first, second: each (low, estimate, high).
+        first: low end, estimate and high end of the first part.
+        second: those of the part that is subtracted.
     """
     (l1, p1, u1), (l2, p2, u2) = first, second
     difference = p1 - p2
@@ -158,7 +159,7 @@ def design_effect(
     p, worst = k / n, mm / n
     spread = n * p * (1 - p)
     found = np.where(spread > 0, (kk - 2 * p * km + p**2 * mm) / np.where(spread > 0, spread, 1), worst)
-    return np.maximum((g * found + worst) / (g + 1), 1.0)
+    return np.asarray(np.maximum((g * found + worst) / (g + 1), 1.0))
 
 
 def detectable_share(count: ArrayLike, n: ArrayLike, power: float = 0.8) -> Array:

@@ -67,9 +67,10 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         if self.levels != other.levels:
             raise IncompatibleError(f"counts of {self.levels} and {other.levels} kinds do not add: use one partition")
-        if (self.groups is None) != (other.groups is None):
+        both = [one.groups for one in (self, other) if one.groups is not None]
+        if len(both) == 1:
             raise IncompatibleError("counts of grouped and of ungrouped samples do not add: group both, or neither")
-        groups = None if self.groups is None else np.concatenate([self.groups, other.groups])  # type: ignore[list-item]
+        groups = np.concatenate(both) if both else None
         cells, number = np.concatenate([self.cells, other.cells]), np.concatenate([self.number, other.number])
         return Counts.of(self.levels, cells, groups, number)
 

@@ -119,11 +119,12 @@ class Partition:
         kinds = np.empty((len(x), len(self.centers)), np.int32)
         squared = np.empty(kinds.shape, np.float32)
         joined = torch.cat(self.centers).to(run.torch_device)
+        splits = np.cumsum(self.levels)[:-1].tolist()
         norms, origin = joined.square().sum(1), self.origin.to(joined.device)
         for start in range(0, len(x), run.batch_size):
             part = x[start : start + run.batch_size].to(joined.device) - origin
             # ‖x − c‖² without ‖x‖², which all centers share.
-            for level, block in enumerate((norms - 2 * part @ joined.T).split(list(self.levels), 1)):
+            for level, block in enumerate((norms - 2 * part @ joined.T).tensor_split(splits, 1)):
                 least, nearest = block.min(1)
                 kinds[start : start + len(part), level] = nearest.cpu().numpy()
                 squared[start : start + len(part), level] = (least + part.square().sum(1)).clamp_min(0).cpu().numpy()
@@ -161,12 +162,12 @@ def principal_axes(centered: torch.Tensor) -> torch.Tensor:
 
 
 def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES_PER_KIND * max(LEVELS)) -> torch.Tensor:
-    """Return the rows of a random sample of all sets together, in random order.
+    """Return the rows of a random sample of all sets together, in random order; of a group of samples, one.
 
     Which rows they are, and their order, follows from the ids alone: each set is in the sample in proportion to its
     size. A partition that is fitted to it treats the sets alike, so that without a difference between them the labels
     of the samples are exchangeable given the kinds, and exact tests may use all samples. With as many rows of a small
-    set as of a large one, kinds would form around single samples of the small one.
+    set as of a large one, or with copies, kinds would form around single samples of one set.
 
     Args:
         sets: the sets.
@@ -174,17 +175,21 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES_PER_KI
     """
     keys, owner, index = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
     for number, one in enumerate(sets):
-        for start, hashes in one.id_hashes():
-            keys = np.concatenate([keys, _mixed(hashes)])
-            owner = np.concatenate([owner, np.full(len(hashes), number)])
-            index = np.concatenate([index, np.arange(start, start + len(hashes))])
-            kept = keys.argsort(kind="stable")[:capacity]
-            keys, owner, index = keys[kept], owner[kept], index[kept]
-    rows = torch.empty(len(keys), sets[0].dim)
+        hashes, rows = np.concatenate([found for _, found in one.id_hashes()]), np.arange(one.n)
+        groups = one.group_hashes()
+        if groups is not None:
+            order = hashes.argsort(kind="stable")
+            rows = order[np.unique(groups[order], return_index=True)[1]]
+            hashes = groups[rows]
+        keys = np.concatenate([keys, _mixed(hashes)])
+        owner, index = np.concatenate([owner, np.full(len(rows), number)]), np.concatenate([index, rows])
+        kept = keys.argsort(kind="stable")[:capacity]
+        keys, owner, index = keys[kept], owner[kept], index[kept]
+    sample = torch.empty(len(keys), sets[0].dim)
     for number, one in enumerate(sets):
         mine = np.flatnonzero(owner == number)
-        rows[torch.from_numpy(mine)] = one.rows_at(index[mine]).cpu()
-    return rows
+        sample[torch.from_numpy(mine)] = one.rows_at(index[mine]).cpu()
+    return sample
 
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -193,5 +198,3 @@ def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
     return x ^ (x >> np.uint64(31))
-
-

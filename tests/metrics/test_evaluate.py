@@ -24,7 +24,7 @@ from finc_eval.metrics.precision_recall import precision_recall
 from finc_eval.metrics.reference_statistics import write_statistics
 from finc_eval.metrics.registry import METRICS
 
-MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld")
+MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld", "ndb", "prd")
 ANY = [name for name, metric in METRICS.items() if metric.extractor is None and name not in MANY]
 
 

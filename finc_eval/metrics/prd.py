@@ -1,0 +1,70 @@
+"""PRD: precision and recall of distributions over kinds (Sajjadi et al. 2018, arXiv 1806.00035)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.metrics.inputs import Metric, MetricInputs, split_reference
+from finc_eval.metrics.score import Score
+from finc_eval.partitions.counts import count
+from finc_eval.partitions.partition import Partition, pooled_sample
+
+KINDS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
+"""The paper's number of kinds, of runs of k-means, of points on the curve, and weight of recall."""
+
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def prd_curve(gen: NDArray[np.float64], ref: NDArray[np.float64], angles: int = ANGLES) -> Curve:
+    """Return precision α(λ) = Σ min(λ p, q) and recall β(λ) = α(λ) / λ (Definition 2, Theorem 3 of the paper).
+
+    Args:
+        gen: q, shares of the kinds in the generated set.
+        ref: p, those in the reference.
+        angles: number of slopes λ = tan(angle), evenly spaced in angle between 0 and π/2.
+    """
+    slopes = np.tan(np.linspace(1e-10, np.pi / 2 - 1e-10, angles))
+    precision = np.minimum(ref * slopes[:, None], gen).sum(1)
+    return np.clip(precision, 0, 1), np.clip(precision / slopes, 0, 1)
+
+
+def best_f(curve: Curve, beta: float) -> float:
+    """Return the largest F_β of a curve: for large β it is about recall, for small β about precision."""
+    precision, recall = curve
+    both = beta**2 * precision + recall
+    return float(((1 + beta**2) * precision * recall / np.where(both > 0, both, 1)).max())
+
+
+def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Curve:
+    """Return the PRD curve, averaged over ten runs of k-means of both sets together."""
+    rows = pooled_sample([gen, ref])
+    fits = [Partition.fit(rows, (KINDS,), seed, run) for seed in range(RUNS)]
+    joined = replace(
+        fits[0],
+        centers=tuple(one.centers[0] for one in fits),
+        radii=tuple(one.radii[0] for one in fits),
+    )
+    x, y = (count(one, joined, run=run).counts for one in (gen, ref))
+    curves = [prd_curve(x.members(place) / x.n, y.members(place) / y.n) for place in range(RUNS)]
+    precision, recall = np.array(curves).mean(0)
+    return precision, recall
+
+
+def _prd(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    found, floor = prd(gen, ref, inputs.run), prd(*split_reference(ref, gen.n), inputs.run)
+    unequal = "the paper takes sets of equal size: a smaller set has noisier shares, which read as lower values"
+    notes = (unequal,) if gen.n != ref.n else ()
+    signature = inputs.signature(kinds=KINDS, runs=RUNS)
+    return [
+        Score(key, best_f(found, beta), signature, floor=best_f(floor, beta), higher_is_better=True, notes=notes)
+        for key, beta in (("prd_recall", BETA), ("prd_precision", 1 / BETA))
+    ]
+
+
+METRICS = (Metric("prd", "precision and recall of distributions over 20 kinds: F_1/8 and F_8", _prd),)

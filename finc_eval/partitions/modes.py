@@ -1,0 +1,137 @@
+"""`Kind`: a kind of samples with its share of each set, and the choice of kinds to report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from finc_eval.core.record import Record
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.numerics.exact_tests import clopper_pearson, mover
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
+from finc_eval.partitions.counts import Counted
+from finc_eval.partitions.overlap import distinct_kinds, shared_members
+from finc_eval.partitions.tests import KindTests
+
+TOP = 16
+"""Samples of each set that a kind names."""
+
+ALPHA = 1 - DEFAULT_CONFIDENCE
+
+
+@dataclass(frozen=True)
+class KindShare(Record):
+    """The part of a set that is of a kind.
+
+    Attributes:
+        count: number of samples of the kind.
+        share: fraction of the set; over all kinds of a level the shares add to 1.
+        interval: exact interval of the share; all intervals of a result hold together with probability 0.95.
+        top_ids: ids of the samples nearest to the center of the kind, nearest first.
+    """
+
+    count: int
+    share: float
+    interval: tuple[float, float]
+    top_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Kind(Record):
+    """A kind of samples.
+
+    Attributes:
+        id: name, from the number of kinds of its level and its place there, such as "k50-17", or "k50-far".
+        level: number of kinds of its level.
+        index: its number there, from 0.
+        set_with_most: label of the set that has more of it than the others together, most clearly.
+        p_value: p-value of "it does not have more", adjusted for all kinds of all levels and all sets.
+        shares: the part of each set, by label.
+        difference: share in that set minus the share in all others together.
+        interval: interval of the difference; all intervals of a result hold together with probability 0.95.
+    """
+
+    id: str
+    level: int
+    index: int
+    set_with_most: str
+    p_value: float
+    shares: dict[str, KindShare]
+    difference: float
+    interval: tuple[float, float]
+
+
+def reported_kinds(
+    tests: KindTests,
+    counted: Mapping[str, Counted],
+    embeddings: Mapping[str, Embeddings],
+    levels: tuple[int, ...],
+    main: int,
+) -> tuple[Kind, ...]:
+    """Return the clearest significant kinds of all levels, and the kinds of the main level that are not significant."""
+    best, p = tests.raw.argmin(0), tests.adjusted.min(0)
+    significant = np.flatnonzero(p <= ALPHA)
+    shared = shared_members([one.counts for one in counted.values()])
+    found = [
+        number
+        for row in range(len(tests.labels))
+        for number in distinct_kinds(tests.raw[row], significant[best[significant] == row], shared)
+    ]
+    found += np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
+    intervals = _Intervals(tests)
+    order = sorted(found, key=lambda number: (p[number], tests.raw[best[number], number]))
+    return tuple(_kind(int(number), tests, intervals, counted, embeddings, levels) for number in order)
+
+
+class _Intervals:
+    """Intervals of all shares, and of the difference of each set from all others together, which hold together."""
+
+    def __init__(self, tests: KindTests) -> None:
+        k, n = tests.members / tests.effects, tests.sizes[:, None] / tests.effects
+        rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
+        # Of two sets, both differences are one.
+        differences = tests.members.size // 2 if len(tests.labels) == 2 else tests.members.size
+        confidence = 1 - ALPHA / (tests.members.size + differences)
+        self.low, self.high = clopper_pearson(k, n, confidence)
+        self.share, self.rest = k / n, rest_k / rest_n
+        rest_low, rest_high = clopper_pearson(rest_k, rest_n, confidence)
+        self.ends = mover((self.low, self.share, self.high), (rest_low, self.rest, rest_high))
+
+
+def _kind(
+    number: int,
+    tests: KindTests,
+    intervals: _Intervals,
+    counted: Mapping[str, Counted],
+    embeddings: Mapping[str, Embeddings],
+    levels: tuple[int, ...],
+) -> Kind:
+    row = int(tests.raw[:, number].argmin())
+    level, index = levels[tests.level[number]], int(tests.index[number])
+    low, high = (float(end[row, number]) for end in intervals.ends)
+    shares = {
+        label: KindShare(
+            count=int(tests.members[s, number]),
+            share=float(intervals.share[s, number]),
+            interval=(float(intervals.low[s, number]), float(intervals.high[s, number])),
+            top_ids=_nearest_ids(embeddings[label], counted[label], number),
+        )
+        for s, label in enumerate(tests.labels)
+    }
+    return Kind(
+        id=f"k{level}-{'far' if index == level else index}",
+        level=level,
+        index=index,
+        set_with_most=tests.labels[row],
+        p_value=float(tests.adjusted[row, number]),
+        shares=shares,
+        difference=float(intervals.share[row, number] - intervals.rest[row, number]),
+        interval=(low, high),
+    )
+
+
+def _nearest_ids(embeddings: Embeddings, counted: Counted, number: int) -> tuple[str, ...]:
+    nearest = counted.nearest[number]
+    return embeddings.ids_at(nearest[nearest >= 0][:TOP])

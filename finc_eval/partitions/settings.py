@@ -1,0 +1,60 @@
+"""`KindSettings`: the levels of a partition into kinds, and the groups of samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+from finc_eval.core.checks import check_count
+from finc_eval.core.errors import UsageError
+from finc_eval.core.record import Record, about
+from finc_eval.partitions.partition import LEVELS
+
+
+@dataclass(frozen=True)
+class KindSettings(Record):
+    """Settings of `kinds`.
+
+    Raises:
+        UsageError: a value is out of range.
+    """
+
+    levels: Annotated[
+        tuple[int, ...], about("numbers of kinds to divide the samples into; each is a level, and all are tested")
+    ] = LEVELS
+    level: Annotated[
+        int, about("number of kinds of the main level, whose shares are shown; default: 50 or the nearest there is")
+    ] = 50
+    groups: Annotated[
+        str | None,
+        about("column of metadata that names the groups of samples that are not independent; default: videos"),
+    ] = None
+    seed: Annotated[int, about("random seed of the first centers")] = 0
+
+    def __post_init__(self) -> None:
+        levels = tuple(sorted({check_count("levels", level, least=2) for level in self.levels}))
+        if not levels:
+            raise UsageError("levels must be numbers of kinds, got none: pass for example levels=(20, 50)")
+        self._store(
+            levels=levels,
+            level=check_count("level", self.level, least=2),
+            seed=check_count("seed", self.seed, least=0),
+        )
+
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Return the fields of a signature."""
+        return (
+            ("levels", "/".join(map(str, self.levels))),
+            ("level", str(self.level)),
+            ("groups", self.groups or "videos"),
+            ("seed", str(self.seed)),
+        )
+
+
+class KindOptions(TypedDict, total=False):
+    """The fields of `KindSettings` as keywords of a function."""
+
+    levels: tuple[int, ...]
+    level: int
+    groups: str | None
+    seed: int

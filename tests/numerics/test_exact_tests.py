@@ -1,0 +1,83 @@
+"""Exact tests of shares agree with scipy, and their corrections and intervals hold."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from finc_eval.numerics.exact_tests import (
+    ShareTests,
+    clopper_pearson,
+    design_effect,
+    detectable_share,
+    hypergeometric_tails,
+    mover,
+)
+
+TABLES = [(15, 1000, 0, 1000), (3, 1000, 5, 500), (0, 1000, 3, 200), (7, 1000, 7, 900), (40, 40, 0, 40)]
+
+
+def test_whole_counts_give_fishers_p_values():
+    found = ShareTests(*np.array(TABLES).T).p_values
+    for value, (k, n, other, m) in zip(found, TABLES, strict=True):
+        fisher = stats.fisher_exact([[k, n - k], [other, m - other]], "greater").pvalue
+        assert value == pytest.approx(fisher, rel=1e-8)
+
+
+def test_a_factor_or_effective_counts_give_the_conditional_binomial_test():
+    found = ShareTests([15, 9], [1000, 1000], [2, 0], [500, 500], rho=2).p_values
+    pi = 2 * 1000 / (2 * 1000 + 500)
+    assert found == pytest.approx([stats.binom.sf(14, 17, pi), stats.binom.sf(8, 9, pi)])
+    between = ShareTests([14.5], [1000], [2], [500], rho=2).p_values
+    assert ShareTests([15], [1000], [2], [500], rho=2).p_values < between
+    assert between < ShareTests([14], [1000], [2], [500], rho=2).p_values
+
+
+def test_discrete_correction_is_never_above_holms_and_ignores_tests_that_cannot_be_significant():
+    k, other = np.array([14, *[1] * 99]), np.array([0, *[1] * 99])
+    tests = ShareTests(k, 1000, other, 1000)
+    assert tests.adjusted[0] == tests.p_values[0]  # rare kinds take no part: none can have so small a p-value
+    order = tests.p_values.argsort()
+    holm = np.minimum(np.maximum.accumulate(tests.p_values[order] * np.arange(100, 0, -1)), 1)
+    assert (tests.adjusted[order] <= holm + 1e-12).all()
+
+
+def test_family_wise_error_of_many_discrete_tests_is_near_its_level():
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(400):
+        sizes = rng.integers(2, 40, 60)  # 60 independent kinds, sets of 30 and 270
+        k = rng.hypergeometric(sizes, 300 - sizes, 30)
+        total = sizes
+        tests = ShareTests(np.r_[k, total - k], np.repeat([30, 270], 60), np.r_[total - k, k], np.repeat([270, 30], 60))
+        rejected += tests.adjusted.min() <= 0.05
+    assert 0.02 * 400 < rejected <= 0.07 * 400
+
+
+def test_hypergeometric_tails_are_those_of_scipy():
+    assert hypergeometric_tails(30, 200, 500) == pytest.approx(stats.hypergeom(700, 30, 200).sf(np.arange(31) - 1))
+
+
+def test_clopper_pearson_is_scipys_interval():
+    low, high = clopper_pearson([0, 3, 10], 10, 0.9)
+    for k, ends in zip((0, 3, 10), zip(low, high, strict=True), strict=True):
+        exact = stats.binomtest(k, 10).proportion_ci(0.9, "exact")
+        assert ends == pytest.approx((exact.low, exact.high))
+
+
+def test_mover_gives_newcombes_example():
+    """Newcombe (1998), table II, method 10 of 56/70 − 48/80: Wilson's limits, 0.0524 to 0.3339."""
+    wilson = [stats.binomtest(k, n).proportion_ci(0.95, "wilson") for k, n in ((56, 70), (48, 80))]
+    low, high = mover((wilson[0].low, 56 / 70, wilson[0].high), (wilson[1].low, 48 / 80, wilson[1].high))
+    assert (low, high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
+def test_copies_in_groups_of_three_inform_a_third_as_much():
+    assert design_effect([30, 0], 300, [90, 0], [90, 0], 900, [10, 0]) == pytest.approx([3, 3])
+    spread = design_effect([100], 300, [100], [300], 900, [100])  # one member in every group of three
+    assert spread == pytest.approx([1.0])
+
+
+def test_a_detectable_share_reaches_its_count_with_the_stated_power():
+    share = detectable_share(14, 1000)
+    assert stats.binom.sf(13, 1000, share) == pytest.approx(0.8)
+    assert detectable_share(20, 10) == 1

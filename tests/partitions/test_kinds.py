@@ -1,0 +1,176 @@
+"""Kinds add up, do not depend on who is who, and differ only where the sets do."""
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.embeddings.base import as_embeddings
+from finc_eval.partitions.counts import Counts, count
+from finc_eval.partitions.kmeans import kmeans
+from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.tests import test_kinds as tests_of
+
+CENTERS = np.random.default_rng(0).normal(0, 1, (21, 64))
+
+
+def clusters(n: int, seed: int, novel: int = 0, count: int = 20) -> np.ndarray:
+    """Samples of 20 clusters, the first `novel` of them of a cluster of their own."""
+    rng = np.random.default_rng(seed)
+    which = rng.integers(0, count, n)
+    which[:novel] = 20
+    return (CENTERS[which] + rng.normal(0, 1, (n, 64))).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def planted() -> fe.Kinds:
+    return fe.kinds({"gen": clusters(1000, 1, novel=20), "ref": clusters(1000, 2)})
+
+
+def test_shares_add_up_at_every_level_and_are_those_of_the_assigned_samples(planted):
+    for level in planted.levels:
+        assert all(share.sum() == pytest.approx(1) for share in planted.shares_at(level).values())
+    assigned = np.bincount(planted.assign(clusters(1000, 1, novel=20)), minlength=planted.level) / 1000
+    assert assigned == pytest.approx(planted.shares["gen"])
+
+
+def test_a_novel_cluster_of_two_percent_is_found_and_nothing_else(planted):
+    (kind,) = planted.significant()
+    assert kind.set_with_most == "gen"
+    assert kind.shares["gen"].count >= 18
+    assert kind.shares["ref"].count == 0
+    assert sum(int(name) < 20 for name in kind.shares["gen"].top_ids) >= 14
+    assert kind.interval[0] < 0.02 < kind.interval[1]
+    assert 0.01 < planted.detectable < 0.02
+
+
+def test_the_names_of_the_sets_do_not_change_the_kinds(planted):
+    swapped = fe.kinds({"ref": clusters(1000, 2), "gen": clusters(1000, 1, novel=20)})
+    assert swapped.detectable == planted.detectable
+    assert swapped.significant()[0].set_with_most == "gen"
+    assert swapped.difference == pytest.approx(planted.difference, abs=0.02)
+
+
+def test_a_saved_result_comes_back_and_counts_later_sets(planted, tmp_path):
+    planted.save(tmp_path / "kinds.h5")
+    back = fe.load(tmp_path / "kinds.h5")
+    assert back.to_dict() == planted.to_dict()
+    later = back.count({"near": clusters(500, 3), "shifted": clusters(500, 4) + 5})
+    assert later.shares["near"][-1] < 0.05
+    assert later.shares["shifted"][-1] == 1
+    assert later.modes[0].id.endswith("far")
+    assert later.modes[0].set_with_most == "shifted"
+
+
+def test_a_result_without_arrays_says_where_they_are(planted):
+    read = fe.Kinds.from_dict(planted.to_dict())
+    assert read.modes == planted.modes
+    with pytest.raises(fe.DataError, match=r"load its \.h5 file"):
+        read.shares  # noqa: B018
+
+
+def test_of_several_sets_each_is_tested_against_all_others():
+    found = fe.kinds({"a": clusters(500, 1), "b": clusters(500, 2, novel=25), "c": clusters(800, 3)})
+    assert {kind.set_with_most for kind in found.significant()} == {"b"}
+    assert found.differences["b"].p_value < 0.05 < found.differences["a"].p_value
+    assert found.difference == found.differences["b"].value
+
+
+def test_a_sketch_is_counted_by_its_sample():
+    gen, ref = clusters(600, 1, novel=60), clusters(600, 2)
+    reference = fe.Sketch.reference(ref, features=50)
+    small = fe.Sketch.of(ref, reference, sample=300)
+    found = fe.kinds({"gen": gen, "ref": small})
+    assert found.counts["ref"].n == 300
+    assert "300 embeddings that it holds are counted, of 600 samples" in found.warnings[0]
+    assert {kind.set_with_most for kind in found.significant()} == {"gen"}
+
+
+def test_copies_are_not_evidence_once_they_are_grouped():
+    """Each sample of gen five times: without groups 10 copies of a rare sample look like a kind of its own."""
+    once, ref = clusters(200, 1), clusters(1000, 2)
+    gen = np.repeat(once, 5, 0)
+    told = fe.EmbeddingSet(gen, metadata={"source": np.repeat(np.arange(200), 5)})
+    reference = fe.EmbeddingSet(ref, metadata={"source": np.arange(1000)})
+    assert fe.kinds({"gen": gen, "ref": ref}).significant()
+    found = fe.kinds({"gen": told, "ref": reference}, groups="source")
+    assert not found.significant()
+    assert found.difference_p_value > 0.05
+
+
+@pytest.mark.parametrize("rows", [np.ones((60, 8)), np.repeat(np.eye(8), 10, 0)], ids=["constant", "eight points"])
+def test_repeated_rows_are_one_kind_and_nothing_crashes(rows):
+    found = fe.kinds({"a": rows.astype(np.float32), "b": rows.astype(np.float32)[::-1].copy()})
+    assert found.difference == 0
+    assert not found.significant()
+
+
+def test_levels_that_are_too_large_for_the_samples_are_left_out():
+    assert fe.kinds({"a": clusters(100, 1), "b": clusters(150, 2)}).levels == (20, 50)
+    assert fe.kinds({"a": clusters(20, 1), "b": clusters(20, 2)}).levels == (8,)
+
+
+def test_false_findings_at_very_unequal_sizes_stay_at_their_level():
+    """100 against 3 000 samples: the wrong kinds form around single samples of the small set if it is drawn whole."""
+    runs = 40
+    false = 0
+    for run in range(runs):
+        sets = {"a": clusters(60, run), "b": clusters(1500, 1000 + run)}
+        one, other = (as_embeddings(rows) for rows in sets.values())
+        partition = Partition.fit(pooled_sample([one, other], 800), (20, 50, 100), seed=run)
+        tests = tests_of({"a": count(one, partition).counts, "b": count(other, partition).counts})
+        false += tests.adjusted.min() <= 0.05
+    assert false <= 6
+
+
+def test_the_sample_that_kinds_are_fitted_to_is_in_proportion_to_the_sets():
+    a, b = clusters(300, 1), clusters(2700, 2) + 100
+    rows = pooled_sample([as_embeddings(a), as_embeddings(b)], 1000)
+    assert 70 < int((rows.mean(1) < 50).sum()) < 130
+    assert torch.equal(rows, pooled_sample([as_embeddings(a), as_embeddings(b)], 1000))
+
+
+def test_counts_of_shards_add():
+    rng = np.random.default_rng(0)
+    cells, groups = rng.integers(0, 4, (90, 2)), np.repeat(np.arange(30), 3).astype(np.uint64)
+    whole = Counts.of((4, 4), cells, groups)
+    parts = Counts.of((4, 4), cells[:50], groups[:50]) + Counts.of((4, 4), cells[50:], groups[50:])
+    assert parts.n == whole.n == 90
+    assert (parts.members(1) == whole.members(1)).all()
+    assert parts.design_effects(0) == pytest.approx(whole.design_effects(0))
+    with pytest.raises(fe.IncompatibleError, match="group both, or neither"):
+        whole + Counts.of((4, 4), cells)
+
+
+def test_the_nearest_samples_do_not_depend_on_the_portions():
+    rows = as_embeddings(clusters(500, 5))
+    partition = Partition.fit(pooled_sample([rows]), (20,))
+    whole, portions = (count(rows, partition, run=fe.Run(device="cpu", batch_size=size)) for size in (500, 64))
+    assert (whole.nearest == portions.nearest).all()
+    kinds, squared = partition.assign(clusters(500, 5))
+    mine = np.flatnonzero(kinds[:, 0] == 3)
+    assert (whole.nearest[3, : len(mine)] == mine[squared[mine, 0].argsort(kind="stable")][:50]).all()
+
+
+def test_kinds_are_found_without_faiss_too(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+    rows = clusters(1000, 1) * 3
+    centers = kmeans(rows, 40, 0, torch.device("cpu"))
+    nearest = np.sqrt(((CENTERS[:20, None] * 3 - centers) ** 2).sum(-1)).min(1)
+    assert centers.shape == (40, 64)
+    assert np.median(nearest) < 12  # the clusters' own radius is 3 · √64 = 24
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: fe.kinds({"a": clusters(100, 1)}), "at least two sets"),
+        (lambda: fe.kinds({"a": clusters(10, 1), "b": clusters(100, 2)}), "a has 10 samples"),
+        (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)[:, :9]}), "64 entries"),
+        (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)}, levels=(1,)), "whole number of at least 2"),
+        (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)}, level=20).shares_at(7), "choose from 20"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(call, message):
+    with pytest.raises(fe.FincEvalError, match=message):
+        call()
