@@ -141,8 +141,8 @@ def _held_out_members(
     return torch.where(folds == 0, *beyond)
 
 
-def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings) -> list[Mode]:
-    """Return the modes of the candidates: the significant ones first, by the difference of shares.
+def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings) -> list[tuple[Candidate, Mode]]:
+    """Return candidates with their modes: the significant ones first, by the difference of shares.
 
     Of each role there are as many as the settings ask for, at most. Unrotated eigenvectors stay in the order of their
     eigenvalues. Where nothing is significant, a share that contradicts the role tells that there is nothing.
@@ -156,12 +156,12 @@ def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: in
     told = [one for one in candidates if one.p_value <= LISTED or one.own.value > settings.rho * one.other.value]
     if not settings.by_eigenvalue:
         told.sort(key=lambda one: (one.p_value > LISTED, -abs(one.own.value - one.other.value)))
+    chosen = [one for role in ROLES for one in [one for one in told if one.role == role][: settings.modes]]
     found: dict[str, Mode] = {}
-    for role in ROLES:
-        for one in [one for one in told if one.role == role][: settings.modes]:
-            mode = _mode(one, sets, family, settings.rho, found)
-            found[mode.id] = mode
-    return list(found.values())
+    for one in chosen:
+        mode = _mode(one, sets, family, settings.rho, found)
+        found[mode.id] = mode
+    return list(zip(chosen, found.values(), strict=True))
 
 
 LISTED = 0.05
@@ -181,6 +181,7 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         found_by=one.found_by,
         name=None,
         evidence=(),
+        cause=None,
         looks_different=None,
         share_gen=gen.value,
         share_ref=ref.value,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
+from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import Evidence
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
@@ -77,6 +78,8 @@ class Mode(Record):
         found_by: "directions" of feature space, "clusters" of a label-blind partition, or "both".
         name: what most members have in common and other samples have not; None without significant evidence.
         evidence: what supports the name.
+        cause: with labels of both sets, "frequency" where these labels are drawn more often, "appearance" where samples
+            of one label look different, or "both"; None where neither is significant.
         looks_different: id of a mode of the opposite role that shows the same kind of samples, so that the sets differ
             in how they look rather than in how many there are; None without one.
         share_gen, share_ref: fraction of each set that are members.
@@ -112,6 +115,7 @@ class Mode(Record):
     found_by: FoundBy
     name: str | None
     evidence: tuple[Evidence, ...]
+    cause: CauseKind | None
     looks_different: str | None
     share_gen: float
     share_ref: float

@@ -20,6 +20,8 @@ Kind = Literal["frequency", "appearance", "both"]
 SMALL_PART = 0.2
 """Part of the difference below which a significant cause is not called one."""
 
+CauseKind = Literal["frequency", "appearance", "both"]
+
 
 @dataclass(frozen=True)
 class Cause(Record):
