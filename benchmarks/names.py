@@ -109,8 +109,8 @@ def photographs(draws=DRAWS):
 
 
 def is_right(label, share, name):
-    """Return whether the first class of the name is the majority's, or an accepted one."""
-    first = next(one.value for one in name.evidence if one.value in name.text)
+    """Return whether the class in the name is that of most members, or an accepted one."""
+    first = name.text.removeprefix("looks like ").rpartition(" (")[0]
     return share > 0.5 and first in ACCEPTED[label] | {label.replace("_", " ")}
 
 
