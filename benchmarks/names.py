@@ -18,7 +18,7 @@ import finc_eval as fe
 from finc_eval.embeddings.base import Subset, as_embeddings
 from finc_eval.naming.names import name_modes
 
-DRAWS, NULL_RUNS = 10, 200
+DRAWS, NULL_RUNS = 10, 400
 HELD_OUT, THINNED = 3, 2
 
 ACCEPTED = {
