@@ -18,7 +18,7 @@ import finc_eval as fe
 from finc_eval.embeddings.base import Subset, as_embeddings
 from finc_eval.naming.names import name_modes
 
-DRAWS, NULL_RUNS = 10, 200
+DRAWS, NULL_RUNS = 10, 400
 HELD_OUT, THINNED = 3, 2
 
 ACCEPTED = {
@@ -109,8 +109,8 @@ def photographs(draws=DRAWS):
 
 
 def is_right(label, share, name):
-    """Return whether the first class of the name is the majority's, or an accepted one."""
-    first = next(one.value for one in name.evidence if one.value in name.text)
+    """Return whether the class in the name is that of most members, or an accepted one."""
+    first = name.text.removeprefix("looks like ").rpartition(" (")[0]
     return share > 0.5 and first in ACCEPTED[label] | {label.replace("_", " ")}
 
 
