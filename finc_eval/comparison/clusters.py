@@ -156,7 +156,10 @@ def _testable(tests: KindTests, weight: float) -> int:
 
 
 def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets: ScoredSets) -> list[Candidate]:
-    """Join directions and clusters of one role with nearly the same members; the one with the smaller p-value stays."""
+    """Join directions and clusters of one role with nearly the same members.
+
+    A direction stays where it is significant by itself: its shares are nearer to those of the kind (docs/method.md).
+    """
     kept, new = list(directions), []
     members = [_kept_members(one, sets) for one in directions]
     for cluster in clusters:
@@ -169,8 +172,10 @@ def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets:
             new.append(cluster)
             continue
         place = int(np.argmax(alike))
-        better = min(kept[place], cluster, key=lambda one: one.p_value)
-        kept[place] = replace(better, found_by="both", stability=directions[place].stability)
+        direction = kept[place]
+        shown = direction if direction.p_value <= LISTED else cluster
+        p_value = min(direction.p_value, cluster.p_value)
+        kept[place] = replace(shown, found_by="both", p_value=p_value, stability=direction.stability)
     return kept + new
 
 
