@@ -157,6 +157,11 @@ def near_repeats(one: Embeddings, others: list[Embeddings], run: Run | None = No
     if min(one.n - 1, *(other.n for other in others)) < 1 or total < 2 * FAR:
         return 0.0
     found = [nearest(queries, base, min(FAR + 1, base.n), device=run.torch_device) for base in (one, *others)]
+    # Of neighbors at the last distance that is seen of a set, some may be unseen.
+    seen = np.min(
+        [each.distances[:, -1] if each.distances.shape[1] > FAR else np.full(len(chosen), np.inf) for each in found],
+        axis=0,
+    )
     found[0].distances[found[0].indices == chosen[:, None]] = np.inf
     distances = np.concatenate([each.distances for each in found], axis=1)
     own = np.concatenate([np.full(each.distances.shape[1], not at) for at, each in enumerate(found)])
@@ -168,10 +173,13 @@ def near_repeats(one: Embeddings, others: list[Embeddings], run: Run | None = No
     # The dimension around a sample, from the neighbors further off, but not more than around most samples.
     mean = spacings[:, NEAR:].mean(1)
     scale = np.maximum(mean, np.median(mean))
-    return max(_by_gap(spacings, scale, own[order], (one.n - 1) / total), _by_rank(spacings, scale, own[order]))
+    surely = np.take_along_axis(distances, order, 1) < seen[:, None]
+    return max(_by_gap(spacings, scale, own[order], (one.n - 1) / total), _by_rank(spacings, scale, own[order], surely))
 
 
-def _by_rank(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDArray[np.bool_]) -> float:
+def _by_rank(
+    spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDArray[np.bool_], surely: NDArray[np.bool_]
+) -> float:
     """Return how much more often the first neighbor is of the own set than those further off.
 
     Sets of unlike laws show this without copies, but then the first neighbor is not nearer than the spacings of the
@@ -181,8 +189,11 @@ def _by_rank(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDA
         spacings: normalized spacings of the neighbors, shape (q, FAR).
         scale: mean spacing around each sample, shape (q,).
         own: whether each neighbor is of the own set, nearest first, shape (q, FAR + 1).
+        surely: whether no neighbor as near as this one is unseen, shape (q, FAR + 1).
     """
-    first, far = own[:, 0].mean(), own[:, NEAR:].mean()
+    if not surely[:, NEAR:].any():
+        return 0.0
+    first, far = own[:, 0].mean(), own[:, NEAR:][surely[:, NEAR:]].mean()
     # Where nearly all neighbors are of the own set, the first of them shows nothing.
     if far > TOLD_APART or not first:
         return 0.0
