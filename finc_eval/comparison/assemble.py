@@ -98,7 +98,7 @@ def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settin
         starts[role], family = family, family + fit.full.vectors.shape[1]
         first, second = (one.masses[starts[role] : family] for one in sets.ordered(role))
         estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
-    weight = 1 - settings.clusters_weight
+    weight, _ = settings.weights
     adjusted = (holm(torch.cat([one.p_values() for one in estimates.values()])) / weight).clamp_max(1)
     confidence = confidence_of(family / weight)
     found = []

@@ -81,7 +81,8 @@ class FoundKinds:
         """Return the reported kinds, whose directions were scored in the last columns."""
         if not len(self.numbers):
             return []
-        confidence = 1 - 2 * upper_tail(critical_value(self.family / settings.clusters_weight))
+        _, weight = settings.weights
+        confidence = 1 - 2 * upper_tail(critical_value(self.family / weight))
         start = len(sets.gen.masses.effect) - len(self.numbers)
         found = []
         for row, role in enumerate(ROLES):
@@ -102,7 +103,7 @@ class FoundKinds:
                         own=own,
                         other=other,
                         threshold=None,
-                        p_value=min(float(self.tests.adjusted[row, number]) / settings.clusters_weight, 1.0),
+                        p_value=min(float(self.tests.adjusted[row, number]) / weight, 1.0),
                         stability=None,
                         members=partial(self._members, number),
                         nearest=(self._nearest("gen", number), self._nearest("ref", number)),
@@ -131,7 +132,7 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
     counts = {label: one.counts for label, one in counted.items()}
     tests = test_kinds(counts, settings.rho)
     shared = shared_members(list(counts.values()))
-    weight = settings.clusters_weight
+    _, weight = settings.weights
     chosen = {
         role: distinct_kinds(tests.raw[row], np.flatnonzero(tests.adjusted[row] <= weight * LISTED), shared)
         for row, role in enumerate(ROLES)

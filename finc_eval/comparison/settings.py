@@ -26,10 +26,9 @@ SIGMA_SWEEP_FEATURES = 1000
 REFERENCE = "ref"
 """Label of the reference in a comparison of several models."""
 
-CLUSTERS_WEIGHT = 0.8
-"""Part of the family-wise error that tests of clusters may spend beside those of directions. They have most of the
-power: with all of it they find hardly more of planted kinds, and directions find the same with a half as with a fifth
-(docs/method.md)."""
+CLUSTERS_WEIGHT, DIRECTIONS_WEIGHT = 0.6, 0.15
+"""Parts of the family-wise error that tests of clusters and of directions may spend where both are made. Clusters have
+most of the power. The last quarter covers what is approximate: normal tails, and the design effects of groups."""
 
 MAX_RHO = 1e9
 """Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
@@ -234,11 +233,11 @@ class Settings(SketchSettings):
         return isinstance(self.method, Ken) or (isinstance(self.method, Finc) and self.method.rotation is None)
 
     @property
-    def clusters_weight(self) -> float:
-        """Part of the family-wise error that tests of clusters may spend; directions have the rest."""
-        if isinstance(self.method, Finc):
-            return CLUSTERS_WEIGHT if self.method.clusters else 0.0
-        return float(isinstance(self.method, Clusters))
+    def weights(self) -> tuple[float, float]:
+        """Parts of the family-wise error that tests of directions, and of clusters, may spend."""
+        if isinstance(self.method, Finc) and self.method.clusters:
+            return DIRECTIONS_WEIGHT, CLUSTERS_WEIGHT
+        return (0.0, 1.0) if isinstance(self.method, Clusters) else (1.0, 0.0)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature that the feature map and the sketches do not already give."""
