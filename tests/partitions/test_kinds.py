@@ -174,3 +174,8 @@ def test_kinds_are_found_without_faiss_too(monkeypatch):
 def test_what_cannot_be_used_is_refused(call, message):
     with pytest.raises(fe.FincEvalError, match=message):
         call()
+
+
+def test_a_kind_that_the_fitted_sample_hardly_holds_is_not_called_detectable():
+    counts = {name: Counts.of((2,), np.repeat([[0], [1]], 25_000, 0)) for name in ("a", "b")}
+    assert tests_of(counts).detectable() == pytest.approx(10.2 / 5000, rel=0.1)
