@@ -31,7 +31,7 @@ HALVES_VARIANCE = 1.64
 
 @dataclass(frozen=True)
 class Difference(Record):
-    """How different two sets are.
+    """Difference between two sets.
 
     Attributes:
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share
