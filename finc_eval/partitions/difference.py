@@ -1,4 +1,4 @@
-"""How different two sets are: the total variation between their shares of kinds, without the part that chance makes.
+"""Difference of two sets: the total variation between their shares of kinds, without the part that chance makes.
 
 The plain total variation ½ Σ |pⱼ − qⱼ| of two samples is never 0, and overstates that of their laws. In units of the
 standard error σⱼ, a difference dⱼ = μⱼ·σⱼ is observed as |z| with mean m(μ) = 2φ(μ) + μ·(2Φ(μ) − 1) ≥ |μ|.
@@ -31,7 +31,7 @@ HALVES_VARIANCE = 1.64
 
 @dataclass(frozen=True)
 class Difference(Record):
-    """How different two sets are.
+    """Difference between two sets.
 
     Attributes:
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share

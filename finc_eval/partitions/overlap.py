@@ -1,4 +1,4 @@
-"""Which of overlapping kinds to report: the levels of a partition hold the same samples several times."""
+"""Choice among overlapping kinds: the levels of a partition hold the same samples several times."""
 
 from __future__ import annotations
 

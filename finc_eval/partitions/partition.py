@@ -24,6 +24,9 @@ LEVELS = (20, 50, 100, 200)
 FIT_SAMPLES_PER_KIND = 50
 """Samples of all sets that a partition is fitted to, per kind of the finest level."""
 
+FIT_SAMPLES = FIT_SAMPLES_PER_KIND * max(LEVELS)
+"""Samples of all sets that the levels of `LEVELS` are fitted to, at most."""
+
 MIN_SAMPLES_PER_KIND = 20
 """Samples per kind that a level needs. Of fewer, hardly a difference could be significant."""
 
@@ -161,7 +164,7 @@ def principal_axes(centered: torch.Tensor) -> torch.Tensor:
     return axes.float()
 
 
-def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES_PER_KIND * max(LEVELS)) -> torch.Tensor:
+def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:
     """Return the rows of a random sample of all sets together, in random order; of a group of samples, one.
 
     Which rows they are, and their order, follows from the ids alone: each set is in the sample in proportion to its

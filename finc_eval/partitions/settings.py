@@ -17,13 +17,18 @@ class KindSettings(Record):
 
     Raises:
         UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.KindSettings(levels=(50, 20)).levels
+        (20, 50)
     """
 
     levels: Annotated[
         tuple[int, ...], about("numbers of kinds to divide the samples into; each is a level, and all are tested")
     ] = LEVELS
     level: Annotated[
-        int, about("number of kinds of the main level, whose shares are shown; default: 50 or the nearest there is")
+        int, about("number of kinds of the main level, whose shares are shown; with few samples, the next lower level")
     ] = 50
     groups: Annotated[
         str | None,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 RESULTS: dict[str, tuple[str, str]] = {
     "comparison": ("comparison", "finc_eval.comparison.result:Comparison"),
+    "kinds": ("kinds", "finc_eval.partitions.kinds:Kinds"),
     "models": ("models", "finc_eval.comparison.models:ModelComparison"),
     "methods": ("methods", "finc_eval.comparison.methods:MethodComparison"),
     "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),

@@ -106,8 +106,8 @@ def test_repeated_rows_are_one_kind_and_nothing_crashes(rows):
 
 
 def test_levels_that_are_too_large_for_the_samples_are_left_out():
-    assert fe.kinds({"a": clusters(100, 1), "b": clusters(150, 2)}).levels == (20, 50)
-    assert fe.kinds({"a": clusters(20, 1), "b": clusters(20, 2)}).levels == (8,)
+    assert fe.kinds({"a": clusters(100, 1), "b": clusters(900, 2)}).levels == (20, 50)
+    assert fe.kinds({"a": clusters(20, 1), "b": clusters(20, 2)}).levels == (2,)
 
 
 def test_false_findings_at_very_unequal_sizes_stay_at_their_level():
@@ -168,9 +168,14 @@ def test_kinds_are_found_without_faiss_too(monkeypatch):
         (lambda: fe.kinds({"a": clusters(10, 1), "b": clusters(100, 2)}), "a has 10 samples"),
         (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)[:, :9]}), "64 entries"),
         (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)}, levels=(1,)), "whole number of at least 2"),
-        (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)}, level=20).shares_at(7), "choose from 20"),
+        (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)}, level=20).shares_at(7), "choose from 5"),
     ],
 )
 def test_what_cannot_be_used_is_refused(call, message):
     with pytest.raises(fe.FincEvalError, match=message):
         call()
+
+
+def test_a_kind_that_the_fitted_sample_hardly_holds_is_not_called_detectable():
+    counts = {name: Counts.of((2,), np.repeat([[0], [1]], 25_000, 0)) for name in ("a", "b")}
+    assert tests_of(counts).detectable() == pytest.approx(10.2 / 5000, rel=0.1)

@@ -1,0 +1,86 @@
+"""The page, the notebook view and the terminal table of sets divided into kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from finc_eval.partitions.kinds import Kinds
+from finc_eval.partitions.modes import Kind
+from finc_eval.report.formats import p_value, percent
+from finc_eval.report.pages import ALPHA, LEAD_SAMPLES, kinds_in_words, render, table_fragment
+from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.thumbnails import read_pictures
+from finc_eval.samples import Samples
+
+
+def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing.
+
+    Samples that cannot be read are shown by their ids, and the page says why.
+    """
+    shown = {
+        label: [id for kind in result.modes for id in kind.shares[label].top_ids[:LEAD_SAMPLES]]
+        for label in result.sets
+    }
+    pictures, notes = read_pictures(result.sets, shown, samples, {})
+    return render(
+        "kinds.html",
+        result,
+        pictures=pictures,
+        summary=summary(result),
+        warnings=result.warnings,
+        notes=notes,
+        lead=LEAD_SAMPLES,
+        widest=max(part.share for kind in result.modes for part in kind.shares.values()),
+        range_of=_range,
+    )
+
+
+def fragment(result: Kinds) -> str:
+    """Return the significant kinds with their shares, for a notebook."""
+    return table_fragment(summary(result), _columns(result), _rows(result))
+
+
+def show(result: Kinds) -> None:
+    """Print the significant kinds with their shares of each set."""
+    rows = _rows(result)
+    if rows:
+        print_table("Share of each kind in each set", _columns(result), rows)
+    print(summary(result))
+    print_notes(result.warnings)
+    print(result.signature)
+
+
+def summary(result: Kinds) -> str:
+    """Return what was found in a few plain sentences."""
+    difference = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
+    if len(result.sets) == 2:
+        sentences = [f"{' and '.join(result.sets)} differ in {difference} of their samples."]
+    else:
+        most = max(result.differences, key=lambda label: result.differences[label].value)
+        sentences = [f"{most} is the most different set: {difference} of its samples set it apart from all others."]
+    counts = {label: sum(kind.set_with_most == label for kind in result.significant(ALPHA)) for label in result.sets}
+    listed = ", ".join(f"{label} has more of {kinds_in_words(count)}" for label, count in counts.items() if count)
+    passed = f"(adjusted p ≤ {ALPHA:g})"
+    sentences.append(
+        f"{listed} {passed}." if listed else f"No kind is significantly more frequent in one set {passed}."
+    )
+    sentences.append(f"A kind of one set alone would have been missed below {percent(result.detectable, 1)}.")
+    return " ".join(sentences)
+
+
+def _columns(result: Kinds) -> list[str]:
+    return ["Kind", "Most in", *result.sets, "Difference", "Adj. p"]
+
+
+def _rows(result: Kinds) -> list[list[str]]:
+    return [_row(kind) for kind in result.significant(ALPHA)]
+
+
+def _row(kind: Kind) -> list[str]:
+    shares = [percent(part.share, 1) for part in kind.shares.values()]
+    return [kind.id, kind.set_with_most, *shares, _range(kind.interval), p_value(kind.p_value)]
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"{100 * ends[0]:z.1f} to {100 * ends[1]:z.1f} %".replace("-", "−")
