@@ -99,12 +99,13 @@ def hypergeometric_tails(total: int, n: int, m: int) -> Array:
     k = np.arange(total + 1.0)
     possible = (k <= n) & (total - k <= m)
     log = np.full(total + 1, -np.inf)
-    log[possible] = _log_choose(n, k[possible]) + _log_choose(m, total - k[possible])
-    mass = np.exp(log - _log_choose(n + m, np.array(float(total))))
+    log[possible] = log_choose(n, k[possible]) + log_choose(m, total - k[possible])
+    mass = np.exp(log - log_choose(n + m, np.array(float(total))))
     return np.asarray(np.minimum(np.cumsum(mass[::-1])[::-1], 1.0))
 
 
-def _log_choose(n: float, k: Array) -> Array:
+def log_choose(n: float, k: Array) -> Array:
+    """Return the logarithm of the number of ways to choose k of n; both may be fractions."""
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 

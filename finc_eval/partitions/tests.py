@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left as bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.numerics.exact_tests import ShareTests, detectable_share
+from finc_eval.numerics.exact_tests import ShareTests, detectable_share, log_choose
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counts
 from finc_eval.partitions.partition import FIT_SAMPLES
@@ -70,11 +71,11 @@ class KindTests:
         drawn = min(1.0, FIT_SAMPLES / units.sum())
         found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
         for own in units:
-            rest = units.sum() - own
-            count = np.arange(1.0, own + 1)
-            alone = ShareTests(count[:MAX_COUNT], round(own), 0, round(rest)).p_values
-            reached = np.flatnonzero(self.family.family_level(alone) <= alpha)
-            found.append(float(detectable_share(reached[0] + 1, own, POWER)) if len(reached) else 1.0)
+            # p-value of k members that all are in this set; it falls with k.
+            count = np.arange(1.0, min(own, MAX_COUNT) + 1)
+            alone = np.exp(log_choose(own, count) - log_choose(units.sum(), count))
+            least = bisect(range(len(count)), True, key=lambda k: bool(self.family.family_level(alone[k])[0] <= alpha))
+            found.append(float(detectable_share(least + 1, own, POWER)) if least < len(count) else 1.0)
         return max(found)
 
 
