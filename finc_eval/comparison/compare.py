@@ -7,11 +7,12 @@ what both found, name it, describe.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
+from finc_eval.comparison.assemble import LISTED, ScoredSets, assemble_modes, direction_candidates
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
@@ -25,7 +26,6 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.modes import Mode, Role
-from finc_eval.comparison.named import named
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
@@ -34,6 +34,8 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.feature_maps.approximation import approximation_error
+from finc_eval.naming.links import look_different
+from finc_eval.naming.names import name_modes
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -94,7 +96,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     clusters = kinds.candidates(centers, scored, settings)
     tested = sum(fit.full.vectors.shape[1] for fit in fits.values())
     modes = assemble_modes(merged(directions, clusters, scored), scored, tested + kinds.family, settings)
-    return _describe(opened, settings, fits, kinds, named(modes, gen, ref), run)
+    return _describe(opened, settings, fits, kinds, _named(modes, gen, ref), run)
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -109,6 +111,27 @@ def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> di
     under = fit(ref, gen)
     run.progress("decompose", 2, 2)
     return {"over": over, "under": under}
+
+
+def _named(modes: Sequence[Mode], gen: SketchedSet, ref: SketchedSet) -> list[Mode]:
+    """Name the significant modes that refits find again, and link those of opposite roles that show one kind."""
+    chosen = [mode for mode in modes if mode.p_value <= LISTED and mode.firm]
+    sets = {"gen": gen.at_hand, "ref": ref.at_hand}
+    members = [{"gen": mode.tails[0].gen, "ref": mode.tails[0].ref} for mode in chosen]
+    names = name_modes(members, sets)
+    own = [sets["gen" if mode.role == "over" else "ref"].rows_at(mode.top_own).cpu() for mode in chosen]
+    others = {one.label: one.sketch.sample.rows for one in (gen, ref)}
+    links = look_different(names, [mode.role for mode in chosen], own, others)
+    known = {
+        mode.id: replace(
+            mode,
+            name=name.text,
+            evidence=name.evidence,
+            looks_different=None if link is None else chosen[link].id,
+        )
+        for mode, name, link in zip(chosen, names, links, strict=True)
+    }
+    return [known.get(mode.id, mode) for mode in modes]
 
 
 def _describe(
