@@ -1,4 +1,4 @@
-"""What a comparison found, in plain sentences: how different the sets are, in which kinds, and what was too small to see.
+"""What a comparison found, in plain sentences: how different the sets are, in which kinds, and what may be missed.
 
 Shares of modes are never added: one sample can be a member of several.
 """
@@ -15,11 +15,13 @@ from finc_eval.core.words import counted, listed, percent, points
 ALPHA = 0.05
 """Adjusted p-value up to which a kind is told."""
 
+WORDS: dict[Role, str] = {"over": "more of", "under": "less of"}
+
 TOLD = 3
 """Largest findings that are told one by one."""
 
 
-class Compared(Protocol):
+class _Compared(Protocol):
     """What is read of a `Comparison`."""
 
     @property
@@ -36,16 +38,14 @@ class Compared(Protocol):
     def detectable(self) -> float | None: ...
 
 
-def headline(found: Compared) -> str:
+def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
     groups = findings(found.modes)
     single = [in_words(group[0]) for group in groups[:TOLD] if len(group) == 1]
     alike = [listed([_with_shares(mode) for mode in group]) for group in groups[:TOLD] if len(group) > 1]
     sentences = [_overall(found), *_counts(found)]
-    if found.settings.rho != 1:
-        sentences.append(
-            f"A kind counts where one set has more than {found.settings.rho:g} times the share of the other."
-        )
+    if (rho := found.settings.rho) != 1:
+        sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
     if single:
         sentences.append(f"The largest difference{'s' * (len(single) > 1)}: {'; '.join(single)}.")
     if alike:
@@ -56,9 +56,9 @@ def headline(found: Compared) -> str:
     return " ".join(sentences)
 
 
-def short(found: Compared) -> str:
+def short(found: _Compared) -> str:
     """Return how different the sets are, and in how many kinds, in a few words."""
-    kinds = [f"{words} {_number(found, role)}" for role, words in (("over", "more of"), ("under", "less of"))]
+    kinds = [f"{words} {_number(found, role)}" for role, words in WORDS.items()]
     return f"{_estimate(found)} different, {', '.join(kinds)}"
 
 
@@ -88,12 +88,12 @@ def _with_shares(mode: Mode) -> str:
     return f"{mode.title}: {percent(mode.share_gen, 1)} of generated, {percent(mode.share_ref, 1)} of reference"
 
 
-def _estimate(found: Compared) -> str:
+def _estimate(found: _Compared) -> str:
     low, high = found.difference_interval
     return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def _overall(found: Compared) -> str:
+def _overall(found: _Compared) -> str:
     if found.difference_p_value > ALPHA:
         return (
             "As a whole, the sets are no more different than two samples of one source usually are: an estimated "
@@ -102,21 +102,20 @@ def _overall(found: Compared) -> str:
     return f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."
 
 
-def _counts(found: Compared) -> list[str]:
+def _counts(found: _Compared) -> list[str]:
     groups = findings(found.modes)
     alone = {group[0].role for group in groups if len(group) == 1}
     alike = sum(len(group) > 1 for group in groups)
     if not groups:
         return ["No single kind of samples is significantly more or less frequent in the generated set."]
-    roles: tuple[tuple[Role, str], ...] = (("over", "more of"), ("under", "less of"))
-    parts = [f"{words} {_number(found, role)}" for role, words in roles if role in alone]
+    parts = [f"{words} {_number(found, role)}" for role, words in WORDS.items() if role in alone]
     sentences = [f"The generated set has {listed(parts)}."] if parts else []
     if alike:
         sentences.append(f"{counted(alike, 'kind')} {'looks' if alike == 1 else 'look'} different in it.")
     return sentences
 
 
-def _number(found: Compared, role: Role) -> str:
+def _number(found: _Compared, role: Role) -> str:
     """Return how many kinds of a role stand alone; where the list is full, there may be more."""
     groups = findings(found.modes)
     count = sum(len(group) == 1 and group[0].role == role for group in groups)

@@ -145,7 +145,7 @@ def fragment(comparison: Comparison) -> str:
 def show(comparison: Comparison) -> None:
     """Print the headline, the significant modes of both roles, and what qualifies them."""
     print(comparison.headline)
-    for role, heading, meaning, modes in _significant(comparison):
+    for _, heading, meaning, modes in _significant(comparison):
         rows = [
             [str(rank) if mode.firm else "–", *(text(mode) for text in TERMINAL_COLUMNS.values())]
             for rank, mode in enumerate(modes, start=1)

@@ -50,7 +50,7 @@ def fragment(result: MethodComparison) -> str:
 
 
 def show(result: MethodComparison) -> None:
-    """Print the groups of modes against the methods, with rank and difference of shares; parentheses mean "not significant"."""
+    """Print the groups against the methods: rank and difference of shares; parentheses mean "not significant"."""
 
     def text(rank: int, mode: Mode) -> str:
         text = f"{rank}. {points(mode.share_difference)}"

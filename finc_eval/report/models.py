@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.words import percent
+from finc_eval.core.words import counted, percent
 from finc_eval.report.comparison import not_significant, remark
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
 from finc_eval.report.pages import (
@@ -82,9 +82,8 @@ def show(result: ModelComparison) -> None:
     if rows:
         title = "Share of each set that belongs to each mode, in percent"
         print_table(title, [*TABLE, *result.sets], rows, names=TABLE[:2])
-    print(
-        f"{len(rows)} {'mode differs' if len(rows) == 1 else 'modes differ'} at family-wise α = {ALPHA:g} ({result.tested} directions tested)"
-    )
+    differ = f"{counted(len(rows), 'mode')} {'differs' if len(rows) == 1 else 'differ'}"
+    print(f"{differ} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
     if others := len(result.modes) - len(rows):
         print(not_significant(others))
     print(result.signature)

@@ -75,7 +75,7 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
 
 
 class Mark(NamedTuple):
-    """A mode in the figure of a sweep: value of the parameter, difference of shares in points and spreadness (NaN where it is not known)."""
+    """A mode in the figure of a sweep: parameter, difference of shares in points, spreadness (NaN: not known)."""
 
     value: float
     difference: float

@@ -75,7 +75,7 @@ def _parts(least: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _widened(wanted: Sequence[int], least: Sequence[int], width: int) -> list[int]:
-    """Return the widths of columns: the least ones, and from the left as much of the wanted ones as there is room for."""
+    """Return the widths of columns: from the left as much of the wanted ones as there is room for."""
     room = width - 1 - sum(size + BORDER for size in least)
     widths = []
     for most, size in zip(wanted, least, strict=True):
