@@ -154,8 +154,7 @@ def show(comparison: Comparison) -> None:
             print_table(f"{heading}: {meaning}", ["", *TERMINAL_COLUMNS], rows, names=["Mode"])
         else:
             print(f"{heading}, {meaning}: nothing significant")
-    if not all(mode.firm for mode in comparison.significant(ALPHA)):
-        print("– refits find less than half of the mode again: not counted")
+    print_unstable(comparison.significant(ALPHA))
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
@@ -209,6 +208,12 @@ def tests_in_words(comparison: Comparison) -> str:
 def not_significant(count: int) -> str:
     """Return "1 more is not significant: see the page or the JSON file"."""
     return f"{count} more {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+
+
+def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
+    """Print what the mark of a significant mode that does not count means, where there is one."""
+    if any(remark(mode) for mode in modes):
+        print("– refits find less than half of the mode again: not counted")
 
 
 def remark(mode: Mode | SharedMode) -> str | None:

@@ -53,9 +53,9 @@ def points_interval(ends: tuple[float, float]) -> str:
     return f"[{points(ends[0])}, {points(ends[1])}]"
 
 
-def optional_percent(value: float | None) -> str:
-    """Write a share in whole percent; "–" where there is none."""
-    return "–" if value is None else percent(value)
+def optional_percent(value: float | None, decimals: int = 0) -> str:
+    """Write a share in percent; "–" where there is none."""
+    return "–" if value is None else percent(value, decimals)
 
 
 def printable(value: object) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, percent
-from finc_eval.report.comparison import not_significant, remark
+from finc_eval.report.comparison import not_significant, print_unstable, remark
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
 from finc_eval.report.pages import (
     ALPHA,
@@ -84,6 +84,7 @@ def show(result: ModelComparison) -> None:
         print_table(title, [*TABLE, *result.sets], rows, names=TABLE[:2])
     differ = f"{counted(len(rows), 'mode')} {'differs' if len(rows) == 1 else 'differ'}"
     print(f"{differ} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
+    print_unstable(result.significant(ALPHA))
     if others := len(result.modes) - len(rows):
         print(not_significant(others))
     print(result.signature)
@@ -91,7 +92,7 @@ def show(result: ModelComparison) -> None:
 
 def summary(result: ModelComparison) -> str:
     """Return what was found in a few plain sentences."""
-    significant = result.significant(ALPHA)
+    significant = [mode for mode in result.significant(ALPHA) if remark(mode) is None]
     counts = {label: sum(mode.set_with_most == label for mode in significant) for label in result.sets}
     passed = f"(adjusted p ≤ {ALPHA:g})"
     models = [(label, count) for label, count in counts.items() if count and label != REFERENCE]
@@ -116,7 +117,12 @@ def summary(result: ModelComparison) -> str:
 
 def _rows(result: ModelComparison) -> list[list[str]]:
     return [
-        [mode.id, mode.set_with_most, p_value(mode.p_value), *(_cell(mode.shares[label]) for label in result.sets)]
+        [
+            "– " * bool(remark(mode)) + mode.id,
+            mode.set_with_most,
+            p_value(mode.p_value),
+            *(_cell(mode.shares[label]) for label in result.sets),
+        ]
         for mode in result.significant(ALPHA)
     ]
 

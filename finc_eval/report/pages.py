@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
-from finc_eval.core.words import counted, percent, points
+from finc_eval.core.words import counted, points
 from finc_eval.report.formats import (
     interval,
     number,
@@ -90,7 +90,6 @@ def environment() -> Environment:
         "ratio": ratio,
         "p_value": p_value,
         "percent": optional_percent,
-        "share": lambda value: percent(value, 1),
         "share_interval": share_interval,
         "points": points,
         "points_interval": points_interval,
