@@ -2,12 +2,15 @@
 
 import base64
 import io
+import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 from PIL import Image
 
+from finc_eval import report
 from finc_eval.comparison.modes import Mode, Tail
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.settings import Settings
@@ -16,6 +19,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.report.terminal import print_table
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
 BREAKOUT = "</style></title></svg></code><script>alert(1)</script>' onload='alert(2)"
@@ -71,6 +75,10 @@ class Page(HTMLParser):
     def section(self, mode):
         return next(n for n in self.find("section") if self.attributes(n).get("id") == f"mode-{mode.id}")
 
+    def folded(self, number):
+        """Tell whether an element is inside <details>."""
+        return any(self.elements[parent][0] == "details" for parent in self.elements[number][2])
+
     @property
     def visible(self):
         return self.text(self.find("body")[0])
@@ -86,22 +94,33 @@ def a_tail(gen_ids, ref_ids, share=1.0):
     return Tail(share, index(gen_ids), index(ref_ids), gen_ids, ref_ids, scores(gen_ids), scores(ref_ids))
 
 
-def a_mode(name, role="over", tails=None, **changes):
+def a_mode(id, role="over", tails=None, **changes):
     ids = tuple(str(i) for i in range(20))
     values = {
+        "found_by": "both",
+        "name": None,
+        "evidence": (),
+        "cause": None,
+        "looks_different": None,
+        "share_gen": 0.131,
+        "share_ref": 0.04,
+        "share_gen_interval": (0.102, 0.163),
+        "share_ref_interval": (0.021, 0.064),
+        "share_difference": 0.091,
+        "share_difference_interval": (0.062, 0.12),
+        "threshold": 0.4,
         "excess": 0.0875,
         "mass_gen": 0.0912,
         "mass_ref": 0.0037,
         "interval": (0.0721, 0.1029),
         "p_value": 3.2e-9,
-        "excess_frequency": 0.12,
         "standard_error": 0.01,
         "stability": 0.974,
         "fitted_excess": 0.09,
         **changes,
     }
     tails = tails or (a_tail(ids, ids), a_tail((), (), 0.0))
-    return Mode(id=name, role=role, direction=np.zeros(8, np.float32), tails=tails, **values)
+    return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **values)
 
 
 def made_by(version):
@@ -112,6 +131,10 @@ def a_comparison(over=(), under=(), **changes):
     base = Comparison(
         over=tuple(over),
         under=tuple(under),
+        difference=0.12,
+        difference_interval=(0.09, 0.15),
+        difference_p_value=0.0005,
+        detectable=0.0194,
         gen=SetInfo("gen", None, 1200, "aa11", False),
         ref=SetInfo("ref", None, 3400, "bb22", False),
         settings=Settings(sigma=8.25, features=500, seed=7),
@@ -119,6 +142,7 @@ def a_comparison(over=(), under=(), **changes):
         signature=Signature("finc", (("n", "1200/3400"), ("r", "500"))),
         space="pixels@1234",
         tested=26,
+        clusters_tested=371,
         spectrum=Spectrum((0.12, 0.03, 0.01), (0.08, 0.02)),
         kernel_error=KernelError(0.031, 0.16, 499_500),
         copies=None,
@@ -131,8 +155,56 @@ def a_comparison(over=(), under=(), **changes):
 
 OVER = a_mode("over-aaaaaa")
 UNDER = a_mode(
-    "under-bbbbbb", "under", excess=0.05, mass_gen=0.02, mass_ref=0.07, interval=(0.031, 0.069), p_value=0.004
+    "under-bbbbbb",
+    "under",
+    found_by="directions",
+    share_gen=0.02,
+    share_ref=0.1,
+    share_gen_interval=(0.008, 0.04),
+    share_ref_interval=(0.072, 0.131),
+    share_difference=-0.08,
+    share_difference_interval=(-0.112, -0.05),
+    excess=0.05,
+    mass_gen=0.02,
+    mass_ref=0.07,
+    interval=(0.031, 0.069),
+    p_value=0.004,
 )
+
+
+def on_a_terminal(show, monkeypatch, capsys, width=80):
+    """What `show` prints on a terminal, and the tables it prints: (columns, rows, names) each."""
+    tables = []
+
+    def recorded(title, columns, rows, **options):
+        tables.append((list(columns), [list(row) for row in rows], options.get("names", ())))
+        print_table(title, columns, tables[-1][1], **options)
+
+    capsys.readouterr()
+    with monkeypatch.context() as patched:
+        for module in ("audit", "changes", "comparison", "methods", "models", "private", "scores", "sweep"):
+            patched.setattr(f"finc_eval.report.{module}.print_table", recorded)
+        patched.setattr(sys.stdout, "isatty", lambda: True)
+        patched.setenv("COLUMNS", str(width))
+        show()
+    return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out), tables
+
+
+def check_fits_a_terminal(result, monkeypatch, capsys, width=80):
+    """Check that no table is wider than the terminal, and that no number is cut: only names may be."""
+    text, tables = on_a_terminal(lambda: report.show(result), monkeypatch, capsys, width)
+    drawn = [line for line in text.splitlines() if line[:1] in "┏┃┡│└"]
+    assert tables and all(len(line) <= width for line in drawn)
+    cells = [cell.strip() for line in drawn if line[:1] == "│" for cell in line.strip("│").split("│")]
+    words = " ".join(cells).split()
+    for columns, rows, names in tables:
+        for row in rows:
+            for column, cell in zip(columns, row, strict=True):
+                if column in names:
+                    assert any(shown and cell.startswith(shown.rstrip("…")) for shown in cells), cell
+                else:
+                    assert set(cell.split()) <= set(words), cell
+    return text
 
 
 def noise(seed, n=20, size=28):

@@ -12,7 +12,9 @@ import h5py
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import computed_field
 
+from finc_eval.comparison.headline import headline, short
 from finc_eval.comparison.modes import Interval, Mode, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
@@ -111,6 +113,12 @@ class Comparison(Document):
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def headline(self) -> str:
+        """What was found, in a few plain sentences."""
+        return headline(self)
+
     @property
     def modes(self) -> tuple[Mode, ...]:
         """All modes, over- and then under-represented ones."""
@@ -201,7 +209,4 @@ class Comparison(Document):
         return cls.from_dict(data | {"feature_map": feature_map}, str(path))
 
     def __repr__(self) -> str:
-        return (
-            f"Comparison({self.gen.n} generated, {self.ref.n} reference, {self.space}: {len(self.over)} over- and "
-            f"{len(self.under)} under-represented modes, {len(self.significant())} of them with p ≤ 0.05)"
-        )
+        return f"Comparison({self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)})"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from finc_eval.core.words import percent
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.power import Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
-from finc_eval.report.formats import p_value, percent
+from finc_eval.report.formats import p_value
 from finc_eval.report.pages import render, scale
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.thumbnails import Pictures, read_pictures
@@ -126,13 +127,13 @@ def show(result: Audit) -> None:
     """Print the three blocks of an audit: measures, attacks, and a stated guarantee."""
     copying = result.copying
     rows = [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(result)]
-    print_table("1. Copying in the samples", ["Measure", *MEASURE_COLUMNS], rows)
+    print_table("1. Copying in the samples", ["Measure", *MEASURE_COLUMNS], rows, names=["Measure"])
     print(f"exact copies: {copying.exact_copies} generated samples, {copying.fresh_exact_copies} fresh ones")
     print(f"modes of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
     rows = [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in result.attacks]
     title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
-    print_table(title, ["Attack", *ATTACK_COLUMNS], rows)
+    print_table(title, ["Attack", *ATTACK_COLUMNS], rows, names=["Attack"])
     print(f"\n3. Stated guarantee\n{guarantee_sentence(result)}")
     print_notes(result.warnings)
     print(result.signature)

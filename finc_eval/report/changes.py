@@ -49,7 +49,7 @@ def fragment(changes: Changes) -> str:
 def show(changes: Changes) -> None:
     """Print the changes."""
     if len(changes):
-        print_table("Modes of the old and the new release", list(COLUMNS), _rows(changes))
+        print_table("Modes of the old and the new release", list(COLUMNS), _rows(changes), names=["Mode"])
     print(summary(changes))
 
 

@@ -11,16 +11,26 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.models import SharedMode
+from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, significant
 from finc_eval.comparison.result import Comparison
-from finc_eval.report.formats import frequency, interval, number, p_value, percent, ratio
+from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.report.formats import (
+    bare_percent,
+    interval,
+    number,
+    optional_percent,
+    p_value,
+    points_interval,
+    ratio,
+    share_interval,
+)
 from finc_eval.report.pages import (
     ALPHA,
     LEAD_SAMPLES,
     METHOD_NAMES,
     SHOWN_SAMPLES,
     interval_scale,
-    kinds_in_words,
     render,
 )
 from finc_eval.report.plots import spectrum_svg
@@ -46,8 +56,6 @@ SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"
 
 IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
 
-WORDS: dict[SetLabel, str] = {"gen": "generated", "ref": "reference"}
-
 ROLES: tuple[tuple[Role, str, str], ...] = (
     ("over", "Over-represented", "more in the generated set"),
     ("under", "Under-represented", "less in the generated set"),
@@ -55,16 +63,41 @@ ROLES: tuple[tuple[Role, str, str], ...] = (
 """The roles of modes, each with a heading and its meaning."""
 
 COLUMNS: dict[str, Callable[[Mode], str]] = {
+    "Share, gen": lambda mode: percent(mode.share_gen, 1),
+    "Share, ref": lambda mode: percent(mode.share_ref, 1),
+    "Difference": lambda mode: points(mode.share_difference),
+    "Interval": lambda mode: points_interval(mode.share_difference_interval),
+    "Found by": lambda mode: mode.found_by,
+}
+"""The columns of a table of modes on the page."""
+
+DETAILS: dict[str, Callable[[Mode], str]] = {
+    "Share, gen": lambda mode: f"{percent(mode.share_gen, 1)} {share_interval(mode.share_gen_interval)}",
+    "Share, ref": lambda mode: f"{percent(mode.share_ref, 1)} {share_interval(mode.share_ref_interval)}",
+    "Difference": lambda mode: _difference(mode),
+    "Adj. p": lambda mode: p_value(mode.p_value),
+    "Found by": lambda mode: mode.found_by,
+    "Stability": lambda mode: optional_percent(mode.stability),
     "Mass, gen": lambda mode: number(mode.mass_gen),
     "Mass, ref": lambda mode: number(mode.mass_ref),
     "Ratio": lambda mode: f"× {ratio(mode.ratio)}",
-    "Excess": lambda mode: number(mode.excess),
-    "Interval": lambda mode: interval(mode.interval),
-    "≈ Share": lambda mode: frequency(mode.excess_frequency),
-    "Adj. p": lambda mode: p_value(mode.p_value),
-    "Stability": lambda mode: percent(mode.stability),
+    "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
 }
-"""The columns of a table of modes, on the page and on the terminal."""
+"""All that is known of a mode, with intervals."""
+
+TERMINAL_COLUMNS: dict[str, Callable[[Mode], str]] = {
+    "Mode": lambda mode: mode.id if mode.name is None else f"{mode.name}, {mode.id}",
+    "Gen, %": lambda mode: bare_percent(mode.share_gen),
+    "Ref, %": lambda mode: bare_percent(mode.share_ref),
+    "Difference, points": lambda mode: _difference(mode),
+    "Adj. p": lambda mode: p_value(mode.p_value),
+    "By": lambda mode: SHORT[mode.found_by],
+}
+"""The columns of a table of modes on the terminal, after the rank."""
+
+SHORT: dict[FoundBy, str] = {"directions": "dir", "clusters": "clu", "both": "both"}
+
+UNSTABLE, NOT_SIGNIFICANT = "unstable, not counted", "not significant"
 
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
@@ -84,9 +117,12 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         "comparison.html",
         comparison,
         **_shared(comparison, shown, samples),
-        summary=summary(comparison),
-        interval=interval_scale((mode.excess, mode.interval) for mode in comparison.modes),
-        words=WORDS,
+        summary=comparison.headline,
+        interval=interval_scale((mode.share_difference, mode.share_difference_interval) for mode in comparison.modes),
+        details=DETAILS,
+        by_id={mode.id: mode for mode in comparison.modes},
+        folded=[mode for mode in comparison.modes if mode.p_value > ALPHA],
+        tests=tests_in_words(comparison),
         method_names=METHOD_NAMES,
         warnings=comparison.warnings,
         spectrum=Markup(spectrum_svg(spectrum.over, spectrum.under)) if spectrum.over or spectrum.under else None,
@@ -100,27 +136,29 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
 def fragment(comparison: Comparison) -> str:
     """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
     shown = {
-        "gen": [name for mode in comparison.modes for name in mode.tails[0].gen_ids[:SHOWN_IN_FRAGMENT]],
-        "ref": [name for mode in comparison.modes for name in mode.tails[0].ref_ids[:SHOWN_IN_FRAGMENT]],
+        "gen": [name for mode in comparison.significant(ALPHA) for name in mode.tails[0].gen_ids[:SHOWN_IN_FRAGMENT]],
+        "ref": [name for mode in comparison.significant(ALPHA) for name in mode.tails[0].ref_ids[:SHOWN_IN_FRAGMENT]],
     }
     return render("comparison_fragment.html", comparison, **_shared(comparison, shown, {}), shown=SHOWN_IN_FRAGMENT)
 
 
 def show(comparison: Comparison) -> None:
-    """Print the modes of both roles, and what qualifies them."""
-    for role, heading, meaning in ROLES:
-        modes = modes_of(comparison, role)
+    """Print the headline, the significant modes of both roles, and what qualifies them."""
+    print(comparison.headline)
+    for _, heading, meaning, modes in _significant(comparison):
         rows = [
-            [str(rank), mode.id, *(text(mode) for text in COLUMNS.values()), next(iter(own_ids(mode)), "")]
+            [str(rank) if mode.firm else "–", *(text(mode) for text in TERMINAL_COLUMNS.values())]
             for rank, mode in enumerate(modes, start=1)
         ]
         if rows:
-            print_table(f"{heading}: {meaning}", ["", "Mode", *COLUMNS, "Most typical sample"], rows)
+            print_table(f"{heading}: {meaning}", ["", *TERMINAL_COLUMNS], rows, names=["Mode"])
         else:
-            print(f"{heading}, {meaning}: none")
+            print(f"{heading}, {meaning}: nothing significant")
+    print_unstable(comparison.significant(ALPHA))
+    if others := _others(comparison):
+        print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
-    differ = len(comparison.significant(ALPHA))
-    print(f"{modes_in_words(differ)} at family-wise α = {ALPHA:g} ({comparison.tested} directions tested)")
+    print(f"{tests_in_words(comparison)} tested at family-wise α = {ALPHA:g}; shares of modes overlap: do not add them")
     if settings.sigma is None:
         print(f"{settings.kernel} kernel: exact, without a bandwidth")
     else:
@@ -129,45 +167,6 @@ def show(comparison: Comparison) -> None:
             print(f"kernel error: rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs")
     print_notes(comparison.warnings)
     print(comparison.signature)
-
-
-def summary(comparison: Comparison) -> str:
-    """Return what was found in a few plain sentences."""
-    significant = comparison.significant(ALPHA)
-    over = [mode for mode in significant if mode.role == "over"]
-    under = [mode for mode in significant if mode.role == "under"]
-    passed = f"(adjusted p ≤ {ALPHA:g})"
-    more, less = f"more of {kinds_in_words(len(over))} than the reference set", f"less of {kinds_in_words(len(under))}"
-    if over and under:
-        less = f"less of {len(under)}"
-        sentences = [f"The generated set has {more}, and {less} {passed}."]
-    elif over:
-        sentences = [f"The generated set has {more}, and significantly less of none {passed}."]
-    elif under:
-        sentences = [f"The generated set has {less} than the reference set, and significantly more of none {passed}."]
-    else:
-        sentences = [
-            "No kind of samples is significantly more or less frequent in the generated set than in the "
-            f"reference set {passed}.",
-            "That is what two sets from one source look like; it can also mean that the sets are too small "
-            "to show how they differ.",
-        ]
-    if comparison.settings.rho != 1:
-        sentences.append(
-            f"A kind counts where one set has more than {comparison.settings.rho:g} times the mass of the other."
-        )
-    for found, excess_of in ((over, "generated"), (under, "reference")):
-        if found:
-            largest = max(found, key=lambda mode: mode.excess)
-            sentences.append(
-                f"The largest excess of the {excess_of} set is {largest.id}, with mass "
-                f"{number(largest.mass_gen)} in the generated and {number(largest.mass_ref)} in the reference set."
-            )
-    sentences.append(
-        f"{comparison.gen.n:,} generated and {comparison.ref.n:,} reference samples were compared, and "
-        f"{comparison.tested:,} directions were tested."
-    )
-    return " ".join(sentences)
 
 
 def titles(comparison: Comparison) -> tuple[str, str]:
@@ -200,9 +199,41 @@ def own_ids(mode: Mode) -> Sequence[str]:
     return mode.tails[0].gen_ids if mode.role == "over" else mode.tails[0].ref_ids
 
 
-def modes_in_words(count: int) -> str:
-    """Return "1 mode differs" or "2 modes differ"."""
-    return "1 mode differs" if count == 1 else f"{count} modes differ"
+def tests_in_words(comparison: Comparison) -> str:
+    """Return "26 directions and 371 clusters"."""
+    tested = ((comparison.tested, "direction"), (comparison.clusters_tested, "cluster"))
+    return listed([counted(count, thing) for count, thing in tested if count])
+
+
+def not_significant(count: int) -> str:
+    """Return "1 more is not significant: see the page or the JSON file"."""
+    return f"{count} more {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+
+
+def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
+    """Print what the mark of a significant mode that does not count means, where there is one."""
+    if any(remark(mode) for mode in modes):
+        print("– refits find less than half of the mode again: not counted")
+
+
+def remark(mode: Mode | SharedMode) -> str | None:
+    """Return why a mode is muted; None for one that counts."""
+    if mode.p_value > ALPHA:
+        return NOT_SIGNIFICANT
+    return None if mode.stability is None or mode.stability >= FIRM_STABILITY else UNSTABLE
+
+
+def _difference(mode: Mode) -> str:
+    return f"{points(mode.share_difference)} {points_interval(mode.share_difference_interval)}"
+
+
+def _significant(comparison: Comparison) -> list[tuple[Role, str, str, tuple[Mode, ...]]]:
+    """Return the roles, each with its significant modes."""
+    return [(*one, significant(modes_of(comparison, one[0]), ALPHA)) for one in ROLES]
+
+
+def _others(comparison: Comparison) -> int:
+    return len(comparison.modes) - len(comparison.significant(ALPHA))
 
 
 def _shared(
@@ -215,7 +246,9 @@ def _shared(
         "pictures": pictures,
         "notes": notes,
         "columns": COLUMNS,
-        "roles": [(*one, modes_of(comparison, one[0])) for one in ROLES],
+        "roles": _significant(comparison),
+        "others": _others(comparison),
+        "remark": remark,
         "set_names": SET_NAMES,
         "sets_of": sets_of,
         "own_ids": own_ids,

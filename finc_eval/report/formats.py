@@ -6,6 +6,8 @@ from math import inf
 
 from markupsafe import Markup
 
+from finc_eval.core.words import percent, points
+
 TINY_P = 1e-16
 """Below this a p-value says nothing more."""
 
@@ -31,20 +33,29 @@ def p_value(value: float) -> str:
     return f"< {TINY_P:g}" if value < TINY_P else f"{value:.2g}"
 
 
-def percent(value: float, decimals: int = 0) -> str:
-    """Write a share between 0 and 1 in percent; one that would round to nothing becomes "< 1 %"."""
-    smallest = 10.0**-decimals
-    return f"< {smallest:g} %" if 0 < 100 * value < smallest / 2 else f"{100 * value:.{decimals}f} %"
-
-
 def interval(ends: tuple[float, float]) -> str:
     """Write the interval of a mass or an excess."""
     return f"[{number(ends[0])}, {number(ends[1])}]"
 
 
-def frequency(value: float | None) -> str:
-    """Write an excess frequency in percent; "?" without an estimate."""
-    return "?" if value is None else percent(value, 1)
+def bare_percent(value: float) -> str:
+    """Write a share in percent with one decimal, where a heading or a bracket has the sign."""
+    return percent(value, 1).removesuffix(" %")
+
+
+def share_interval(ends: tuple[float, float]) -> str:
+    """Write the interval of a share in percent."""
+    return f"[{bare_percent(ends[0])}, {bare_percent(ends[1])}]"
+
+
+def points_interval(ends: tuple[float, float]) -> str:
+    """Write the interval of a difference of shares in percentage points."""
+    return f"[{points(ends[0])}, {points(ends[1])}]"
+
+
+def optional_percent(value: float | None, decimals: int = 0) -> str:
+    """Write a share in percent; "–" where there is none."""
+    return "–" if value is None else percent(value, decimals)
 
 
 def printable(value: object) -> object:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from finc_eval.core.words import percent
 from finc_eval.kahm.membership import MembershipScore
-from finc_eval.report.formats import p_value, percent
+from finc_eval.report.formats import p_value
 from finc_eval.report.pages import refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
@@ -26,7 +27,7 @@ def fragment(result: MembershipScore) -> str:
 
 def show(result: MembershipScore) -> None:
     """Print the figures."""
-    print_table(summary(result), COLUMNS, rows(result))
+    print_table(summary(result), COLUMNS, rows(result), prose=["Figure"])
 
 
 def rows(result: MembershipScore) -> list[tuple[str, str]]:

@@ -8,8 +8,8 @@ from typing import Any
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.settings import METHODS
+from finc_eval.core.words import points
 from finc_eval.report.comparison import IN_SENTENCES, ROLES, SET_NAMES, modes_of, own_ids, sets_of, titles
-from finc_eval.report.formats import number
 from finc_eval.report.pages import ALPHA, METHOD_NAMES, interval_scale, kinds_in_words, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.thumbnails import read_pictures
@@ -37,7 +37,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
         **_shared(result, SHOWN_OF_MODE, samples),
         summary=summary(result),
         warnings=result.warnings,
-        interval=interval_scale((mode.excess, mode.interval) for mode in modes),
+        interval=interval_scale((mode.share_difference, mode.share_difference_interval) for mode in modes),
         explained={name: method.idea for name, method in METHODS.items()},
         lead=LEAD_OF_GROUP,
         same=SAME_GROUP_CORRELATION,
@@ -50,10 +50,10 @@ def fragment(result: MethodComparison) -> str:
 
 
 def show(result: MethodComparison) -> None:
-    """Print the groups of modes against the methods, with rank and excess; parentheses mean "not significant"."""
+    """Print the groups against the methods: rank and difference of shares; parentheses mean "not significant"."""
 
     def text(rank: int, mode: Mode) -> str:
-        text = f"{rank}. {number(mode.excess)}"
+        text = f"{rank}. {points(mode.share_difference)}"
         return text if mode.p_value <= ALPHA else f"({text})"
 
     for role, heading, meaning in ROLES:
@@ -63,7 +63,7 @@ def show(result: MethodComparison) -> None:
         ]
         if rows:
             columns = ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
-            print_table(f"{heading}: {meaning}", columns, rows)
+            print_table(f"{heading}: {meaning}; difference of shares in points", columns, rows, prose=columns[1:])
         else:
             print(f"{heading}, {meaning}: nothing significant")
     print_notes(result.warnings)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.report.comparison import modes_in_words
-from finc_eval.report.formats import interval, number, p_value, percent
+from finc_eval.core.words import counted, percent
+from finc_eval.report.comparison import not_significant, print_unstable, remark
+from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
 from finc_eval.report.pages import (
     ALPHA,
     LEAD_SAMPLES,
@@ -23,12 +24,23 @@ from finc_eval.samples import Samples
 
 COLUMNS: dict[str, Callable[[SharedMode], str]] = {
     "Most in": lambda mode: mode.set_with_most,
-    "Excess": lambda mode: number(mode.excess),
-    "Interval": lambda mode: interval(mode.interval),
+    "Share there": lambda mode: percent(_own(mode).share, 1),
+    "Interval": lambda mode: share_interval(_own(mode).interval),
+    "In others": lambda mode: _in_others(mode),
     "Adj. p": lambda mode: p_value(mode.p_value),
-    "Stability": lambda mode: percent(mode.stability),
 }
-"""The columns of a table of modes, on the page and on the terminal."""
+"""The columns of a table of modes on the page."""
+
+DETAILS: dict[str, Callable[[SharedMode], str]] = {
+    "Most in": COLUMNS["Most in"],
+    "Adj. p": COLUMNS["Adj. p"],
+    "Stability": lambda mode: percent(mode.stability),
+    "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
+}
+"""What is known of a mode besides its shares."""
+
+TABLE = ("Mode", "Most in", "Adj. p")
+"""The first columns of the table on the terminal and in a notebook; each set has one after them."""
 
 
 def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
@@ -47,37 +59,40 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         groups=_groups(result),
         reference=REFERENCE,
         columns=COLUMNS,
+        details=DETAILS,
+        remark=remark,
         own_ids=_own_ids,
         pictures=pictures,
         summary=summary(result),
         notes=notes,
-        interval=interval_scale((mode.excess, mode.interval) for mode in result.modes),
+        interval=interval_scale((_own(mode).share, _own(mode).interval) for mode in result.modes),
         lead=LEAD_SAMPLES,
     )
 
 
 def fragment(result: ModelComparison) -> str:
     """Return the significant modes against the sets, for a notebook."""
-    caption = f"{', '.join(result.sets)}: mass of each significant mode in each set, and its share of the models' mass"
-    return table_fragment(caption, ["Mode", *COLUMNS, *result.sets], _rows(result))
+    caption = f"{', '.join(result.sets)}: share of each set that belongs to each significant mode, in percent"
+    return table_fragment(caption, [*TABLE, *result.sets], _rows(result))
 
 
 def show(result: ModelComparison) -> None:
-    """Print the significant modes against the sets: the mass of each in each, and its share of the models' mass."""
+    """Print the significant modes against the sets: the share of each set that are members."""
     rows = _rows(result)
     if rows:
-        columns = ["Mode", *COLUMNS, *result.sets]
-        print_table("Mass of each mode in each set, and its share of the models' mass", columns, rows)
-    print(f"{modes_in_words(len(rows))} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
-    others = len(result.modes) - len(rows)
-    if others:
-        print(f"{others} more {'is' if others == 1 else 'are'} not significant: see the page or the JSON")
+        title = "Share of each set that belongs to each mode, in percent"
+        print_table(title, [*TABLE, *result.sets], rows, names=TABLE[:2])
+    differ = f"{counted(len(rows), 'mode')} {'differs' if len(rows) == 1 else 'differ'}"
+    print(f"{differ} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
+    print_unstable(result.significant(ALPHA))
+    if others := len(result.modes) - len(rows):
+        print(not_significant(others))
     print(result.signature)
 
 
 def summary(result: ModelComparison) -> str:
     """Return what was found in a few plain sentences."""
-    significant = result.significant(ALPHA)
+    significant = [mode for mode in result.significant(ALPHA) if remark(mode) is None]
     counts = {label: sum(mode.set_with_most == label for mode in significant) for label in result.sets}
     passed = f"(adjusted p ≤ {ALPHA:g})"
     models = [(label, count) for label, count in counts.items() if count and label != REFERENCE]
@@ -94,7 +109,7 @@ def summary(result: ModelComparison) -> str:
     if not significant:
         sentences.append(f"No kind of samples is significantly more frequent in one set than in the others {passed}.")
     if result.settings.rho != 1:
-        times = f"{result.settings.rho:g} times the mean mass of the others"
+        times = f"{result.settings.rho:g} times the mean of the others"
         sentences.append(f"A kind counts where a set has more than {times}.")
     sentences.append(f"{len(result.sets)} sets were compared, and {result.tested:,} directions were tested.")
     return " ".join(sentences)
@@ -102,15 +117,29 @@ def summary(result: ModelComparison) -> str:
 
 def _rows(result: ModelComparison) -> list[list[str]]:
     return [
-        [mode.id, *(text(mode) for text in COLUMNS.values()), *(_cell(mode.shares[label]) for label in result.sets)]
+        [
+            "– " * bool(remark(mode)) + mode.id,
+            mode.set_with_most,
+            p_value(mode.p_value),
+            *(_cell(mode.shares[label]) for label in result.sets),
+        ]
         for mode in result.significant(ALPHA)
     ]
 
 
 def _cell(part: ModeShare) -> str:
-    width = max(part.mass - part.interval[0], part.interval[1] - part.mass)
-    share = "" if part.share is None else f", {percent(part.share)}"
-    return f"{number(part.mass)} ± {number(width)}{share}"
+    return f"{bare_percent(part.share)} {share_interval(part.interval)}"
+
+
+def _own(mode: SharedMode) -> ModeShare:
+    return mode.shares[mode.set_with_most]
+
+
+def _in_others(mode: SharedMode) -> str:
+    """Return the smallest and the largest share of the other sets."""
+    others = [part.share for label, part in mode.shares.items() if label != mode.set_with_most]
+    ends = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
+    return " to ".join(ends)
 
 
 def _groups(result: ModelComparison) -> list[tuple[str, str, str, tuple[SharedMode, ...]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from math import floor, log10
+from math import copysign, floor, log10
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -12,7 +12,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
-from finc_eval.report.formats import frequency, interval, number, p_value, percent, printable, ratio
+from finc_eval.core.words import counted, points
+from finc_eval.report.formats import (
+    interval,
+    number,
+    optional_percent,
+    p_value,
+    points_interval,
+    printable,
+    ratio,
+    share_interval,
+)
 
 ALPHA = 0.05
 """Adjusted p-value up to which a mode counts as significant; the intervals belong to it."""
@@ -37,13 +47,13 @@ def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> di
         estimates: pairs (estimate, (low, high)).
 
     Returns:
-        The entries of `scale`, and a round `tick` to the right of zero.
+        The entries of `scale`, and a round `tick` on the longer side of zero.
     """
     ends = [0.0, *(end for estimate, interval in estimates for end in (*interval, estimate))]
-    high = max(ends)
-    power = 10.0 ** floor(log10(high)) if high > 0 else 1.0
-    tick = max((step * power for step in (1, 2, 5) if step * power <= high), default=high)
-    return {**scale(ends), "tick": tick}
+    far = max(ends, key=abs)
+    power = 10.0 ** floor(log10(abs(far))) if far else 1.0
+    tick = max((step * power for step in (1, 2, 5) if step * power <= abs(far)), default=0.0)
+    return {**scale(ends), "tick": copysign(tick, far)}
 
 
 def scale(values: Sequence[float]) -> dict[str, Any]:
@@ -61,7 +71,7 @@ def refuse_samples(result: Document, samples: Mapping[str, Any]) -> None:
 
 def kinds_in_words(count: int) -> str:
     """Return "1 kind of samples" or "2 kinds of samples"."""
-    return f"{count} kind of samples" if count == 1 else f"{count} kinds of samples"
+    return f"{counted(count, 'kind')} of samples"
 
 
 @cache
@@ -79,8 +89,10 @@ def environment() -> Environment:
         "number": number,
         "ratio": ratio,
         "p_value": p_value,
-        "percent": percent,
-        "frequency": frequency,
+        "percent": optional_percent,
+        "share_interval": share_interval,
+        "points": points,
+        "points_interval": points_interval,
         "interval": interval,
         "count": lambda value: f"{value:,}",
     }

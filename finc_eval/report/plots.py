@@ -75,17 +75,17 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
 
 
 class Mark(NamedTuple):
-    """A mode in the figure of a sweep: value of the parameter, excess and spreadness (NaN where it is not known)."""
+    """A mode in the figure of a sweep: parameter, difference of shares in points, spreadness (NaN: not known)."""
 
     value: float
-    excess: float
+    difference: float
     spreadness: float
 
 
 def sweep_svg(
     parameter: str, values: Sequence[float], marks: tuple[Sequence[Mark], Sequence[Mark]], lines: dict[str, float]
 ) -> str:
-    """Draw excess and spreadness of modes against a parameter, as an <svg> element.
+    """Draw difference and spreadness of modes against a parameter, as an <svg> element.
 
     Args:
         parameter: symbol of the parameter.
@@ -106,7 +106,7 @@ def sweep_svg(
         ):
             places = [mark.value * shift for mark in found]
             style_of = {"color": color, "marker": marker, "markersize": 4, "linestyle": "none"}
-            upper.plot(places, [mark.excess for mark in found], label=label, **style_of)
+            upper.plot(places, [mark.difference for mark in found], label=label, **style_of)
             lower.plot(places, [mark.spreadness for mark in found], **style_of)
         lower.axhline(1, color=INK, linewidth=0.8)
         lower.set_ymargin(0.1)
@@ -123,7 +123,7 @@ def sweep_svg(
         shown = values[:: ceil(len(values) / MAX_LABELED_VALUES)]
         lower.set_xticks(shown, [f"{value:.4g}" for value in shown])
         lower.set_xlabel(parameter)
-        upper.set_ylabel("excess")
+        upper.set_ylabel("difference, points")
         lower.set_ylabel("spreadness")
         figure.legend(loc="outside lower center", ncols=2)
         return _svg(figure)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from finc_eval.core.words import percent
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
-from finc_eval.report.formats import p_value, percent
+from finc_eval.report.formats import p_value
 from finc_eval.report.pages import ALPHA, interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 

@@ -41,7 +41,7 @@ def fragment(scores: Scores) -> str:
 def show(scores: Scores) -> None:
     """Print the scores, then the signature and the notes of each."""
     if scores.scores:
-        print_table(f"{scores.gen} against {scores.ref}", list(COLUMNS), _rows(scores))
+        print_table(f"{scores.gen} against {scores.ref}", list(COLUMNS), _rows(scores), names=["Metric"])
     for score in scores.scores:
         print(score.signature)
         for note in score.notes:

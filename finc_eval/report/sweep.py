@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.report.formats import number, percent
+from finc_eval.core.words import percent
+from finc_eval.report.formats import optional_percent
 from finc_eval.report.pages import ALPHA, kinds_in_words, refuse_samples, render, table_fragment
 from finc_eval.report.plots import Mark, sweep_svg
 from finc_eval.report.terminal import print_notes, print_table
@@ -31,8 +32,8 @@ class Row:
         value: value of the parameter.
         marks: other names of the value, such as "compare's default".
         over, under: number of modes.
-        excess: largest excess; None without a mode.
-        stability: mean stability of the over-represented modes; None without one.
+        difference: largest difference of shares, without its sign; None without a mode.
+        stability: mean stability of the over-represented modes that directions found; None without one.
         spreadness: median spreadness; None where it is not known of any mode.
         warnings: warnings of the comparison that are not common to all values.
     """
@@ -41,7 +42,7 @@ class Row:
     marks: tuple[str, ...]
     over: int
     under: int
-    excess: float | None
+    difference: float | None
     stability: float | None
     spreadness: float | None
     warnings: tuple[str, ...]
@@ -50,8 +51,8 @@ class Row:
 COLUMNS: dict[str, Callable[[Row], str]] = {
     "More, modes": lambda row: str(row.over),
     "Less, modes": lambda row: str(row.under),
-    "Largest excess": lambda row: "–" if row.excess is None else number(row.excess),
-    "Stability": lambda row: "–" if row.stability is None else percent(row.stability),
+    "Largest difference": lambda row: "–" if row.difference is None else percent(row.difference, 1),
+    "Stability": lambda row: optional_percent(row.stability),
     "Spreadness": lambda row: "–" if row.spreadness is None else f"{row.spreadness:.2f}",
 }
 """The columns of a table of values, on the page and on the terminal."""
@@ -63,7 +64,9 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
         for mode, spreadness in _significant(point):
-            marks[mode.role].append(Mark(point.value, mode.excess, nan if spreadness is None else spreadness))
+            marks[mode.role].append(
+                Mark(point.value, 100 * abs(mode.share_difference), nan if spreadness is None else spreadness)
+            )
     symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
     rows = sweep_rows(sweep)
     columns: dict[str, Callable[[Row], str]] = {symbol: _value_and_marks, **COLUMNS}
@@ -100,7 +103,7 @@ def show(sweep: Sweep) -> None:
         ]
         for row in sweep_rows(sweep)
     ]
-    print_table("Modes that differ significantly", [sweep.parameter, *COLUMNS, ""], rows)
+    print_table("Modes that differ significantly", [sweep.parameter, *COLUMNS, "Notes"], rows, prose=["Notes"])
     print(f"compare's default: {sweep.parameter} {sweep.default:.4g}")
     if sweep.parameter == "sigma":
         picked = "none of these values" if sweep.papers_rule is None else f"sigma {sweep.papers_rule:.4g}"
@@ -160,6 +163,7 @@ def summary(sweep: Sweep) -> str:
 def _row(sweep: Sweep, point: Point) -> Row:
     found = _significant(point)
     over = [mode for mode, _ in found if mode.role == "over"]
+    stabilities = [mode.stability for mode in over if mode.stability is not None]
     known = [spreadness for _, spreadness in found if spreadness is not None]
     common = common_warnings(sweep)
     return Row(
@@ -167,8 +171,8 @@ def _row(sweep: Sweep, point: Point) -> Row:
         marks=tuple(what for what, value in chosen_values(sweep).items() if isclose(value, point.value)),
         over=len(over),
         under=len(found) - len(over),
-        excess=max((mode.excess for mode, _ in found), default=None),
-        stability=fmean(mode.stability for mode in over) if over else None,
+        difference=max((abs(mode.share_difference) for mode, _ in found), default=None),
+        stability=fmean(stabilities) if stabilities else None,
         spreadness=median(known) if known else None,
         warnings=tuple(warning for warning in point.comparison.warnings if warning not in common),
     )

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from _pages import BREAKOUT, HOSTILE, Page
+from _pages import BREAKOUT, HOSTILE, Page, check_fits_a_terminal
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -64,6 +64,10 @@ def threes(sets):
     """A generator that has copied 45 threes, and nothing else: 7.5 % of its samples."""
     rows = np.flatnonzero(sets["labels"] == 3)[:45]
     return audited(copying(sets, rows), sets, stated_epsilon=0.5, stated_delta=1e-5)
+
+
+def test_its_tables_fit_a_terminal(threes, monkeypatch, capsys):
+    check_fits_a_terminal(threes, monkeypatch, capsys)
 
 
 def test_a_fresh_generator_is_not_accused(fresh):

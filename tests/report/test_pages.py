@@ -33,10 +33,10 @@ SMALL = "sigma 2 is too small: every sample is alone"
 
 def a_sweep(**changes):
     """Three bandwidths: no significant mode, then two over and one under, then one over."""
-    weak = a_mode("over-1", p_value=0.2, excess=0.9)
-    strong = a_mode("over-2", excess=0.03, stability=0.8)
-    other = a_mode("over-3", excess=0.01, stability=0.6)
-    under = a_mode("under-1", "under", excess=0.07, stability=0.1)
+    weak = a_mode("over-1", p_value=0.2, share_difference=0.9)
+    strong = a_mode("over-2", share_difference=0.03, stability=0.8)
+    other = a_mode("over-3", share_difference=0.01, stability=0.6)
+    under = a_mode("under-1", "under", share_difference=-0.07, stability=0.1)
     points = (
         Point(2.0, a_comparison([weak], warnings=(COMMON, SMALL)), (0.5,)),
         Point(4.0, a_comparison([strong, weak, other], [under], warnings=(COMMON,)), (0.4, 5.0, None, 0.6)),
@@ -45,15 +45,14 @@ def a_sweep(**changes):
     return replace(Sweep("sigma", points, 4.0, 2.0, provenance=made_by("9.8.7")), **changes)
 
 
-def a_share(mass, share=None, ids=("7", "3")):
-    around = None if share is None else (share - 0.1, share + 0.1)
-    return ModeShare(mass, (mass - 0.01, mass + 0.02), share, around, ids)
+def a_share(share, ids=("7", "3")):
+    return ModeShare(share, (share - 0.01, share + 0.02), share / 2, ids)
 
 
 def model_comparison(labels=("alpha", "beta"), **changes):
     """A mode of the first model, one of the second that is not significant, and one of the reference."""
     first, second = labels
-    shares = {first: a_share(0.08, 0.75), second: a_share(0.03, 0.25), "ref": a_share(0.02)}
+    shares = {first: a_share(0.08), second: a_share(0.03), "ref": a_share(0.02)}
     modes = (
         SharedMode(f"{first}-1", first, 0.055, (0.04, 0.07), 1e-9, 0.91, shares),
         SharedMode(f"{second}-2", second, 0.004, (-0.01, 0.02), 0.3, 0.4, shares),
@@ -153,8 +152,8 @@ def test_a_row_of_a_sweep_is_about_its_significant_modes():
     assert page.texts("th", "id") == ["2 the papers' rule", "4 compare's default", "8"]
     assert rows(page) == [
         ["0", "0", "–", "–", "–", SMALL],
-        ["2", "1", "0.0700", "70 %", "0.50", ""],
-        ["1", "0", "0.0300", "80 %", "0.90", ""],
+        ["2", "1", "7.0 %", "70 %", "0.50", ""],
+        ["1", "0", "3.0 %", "80 %", "0.90", ""],
     ]
     assert [page.texts("th", "id", n) for n in page.find("tr", "muted")] == [["2 the papers' rule"]]
 
@@ -225,9 +224,9 @@ def test_a_sweep_writes_its_page_and_says_what_it_is(tmp_path):
 def test_the_page_of_models_shows_the_numbers_of_the_object():
     page = Page(models_page(model_comparison()))
     assert [row[2:] for row in rows(page)] == [
-        ["alpha", "0.0550", "[0.0400, 0.0700]", "1e-09", "91 %"],
-        ["beta", "0.0040", "[−0.0100, 0.0200]", "0.3", "40 %"],
-        ["ref", "0.0110", "[0.0010, 0.0200]", "0.02", "66 %"],
+        ["alpha", "8.0 %", "[7.0, 10.0]", "2.0 % to 3.0 %", "1e-09"],
+        ["beta", "3.0 %", "[2.0, 5.0]", "2.0 % to 8.0 %", "0.3"],
+        ["ref", "2.0 %", "[1.0, 4.0]", "3.0 % to 8.0 %", "0.02"],
     ]
     assert page.texts("th", "id") == ["alpha-1", "beta-2 not significant", "ref-3"]
     assert page.texts("tr", "group") == [
@@ -236,19 +235,19 @@ def test_the_page_of_models_shows_the_numbers_of_the_object():
     ]
 
 
-def test_every_mode_shows_the_mass_and_share_of_each_set():
+def test_every_mode_shows_the_share_and_mass_of_each_set():
     page = Page(models_page(model_comparison()))
     first = page.find("table", "holdings")[0]
     assert [page.texts("th", inside=row) + page.texts("td", inside=row) for row in page.find("tr", inside=first)] == [
-        ["Set", "Mass", "Share of the models"],
-        ["alpha", "0.0800 [0.0700, 0.1000]", "75 % [65 %, 85 %]"],
-        ["beta", "0.0300 [0.0200, 0.0500]", "25 % [15 %, 35 %]"],
-        ["ref", "0.0200 [0.0100, 0.0400]", ""],
+        ["Set", "Share of the set", "Mass"],
+        ["alpha", "8.0 % [7.0, 10.0]", "0.0400"],
+        ["beta", "3.0 % [2.0, 5.0]", "0.0150"],
+        ["ref", "2.0 % [1.0, 4.0]", "0.0100"],
     ]
     bars = [
         page.attributes(n)["style"] for bar in page.find("span", "bar", first) for n in page.find("span", None, bar)
     ]
-    assert bars == ["width: 75.0%", "width: 25.0%"]
+    assert bars == ["width: 8.0%", "width: 3.0%", "width: 2.0%"]
     having_most = [page.texts("th", inside=n) for n in page.find("tr", "most")]
     assert having_most == [["alpha"], ["beta"], ["ref"]]
 
@@ -314,7 +313,7 @@ def test_a_comparison_of_models_writes_its_page_and_refuses_samples_it_cannot_op
 def test_the_notebook_view_of_models_has_the_significant_modes():
     page = Page(model_comparison()._repr_html_())
     assert page.texts("th", inside=page.find("tbody")[0]) == ["alpha-1", "ref-3"]
-    assert page.texts("td")[5:8] == ["0.0800 ± 0.0200, 75 %", "0.0300 ± 0.0200, 25 %", "0.0200 ± 0.0200"]
+    assert page.texts("td")[:5] == ["alpha", "1e-09", "8.0 [7.0, 10.0]", "3.0 [2.0, 5.0]", "2.0 [1.0, 4.0]"]
 
 
 # --- changes --------------------------------------------------------------------------------------------------

@@ -20,10 +20,12 @@ from finc_eval.comparison.result import Copies, Spectrum
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
+from finc_eval.core.words import percent, points
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.cosine import CosineFeatures
-from finc_eval.report.comparison import fragment, page, summary, titles
-from finc_eval.report.formats import frequency, p_value, percent, ratio
+from finc_eval.naming.evidence import Evidence
+from finc_eval.report.comparison import fragment, page, titles
+from finc_eval.report.formats import optional_percent, p_value, ratio
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.thumbnails import preview, read_thumbnails, thumbnail
 from finc_eval.samples import Sample
@@ -343,13 +345,16 @@ def cells(page):
 def test_the_table_shows_the_numbers_of_the_comparison():
     page = Page(page_of(a_comparison([OVER], [UNDER])))
     assert cells(page) == [
-        ["0.0912", "0.0037", "× 24.6", "0.0875", "[0.0721, 0.1029]", "12.0 %", "3.2e-09", "97 %"],
-        ["0.0200", "0.0700", "× 0.29", "0.0500", "[0.0310, 0.0690]", "12.0 %", "0.004", "97 %"],
+        ["13.1 %", "4.0 %", "+9.1", "[+6.2, +12.0]", "both"],
+        ["2.0 %", "10.0 %", "−8.0", "[−11.2, −5.0]", "directions"],
     ]
     assert page.texts("th", "id") == ["over-aaaaaa", "under-bbbbbb"]
-    for mode, row in zip((OVER, UNDER), cells(page), strict=True):
-        facts = page.texts("dd", inside=page.section(mode))
-        assert facts == [row[0], row[1], row[2], f"{row[3]} {row[4]}", row[5], row[6], row[7]]
+    assert [page.texts("dd", inside=page.section(mode)) for mode in (OVER, UNDER)] == [
+        ["13.1 % [10.2, 16.3]", "4.0 % [2.1, 6.4]", "+9.1 [+6.2, +12.0]", "3.2e-09", "both", "97 %"]
+        + ["0.0912", "0.0037", "× 24.6", "0.0875 [0.0721, 0.1029]"],
+        ["2.0 % [0.8, 4.0]", "10.0 % [7.2, 13.1]", "−8.0 [−11.2, −5.0]", "0.004", "directions", "97 %"]
+        + ["0.0200", "0.0700", "× 0.29", "0.0500 [0.0310, 0.0690]"],
+    ]
 
 
 def test_settings_and_counts_are_those_of_the_comparison():
@@ -373,7 +378,7 @@ def test_settings_and_counts_are_those_of_the_comparison():
         "0.031 rms, 0.16 at most, over 499,500 pairs",
         "FINC",
         "varimax",
-        "10 at most; 26 directions tested over both roles",
+        "10 at most; 26 directions and 371 clusters tested over both roles",
         "from the embeddings of both sets",
     ]
     assert page.texts("p", "signature") == ["finc|n:1200/3400|r:500"]
@@ -381,8 +386,9 @@ def test_settings_and_counts_are_those_of_the_comparison():
 
 
 def test_an_infinite_ratio_is_a_sign_not_a_number():
-    page = Page(page_of(a_comparison([a_mode("over-1", mass_ref=0.0)])))
-    assert cells(page)[0][:3] == ["0.0912", "0.0000", "× ∞"]
+    mode = a_mode("over-1", mass_ref=0.0)
+    page = Page(page_of(a_comparison([mode])))
+    assert page.texts("dd", inside=page.section(mode))[6:9] == ["0.0912", "0.0000", "× ∞"]
 
 
 @pytest.mark.parametrize(
@@ -417,37 +423,28 @@ def test_shares_are_whole_percents_and_never_round_to_nothing(value, text):
     assert percent(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0492, "4.9 %"), (0.0004, "< 0.1 %"), (0.0, "0.0 %"), (None, "?")])
-def test_excess_frequencies_have_one_decimal_and_may_be_unknown(value, text):
-    assert frequency(value) == text
+@pytest.mark.parametrize(("value", "text"), [(0.0492, "4.9 %"), (0.0004, "< 0.1 %"), (0.0, "0.0 %"), (1, "100.0 %")])
+def test_shares_of_modes_have_one_decimal(value, text):
+    assert percent(value, 1) == text
 
 
-def test_the_excess_frequency_is_said_in_words_of_either_role():
-    modes = (
-        a_mode("over-1", excess_frequency=0.0492),
-        a_mode("over-2", excess_frequency=None),
-        a_mode("over-3", excess_frequency=0.03, p_value=0.2),
-    )
-    page = Page(page_of(a_comparison(modes, [UNDER])))
-    words = [page.texts("p", "legend", page.section(mode)) for mode in (*modes, UNDER)]
-    assert words == [
-        ["About 4.9 % more of the generated than of the reference samples are of this kind."],
-        [],
-        [],
-        ["About 12.0 % more of the reference than of the generated samples are of this kind."],
-    ]
-    doubled = replace(a_comparison(modes[:1]), settings=replace(a_comparison().settings, rho=2.0))
-    page = Page(page_of(doubled))
-    assert page.texts("p", "legend", page.section(modes[0])) == [
-        "The share of the generated samples that are of this kind exceeds 2 times that of the reference samples by "
-        "about 4.9 %."
-    ]
+@pytest.mark.parametrize(("value", "text"), [(0.0956, "+9.6"), (-0.05, "−5.0"), (0.0004, "0.0"), (-0.0004, "0.0")])
+def test_differences_of_shares_are_points_with_a_sign(value, text):
+    assert points(value) == text
 
 
-def test_the_legend_explains_share_and_stability():
+def test_a_cluster_has_no_stability():
+    assert optional_percent(None) == "–"
+    mode = a_mode("over-1", stability=None, found_by="clusters", threshold=None)
+    page = Page(page_of(a_comparison([mode])))
+    assert page.texts("dd", inside=page.section(mode))[4:6] == ["clusters", "–"]
+    assert not page.find("tr", "muted")
+
+
+def test_the_legend_explains_shares_and_stability():
     (caption,) = Page(page_of(a_comparison([OVER]))).texts("caption")[:1]
-    assert "≈ share is an estimate, without interval" in caption
-    assert "about 5.0 % more of the generated than of the reference samples are of this kind" in caption
+    assert "Shares are fractions of a set" in caption and "shares of modes must not be added" in caption
+    assert "adjusted for 26 directions and 371 clusters" in caption
     assert "four refits, to each half of the samples and with each half of the random frequencies" in caption
     assert "below 50 % do not give the mode a name" in caption
     cosine = a_comparison(
@@ -459,18 +456,43 @@ def test_the_legend_explains_share_and_stability():
     assert "two refits, to each half of the samples;" in caption and "frequencies" not in caption
 
 
-def test_rows_that_are_not_significant_are_muted_and_say_so():
-    modes = [a_mode("over-1", p_value=0.05), a_mode("over-2", p_value=0.0501)]
+def test_modes_that_are_not_significant_are_folded_and_say_so():
+    modes = [a_mode("over-1", p_value=0.05), a_mode("over-2", p_value=0.0501), a_mode("over-3", p_value=1.0)]
     page = Page(page_of(a_comparison(modes)))
-    assert page.texts("th", "id") == ["over-1", "over-2 not significant"]
-    assert [page.texts("th", "id", n) for n in page.find("tr", "muted")] == [["over-2 not significant"]]
+    assert page.texts("th", "id") == ["over-1", "over-2 not significant", "over-3 not significant"]
+    assert [page.text(n) for n in page.find("th", "id") if not page.folded(n)] == ["over-1"]
+    assert [page.attributes(n)["id"] for n in page.find("section", "muted")] == ["mode-over-2", "mode-over-3"]
+    assert all(page.folded(n) for n in page.find("section", "muted"))
+    assert "2 more modes are not significant" in page.texts("summary")
+    assert "1 more mode is not significant" in Page(page_of(a_comparison(modes[:2]))).texts("summary")
+    assert not Page(page_of(a_comparison(modes[:1]))).find("details", "folded")
+
+
+def test_modes_that_refits_do_not_find_again_are_muted_and_say_so():
+    modes = [a_mode("over-1", stability=0.5), a_mode("over-2", stability=0.49)]
+    page = Page(page_of(a_comparison(modes)))
+    assert page.texts("th", "id") == ["over-1", "over-2 unstable, not counted"]
     assert [page.attributes(n)["id"] for n in page.find("section", "muted")] == ["mode-over-2"]
+
+
+def test_a_named_mode_shows_what_supports_the_name_and_what_looks_different():
+    evidence = (Evidence("label", HOSTILE, 0.94, 0.113, 1e-20), Evidence("trait", "brighter", 0.7, 0.2, 0.003))
+    over = replace(OVER, name=f"mostly {HOSTILE} (94 %)", evidence=evidence, looks_different=UNDER.id)
+    page = Page(page_of(a_comparison([over], [replace(UNDER, looks_different="gone")])))
+    assert page.texts("th", "id") == [f"mostly {HOSTILE} (94 %)", "under-bbbbbb"]
+    assert page.texts("li", inside=page.find("details", None, page.section(over))[0]) == [
+        f"label {HOSTILE}: 94 % of the members, 11 % of other samples, adjusted p < 1e-16",
+        "trait brighter: 70 % of the members, 20 % of other samples, adjusted p 0.003",
+    ]
+    (link,) = page.texts("p", "legend", page.section(over))
+    assert link == "The other set has under-bbbbbb instead: these look different."
+    assert not page.texts("p", "legend", page.section(UNDER))
 
 
 def test_intervals_are_drawn_on_one_scale():
     modes = [
-        a_mode("over-1", excess=0.04, interval=(0.0, 0.08)),
-        a_mode("over-2", excess=0.01, interval=(-0.02, 0.04)),
+        a_mode("over-1", share_difference=0.04, share_difference_interval=(0.0, 0.08)),
+        a_mode("over-2", share_difference=0.01, share_difference_interval=(-0.02, 0.04)),
     ]
     page = Page(page_of(a_comparison(modes)))
     drawn = []
@@ -491,7 +513,7 @@ def test_intervals_are_drawn_on_one_scale():
 def test_a_comparison_may_lack_modes(render, over, under):
     page = Page(render(a_comparison(over, under)))
     assert len(page.find("tr", "mode")) == len(over) + len(under)
-    assert ("No direction with" in page.text(0)) or "no direction with" in page.text(0)
+    assert ("No kind of samples with" in page.text(0)) or "no kind with" in page.text(0)
 
 
 def test_a_tail_without_samples_says_so():
@@ -519,43 +541,21 @@ def test_samples_that_a_caller_passes_must_be_there(tmp_path):
 
 # --- words --------------------------------------------------------------------------------------------------
 
-MANY = tuple(a_mode(f"over-{i}", p_value=p) for i, p in enumerate((1e-9, 0.04, 0.06)))
 
-
-@pytest.mark.parametrize(
-    ("over", "under", "start"),
-    [
-        (MANY, (UNDER,), "The generated set has more of 2 kinds of samples than the reference set, and less of 1 "),
-        (MANY[:1], (), "The generated set has more of 1 kind of samples than the reference set, and significantly"),
-        ((), (UNDER,), "The generated set has less of 1 kind of samples than the reference set, and significantly"),
-        (MANY[2:], (), "No kind of samples is significantly more or less frequent in the generated set than in"),
-    ],
-)
-def test_the_summary_says_what_is_significant(over, under, start):
-    text = summary(a_comparison(over, under))
-    assert text.startswith(start) and "(adjusted p ≤ 0.05)" in text
-    assert text.endswith("1,200 generated and 3,400 reference samples were compared, and 26 directions were tested.")
-    assert ("under-bbbbbb, with mass 0.0200 in the generated and 0.0700 in the reference" in text) == bool(under)
-
-
-def test_the_summary_names_the_largest_significant_excess():
-    modes = [
-        a_mode("over-1", excess=0.02, mass_gen=0.03, p_value=1e-9),
-        a_mode("over-2", excess=0.05, mass_gen=0.06, p_value=0.01),
-        a_mode("over-3", excess=0.09, mass_gen=0.1, p_value=0.2),
-    ]
-    text = summary(a_comparison(modes))
-    assert "The largest excess of the generated set is over-2, with mass 0.0600 in the generated and 0.0037" in text
+def test_the_page_begins_with_the_headline():
+    comparison = a_comparison([OVER], [UNDER])
+    assert Page(page_of(comparison)).texts("p", "summary") == [comparison.headline]
+    assert comparison.headline in Page(fragment(comparison)).texts("caption")[0]
 
 
 def test_how_to_read_is_two_sentences_and_names_the_ratio_that_counts():
     comparison = a_comparison([OVER])
     doubled = replace(comparison, settings=replace(comparison.settings, rho=2.0))
-    for given, phrase in ((comparison, "than the other"), (doubled, "than 2 times the other")):
+    for given, named in ((comparison, False), (doubled, True)):
         page = Page(page_of(given))
         (text,) = page.texts("p", inside=page.find("section", "how")[0])
-        assert phrase in text and len(re.findall(r"\.(?=\s|$)", text)) == 2
-    assert "more than 2 times the mass of the other" in summary(doubled)
+        assert ("more than 2 times the share of the other" in text) is named
+        assert "never add their shares" in text and len(re.findall(r"\.(?=\s|$)", text)) == 2
 
 
 def test_copies_and_unreadable_samples_are_named():
@@ -619,7 +619,7 @@ def test_the_fragment_is_compact_and_styles_only_itself():
     rows = page.find("tr", "mode")
     assert [page.texts("th", inside=row) for row in rows] == [["over-aaaaaa"], ["under-bbbbbb"]]
     assert [len(page.find("span", "missing", row)) for row in rows] == [12, 12]
-    assert "0.0875 [0.0721, 0.1029]" in page.text(rows[0])
+    assert page.texts("td", inside=rows[0])[2:] == ["13.1 %", "4.0 %", "+9.1", "[+6.2, +12.0]", "both"]
     assert comparison._repr_html_() == text
 
 

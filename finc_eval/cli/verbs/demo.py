@@ -9,6 +9,7 @@ import typer
 
 from finc_eval import report
 from finc_eval.cli.options import Json, running
+from finc_eval.core.words import points
 from finc_eval.report.terminal import print_table
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ def print_planted(experiment: Experiment) -> None:
 
     def row(planted: Planted) -> list[str]:
         mode = planted.mode
+        text = f"{mode.title}, {points(mode.share_difference)} points, p {mode.p_value:.0e}" if mode else "not found"
         return [
             planted.what,
             f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
-            "not found" if mode is None else f"{mode.id}, ratio {mode.ratio:.2f}, p {mode.p_value:.0e}",
+            text,
             f"{planted.purity:.2f}",
             f"{planted.recall:.2f}",
         ]
@@ -51,5 +53,6 @@ def print_planted(experiment: Experiment) -> None:
     found = sum(planted.mode is not None for planted in experiment.planted)
     columns = ["planted", "share gen / ref", "found", "purity of top 50", "recall"]
     print()
-    print_table(f"{experiment.title}: planted against found", columns, [*map(row, experiment.planted), copied])
+    rows = [*map(row, experiment.planted), copied]
+    print_table(f"{experiment.title}: planted against found", columns, rows, prose=columns[:3])
     print(f"{found} of {len(experiment.planted)} planted differences are found")

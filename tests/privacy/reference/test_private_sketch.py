@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from _pages import check_fits_a_terminal
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
@@ -382,7 +383,7 @@ def test_the_same_set_twice_is_not_told_apart(sets, transform):
         assert (pair.value, pair.p_value) == (0, 1)
 
 
-def test_scores_are_documents_with_their_guarantee(sets, transform, tmp_path):
+def test_scores_are_documents_with_their_guarantee(sets, transform, tmp_path, monkeypatch, capsys):
     _, private, whole, without, _ = sets
     sketch = sketch_of(private, transform)
     score = sketch.score(whole, name="<mine>")
@@ -398,6 +399,8 @@ def test_scores_are_documents_with_their_guarantee(sets, transform, tmp_path):
     assert "&lt;mine&gt;" in score._repr_html_() and "(1, 1e-05)-DP" in score._repr_html_()
     comparison = sketch.compare({"a": whole, "b": without})
     assert comparison._repr_html_().count('<th scope="row"') == 2
+    for result in (score, comparison):
+        check_fits_a_terminal(result, monkeypatch, capsys)
     assert json.loads(comparison.to_json())["pairs"][0]["p_value"] == comparison.pairs[0].p_value
     assert PrivateComparison.from_dict(json.loads(comparison.to_json())) == comparison
     assert "Who is nearer" in comparison.to_html(tmp_path / "c.html").read_text()

@@ -1,0 +1,125 @@
+"""What a comparison found, in plain sentences: how different the sets are, in which kinds, and what may be missed.
+
+Shares of modes are never added: one sample can be a member of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from finc_eval.comparison.modes import Interval, Mode, Role, significant
+from finc_eval.comparison.settings import StoredSettings
+from finc_eval.core.words import counted, listed, percent, points
+
+ALPHA = 0.05
+"""Adjusted p-value up to which a kind is told."""
+
+WORDS: dict[Role, str] = {"over": "more of", "under": "less of"}
+
+TOLD = 3
+"""Largest findings that are told one by one."""
+
+
+class _Compared(Protocol):
+    """What is read of a `Comparison`."""
+
+    @property
+    def modes(self) -> tuple[Mode, ...]: ...
+    @property
+    def settings(self) -> StoredSettings: ...
+    @property
+    def difference(self) -> float: ...
+    @property
+    def difference_interval(self) -> Interval: ...
+    @property
+    def difference_p_value(self) -> float: ...
+    @property
+    def detectable(self) -> float | None: ...
+
+
+def headline(found: _Compared) -> str:
+    """Return what was found, in a few sentences."""
+    groups = findings(found.modes)
+    single = [in_words(group[0]) for group in groups[:TOLD] if len(group) == 1]
+    alike = [listed([_with_shares(mode) for mode in group]) for group in groups[:TOLD] if len(group) > 1]
+    sentences = [_overall(found), *_counts(found)]
+    if (rho := found.settings.rho) != 1:
+        sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
+    if single:
+        sentences.append(f"The largest difference{'s' * (len(single) > 1)}: {'; '.join(single)}.")
+    if alike:
+        sentences.append(f"These look different: {'; '.join(alike)}.")
+    if found.detectable is not None:
+        share = percent(found.detectable, 1)
+        sentences.append(f"A separate kind that makes up less than {share} of one set alone may have been missed.")
+    return " ".join(sentences)
+
+
+def short(found: _Compared) -> str:
+    """Return how different the sets are, and in how many kinds, in a few words."""
+    kinds = [f"{words} {_number(found, role)}" for role, words in WORDS.items()]
+    return f"{_estimate(found)} different, {', '.join(kinds)}"
+
+
+def findings(modes: Sequence[Mode]) -> list[tuple[Mode, ...]]:
+    """Return the modes that count, by the difference of shares, together where they show one kind of sample.
+
+    Significant modes count, unless refits find less than half of them again.
+    """
+    firm = [mode for mode in significant(modes, ALPHA) if mode.firm]
+    rest = sorted(firm, key=lambda mode: -abs(mode.share_difference))
+    groups: list[tuple[Mode, ...]] = []
+    while rest:
+        first = rest.pop(0)
+        alike = [mode for mode in rest if first.looks_different == mode.id or mode.looks_different == first.id]
+        rest = [mode for mode in rest if mode not in alike]
+        groups.append((first, *alike))
+    return groups
+
+
+def in_words(mode: Mode) -> str:
+    """Return a mode with both shares and the interval of their difference."""
+    low, high = mode.share_difference_interval
+    return f"{_with_shares(mode)}, difference {points(low)} to {points(high)} points"
+
+
+def _with_shares(mode: Mode) -> str:
+    return f"{mode.title}: {percent(mode.share_gen, 1)} of generated, {percent(mode.share_ref, 1)} of reference"
+
+
+def _estimate(found: _Compared) -> str:
+    low, high = found.difference_interval
+    return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def _overall(found: _Compared) -> str:
+    if found.difference_p_value > ALPHA:
+        return (
+            "As a whole, the sets are no more different than two samples of one source usually are: an estimated "
+            f"{_estimate(found)} of the samples would have to change kind to make them alike."
+        )
+    return f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."
+
+
+def _counts(found: _Compared) -> list[str]:
+    groups = findings(found.modes)
+    alone = {group[0].role for group in groups if len(group) == 1}
+    alike = sum(len(group) > 1 for group in groups)
+    if not groups:
+        return ["No single kind of samples is significantly more or less frequent in the generated set."]
+    parts = [f"{words} {_number(found, role)}" for role, words in WORDS.items() if role in alone]
+    sentences = [f"The generated set has {listed(parts)}."] if parts else []
+    if alike:
+        sentences.append(f"{counted(alike, 'kind')} {'looks' if alike == 1 else 'look'} different in it.")
+    return sentences
+
+
+def _number(found: _Compared, role: Role) -> str:
+    """Return how many kinds of a role stand alone; where the list is full, there may be more."""
+    groups = findings(found.modes)
+    count = sum(len(group) == 1 and group[0].role == role for group in groups)
+    full = sum(mode.role == role for mode in significant(found.modes, ALPHA)) == found.settings.modes
+    at_least = "at least " * full
+    asked = ", the most that were asked for" * (count == found.settings.modes)
+    return f"{at_least}{counted(count, 'kind')}{asked}"

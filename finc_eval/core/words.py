@@ -1,0 +1,26 @@
+"""Numbers and lists as sentences and tables write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def percent(value: float, decimals: int = 0) -> str:
+    """Write a share between 0 and 1 in percent; one that would round to nothing becomes "< 1 %"."""
+    smallest = 10.0**-decimals
+    return f"< {smallest:g} %" if 0 < 100 * value < smallest / 2 else f"{100 * value:.{decimals}f} %"
+
+
+def points(value: float) -> str:
+    """Write a difference of shares in percentage points, with its sign: "+9.6"."""
+    return f"{100 * value:+.1f}".replace("-", "−") if abs(value) >= 5e-4 else "0.0"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return "1 kind" or "2 kinds"."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,112 @@
+"""The headline: what a comparison found, in plain sentences."""
+
+from dataclasses import replace
+
+import pytest
+from _pages import OVER, UNDER, a_comparison, a_mode
+
+from finc_eval.comparison.headline import findings
+from finc_eval.core.words import counted, listed
+
+
+def kinds(count, role="over", **changes):
+    return [a_mode(f"{role}-{i}", role, share_difference=0.1 - i / 1000, **changes) for i in range(count)]
+
+
+def capped(over=(), under=(), cap=10, **changes):
+    found = a_comparison(over, under, **changes)
+    return replace(found, settings=replace(found.settings, modes=cap))
+
+
+def test_it_says_how_different_in_what_and_what_may_be_missed():
+    named = replace(OVER, name="mostly 3 (94 %)")
+    assert a_comparison([named], [UNDER]).headline == (
+        "About 12 % [9, 15] of the samples would have to change kind to make the sets alike. "
+        "The generated set has more of 1 kind and less of 1 kind. "
+        "The largest differences: "
+        "mostly 3 (94 %): 13.1 % of generated, 4.0 % of reference, difference +6.2 to +12.0 points; "
+        "under-bbbbbb: 2.0 % of generated, 10.0 % of reference, difference −11.2 to −5.0 points. "
+        "A separate kind that makes up less than 1.9 % of one set alone may have been missed."
+    )
+
+
+def test_two_samples_of_one_source_are_said_to_be_alike():
+    found = a_comparison(difference=0.01, difference_interval=(0.0, 0.04), difference_p_value=0.4, detectable=None)
+    assert found.headline == (
+        "As a whole, the sets are no more different than two samples of one source usually are: an estimated 1 % [0, 4] "
+        "of the samples would have to change kind to make them alike. "
+        "No single kind of samples is significantly more or less frequent in the generated set."
+    )
+
+
+def test_a_mild_and_a_noise_generator_read_differently():
+    modes = kinds(10)
+    mild, noise = (
+        capped(modes, difference=value, difference_interval=(value - 0.02, min(value + 0.02, 1)))
+        for value in (0.05, 0.99)
+    )
+    assert mild.headline.startswith("About 5 % [3, 7]") and noise.headline.startswith("About 99 % [97, 100]")
+    assert repr(mild) != repr(noise)
+
+
+@pytest.mark.parametrize(
+    ("over", "cap", "says"),
+    [
+        (kinds(9), 10, "has more of 9 kinds."),
+        (kinds(10), 10, "has more of at least 10 kinds, the most that were asked for."),
+        (kinds(9) + kinds(1, p_value=0.2), 10, "has more of 9 kinds."),
+        ([*kinds(9), a_mode("over-x", stability=0.2)], 10, "has more of at least 9 kinds."),
+        (kinds(1), 1, "has more of at least 1 kind, the most that were asked for."),
+    ],
+)
+def test_a_full_list_counts_as_at_least(over, cap, says):
+    assert says in capped(over, cap=cap).headline
+
+
+def test_only_significant_and_firm_modes_are_told_the_largest_difference_first():
+    small, large = a_mode("small", share_difference=0.02), a_mode("large", share_difference=-0.3)
+    loose, weak = (
+        a_mode("loose", share_difference=0.5, stability=0.4),
+        a_mode("weak", share_difference=0.6, p_value=0.06),
+    )
+    assert [[mode.id for mode in group] for group in findings([small, loose, large, weak])] == [["large"], ["small"]]
+
+
+def test_no_more_than_three_are_told_one_by_one():
+    text = a_comparison(kinds(5)).headline
+    assert text.count("of generated") == 3 and "over-2" in text and "over-3" not in text
+
+
+def test_modes_that_look_different_are_told_once_and_counted_as_neither_more_nor_less():
+    over, under = replace(OVER, looks_different=UNDER.id), replace(UNDER, looks_different=OVER.id)
+    for first, second in ((over, under), (over, UNDER), (OVER, under)):
+        text = a_comparison([first], [second]).headline
+        assert "1 kind looks different in it." in text and "more of" not in text
+        assert text.count(OVER.id) == text.count(UNDER.id) == 1
+        assert (
+            "These look different: over-aaaaaa: 13.1 % of generated, 4.0 % of reference and "
+            "under-bbbbbb: 2.0 % of generated, 10.0 % of reference." in text
+        )
+
+
+def test_a_ratio_other_than_one_is_said():
+    found = a_comparison([OVER])
+    doubled = replace(found, settings=replace(found.settings, rho=2.0))
+    assert "A kind counts where one set has more than 2 times the share of the other." in doubled.headline
+    assert "A kind counts" not in found.headline
+
+
+def test_the_repr_is_short_and_json_has_the_headline():
+    found = a_comparison([OVER], [UNDER])
+    assert repr(found) == (
+        "Comparison(1,200 generated, 3,400 reference, pixels@1234: 12 % [9, 15] different, more of 1 kind, "
+        "less of 1 kind)"
+    )
+    assert found.to_dict()["headline"] == found.headline
+
+
+def test_words_have_the_right_plural():
+    assert (counted(1, "sample"), counted(0, "sample"), counted(1200, "sample")) == (
+        "1 sample", "0 samples", "1,200 samples",
+    )  # fmt: skip
+    assert [listed(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]

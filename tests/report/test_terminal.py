@@ -1,0 +1,102 @@
+"""Tables on a terminal of 80 columns: no number is cut; in a pipe a row is a line."""
+
+from dataclasses import replace
+
+import pytest
+from _pages import OVER, UNDER, a_comparison, a_mode, check_fits_a_terminal, made_by, on_a_terminal
+from test_pages import a_share, a_sweep, model_comparison, some_changes
+
+from finc_eval import report
+from finc_eval.comparison.methods import MethodComparison, ModeGroup
+from finc_eval.comparison.models import SharedMode
+from finc_eval.core.signature import Signature
+from finc_eval.metrics.score import Score, Scores
+from finc_eval.report.terminal import print_table
+
+WIDEST = (-0.999, -0.901)
+"""An interval with as many digits as one can have."""
+
+
+def wide_comparison(**changes):
+    widest = a_mode(
+        "over-cccccc",
+        name="mostly golden retriever (94 %), brighter and sharper",
+        share_gen=0.0004,
+        share_ref=1.0,
+        share_difference=-0.9996,
+        share_difference_interval=WIDEST,
+        p_value=0.00031,
+    )
+    return a_comparison([OVER, widest], [UNDER], **changes)
+
+
+def wide_models():
+    shares = {f"model-{i}": a_share(0.123 + i / 100) for i in range(9)}
+    modes = tuple(SharedMode(f"model-{i}-abcdef", f"model-{i}", 0.1, (0.05, 0.15), 1e-9, 0.9, shares) for i in range(9))
+    sets = dict.fromkeys(shares, model_comparison().sets["ref"])
+    return model_comparison(modes=modes, sets=sets)
+
+
+def methods():
+    names = ("finc", "clusters", "ken", "rarity", "fld")
+    modes = (OVER.id, "over-cccccc")
+    groups = (ModeGroup("A", "over", dict.fromkeys(names, modes)), ModeGroup("B", "under", {"fld": (UNDER.id,)}))
+    return MethodComparison(dict.fromkeys(names, wide_comparison()), groups, provenance=made_by("9"))
+
+
+def scores():
+    made = [
+        Score(f"{key}-{name}", -1.23456e-05, Signature(key, ()), interval=(-1.23457e-05, 123457.0), floor=-1.11111e-05)
+        for key in ("fd_infinity", "precision_recall")
+        for name in ("precision", "recall")
+    ]
+    return Scores("gen", "ref", tuple(made), {}, provenance=made_by("9"))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [wide_comparison(), wide_models(), methods(), a_sweep(), some_changes("new", "gone", "unchanged"), scores()],
+    ids=lambda result: result.type_name,
+)
+def test_tables_fit_a_terminal_without_cutting_a_number(result, monkeypatch, capsys):
+    check_fits_a_terminal(result, monkeypatch, capsys)
+
+
+def test_names_are_cut_on_a_terminal_and_whole_in_a_pipe(monkeypatch, capsys):
+    name = "mostly golden retriever (94 %), brighter and sharper, over-cccccc"
+    assert name not in check_fits_a_terminal(wide_comparison(), monkeypatch, capsys)
+    report.show(wide_comparison())
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if name in line]
+    cells = [cell.strip() for cell in line.strip("│").split("│")]
+    assert cells == ["2", name, "< 0.1", "100.0", "−100.0 [−99.9, −90.1]", "0.00031", "both"]
+
+
+def test_columns_that_do_not_fit_follow_beside_the_first(monkeypatch, capsys):
+    columns, rows = ["Mode", *"abcdefgh"], [["over-abcdef", *("0.123 [0.1, 0.2]" for _ in "abcdefgh")]]
+    text, _ = on_a_terminal(lambda: print_table("title", columns, rows), monkeypatch, capsys)
+    assert text.count("over-abcdef") == 3 and text.count("0.123 [0.1, 0.2]") == 8 and text.count("title") == 1
+
+
+def test_prose_is_wrapped_between_words_only(monkeypatch, capsys):
+    row = ["over-abcdef", "1.5", "sigma 0.000123456789 is too small: every sample is alone, and more of that" * 2]
+    text, _ = on_a_terminal(
+        lambda: print_table("", ["Mode", "n", "Notes"], [row], prose=["Notes"]), monkeypatch, capsys
+    )
+    cells = " ".join(line.split("│")[3] for line in text.splitlines() if line[:1] == "│")
+    assert cells.split() == row[2].split()
+
+
+def test_modes_that_do_not_count_are_folded_or_marked(capsys):
+    weak, loose = a_mode("over-1", p_value=0.2), a_mode("over-2", stability=0.3)
+    report.show(a_comparison([OVER, loose, weak]))
+    text = capsys.readouterr().out
+    assert "over-1" not in text and "1 more is not significant: see the page or the JSON file" in text
+    assert "│ – │ over-2 " in text and "– refits find less than half of the mode again: not counted" in text
+    assert "The generated set has more of 1 kind." in text
+    report.show(a_comparison([OVER]))
+    text = capsys.readouterr().out
+    assert "refits" not in text and "not significant" not in text
+    assert "Under-represented, less in the generated set: nothing significant" in text
+    report.show(model_comparison(modes=tuple(replace(m, stability=0.2) for m in model_comparison().modes)))
+    text = capsys.readouterr().out
+    assert "– alpha-1" in text and "– refits find less than half" in text
