@@ -126,14 +126,15 @@ class FoundKinds:
 
 
 def without_clusters(settings: Settings) -> Settings:
-    """Return settings for sketches that keep no samples to cluster.
+    """Return settings that ask for directions alone.
 
     Raises:
         DataError: clusters are all that was asked for.
     """
     if isinstance(settings.method, Clusters):
         raise DataError(
-            "a sketch keeps too few samples to divide into clusters: make the sketches with a sample, or use method finc"
+            "a sketch keeps too few samples to divide into clusters, or not which groups they are of: pass embeddings, "
+            "or use method finc"
         )
     return replace(settings, method=replace(settings.method, clusters=False)) if settings.weights[1] else settings
 
@@ -141,7 +142,7 @@ def without_clusters(settings: Settings) -> Settings:
 def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> FoundKinds | None:
     """Partition the pooled samples, count both sets, and choose the significant kinds to report.
 
-    None where a sketch keeps too few samples.
+    None where a sketch keeps too few samples, or not which groups they are of.
     """
     if not (gen.has_rows and ref.has_rows):
         return None
