@@ -34,8 +34,8 @@ from .memorization.settings import AuditSettings as AuditSettings
 from .metrics.evaluate import evaluate as evaluate
 from .metrics.registry import METRICS as METRICS
 from .metrics.score import Scores as Scores
-from .partitions.kinds import kinds as kinds
 from .partitions.kinds import Kinds as Kinds
+from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings
 from .samples import open_source as open_source
 from .sketches.settings import SketchSettings as SketchSettings

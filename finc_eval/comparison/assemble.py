@@ -141,7 +141,9 @@ def _held_out_members(
     return torch.where(folds == 0, *beyond)
 
 
-def assemble_modes(candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings) -> list[tuple[Candidate, Mode]]:
+def assemble_modes(
+    candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings
+) -> list[tuple[Candidate, Mode]]:
     """Return candidates with their modes: the significant ones first, by the difference of shares.
 
     Of each role there are as many as the settings ask for, at most. Unrotated eigenvectors stay in the order of their

@@ -16,8 +16,9 @@ from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import ROLES, Role
-from finc_eval.comparison.settings import Settings
+from finc_eval.comparison.settings import Clusters, Settings
 from finc_eval.comparison.shares import Share, exact_share
+from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.inference import critical_value, upper_tail
@@ -124,8 +125,27 @@ class FoundKinds:
         return torch.from_numpy(kinds == self.tests.index[number])
 
 
-def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> FoundKinds:
-    """Partition the pooled samples, count both sets, and choose the significant kinds to report."""
+def without_clusters(settings: Settings) -> Settings:
+    """Return settings for sketches that keep no samples to cluster.
+
+    Raises:
+        DataError: clusters are all that was asked for.
+    """
+    if isinstance(settings.method, Clusters):
+        raise DataError(
+            "a sketch keeps too few samples to divide into clusters: make the sketches with a sample, or use the method "
+            "finc"
+        )
+    return replace(settings, method=replace(settings.method, clusters=False)) if settings.weights[1] else settings
+
+
+def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> FoundKinds | None:
+    """Partition the pooled samples, count both sets, and choose the significant kinds to report.
+
+    None where a sketch keeps too few samples.
+    """
+    if not (gen.has_rows and ref.has_rows):
+        return None
     sets = (gen.at_hand, ref.at_hand)
     partition = Partition.fit(pooled_sample(sets), run=run)
     counted = {one.label: count(one.at_hand, partition, run=run.named(f"count {one.label}")) for one in (gen, ref)}

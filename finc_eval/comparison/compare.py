@@ -20,7 +20,7 @@ from finc_eval.comparison.caveats import (
     rho_warnings,
     set_warnings,
 )
-from finc_eval.comparison.clusters import FoundKinds, find_kinds, merged
+from finc_eval.comparison.clusters import FoundKinds, find_kinds, merged, without_clusters
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
@@ -87,13 +87,15 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     """Compare two sets, "gen" and "ref", that are opened and sketched."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     kinds = find_kinds(gen, ref, settings, run)
+    if kinds is None:
+        settings = without_clusters(settings)
     fits = _fit(gen, ref, settings, run)
-    centers = kinds.fit(gen.sketch.feature_map)
-    scored = ScoredSets(*(score_set(one, [*fits.values(), centers], run) for one in (gen, ref)))
+    centers = [] if kinds is None else [kinds.fit(gen.sketch.feature_map)]
+    scored = ScoredSets(*(score_set(one, [*fits.values(), *centers], run) for one in (gen, ref)))
     directions = direction_candidates(fits, scored, settings)
-    clusters = kinds.candidates(centers, scored, settings)
-    tested = sum(fit.full.vectors.shape[1] for fit in fits.values())
-    modes = assemble_modes(merged(directions, clusters, scored), scored, tested + kinds.family, settings)
+    clusters = [] if kinds is None else kinds.candidates(centers[0], scored, settings)
+    family = len(scored.gen.masses.effect)
+    modes = assemble_modes(merged(directions, clusters, scored), scored, family, settings)
     return _describe(opened, settings, fits, kinds, named(modes, gen, ref), run)
 
 
@@ -115,7 +117,7 @@ def _describe(
     opened: OpenSets,
     settings: Settings,
     fits: Mapping[Role, CrossFit],
-    kinds: FoundKinds,
+    kinds: FoundKinds | None,
     modes: Sequence[Mode],
     run: Run,
 ) -> Comparison:
@@ -128,10 +130,10 @@ def _describe(
     return Comparison(
         over=tuple(mode for mode in modes if mode.role == "over"),
         under=tuple(mode for mode in modes if mode.role == "under"),
-        difference=kinds.difference.value,
-        difference_interval=kinds.difference.interval,
-        difference_p_value=kinds.difference.p_value,
-        detectable=kinds.detectable,
+        difference=kinds and kinds.difference.value,
+        difference_interval=kinds and kinds.difference.interval,
+        difference_p_value=kinds and kinds.difference.p_value,
+        detectable=kinds and kinds.detectable,
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,
@@ -139,7 +141,7 @@ def _describe(
         signature=_signature(gen, ref, settings),
         space=_space(gen, ref),
         tested=sum(fit.full.vectors.shape[1] for fit in fits.values()),
-        clusters_tested=kinds.family,
+        clusters_tested=0 if kinds is None else kinds.family,
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
         kernel_error=approximation_error(phi, sample) if len(sample) > 1 else None,
         copies=copies,

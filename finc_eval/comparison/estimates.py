@@ -136,9 +136,7 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     return [(1 - size / max(sizes)) * pooled / scale for size, scale in zip(sizes, scales, strict=True)]
 
 
-def design_effects(
-    sums: torch.Tensor, sizes: torch.Tensor, variance: torch.Tensor, n: torch.Tensor
-) -> torch.Tensor:
+def design_effects(sums: torch.Tensor, sizes: torch.Tensor, variance: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
     """Return how many times the variance of a mean grows because samples come in groups, shape (t,), at least 1.
 
     The variance between the sums of groups over the variance of as many independent samples (Kish 1965, Korn and
@@ -159,12 +157,8 @@ def design_effects(
     return ((carrying * between / independent + worst) / (carrying + 1)).clamp_min(1)
 
 
-def _mixed(
-    parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _mixed(parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the mass of a mixture of sets, and the variance of that estimate."""
-    pooled = [
-        (weight, *masses.at_least(floor).pooled()) for (weight, masses), floor in zip(parts, floors, strict=True)
-    ]
+    pooled = [(weight, *masses.at_least(floor).pooled()) for (weight, masses), floor in zip(parts, floors, strict=True)]
     mass = torch.stack([weight * mean for weight, mean, _ in pooled]).sum(0)
     return mass, torch.stack([weight**2 * variance for weight, _, variance in pooled]).sum(0)

@@ -57,10 +57,14 @@ class SketchedSet:
         return FoldedMoments(self.sketch.folds, (features[folds == 0], features[folds == 1]) if whole else None)
 
     @property
+    def has_rows(self) -> bool:
+        """True unless it is a sketch that kept fewer samples than a set needs."""
+        return self.embeddings is not None or len(self.sketch.sample.ids) >= MIN_SAMPLES
+
+    @property
     def at_hand(self) -> Embeddings:
         """The embeddings, or those that the sketch kept."""
-        kept = self.sketch.sample
-        return self.embeddings or EmbeddingSet(kept.rows, kept.ids)
+        return self.embeddings or EmbeddingSet(self.sketch.sample.rows, self.sketch.sample.ids)
 
     @cached_property
     def group_numbers(self) -> NDArray[np.int64] | None:

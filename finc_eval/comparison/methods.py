@@ -25,6 +25,7 @@ SAME_GROUP_CORRELATION = 0.7
 """Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
 is 0.71 to 0.98 for modes of one digit, and 0.6 at most for those of two."""
 
+
 @dataclass(frozen=True)
 class ModeGroup(Record):
     """Modes of several methods that show the same samples, grouped around the one found first.

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
-from finc_eval.naming.causes import CauseKind
-from finc_eval.naming.evidence import Evidence
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
+from finc_eval.naming.causes import CauseKind
+from finc_eval.naming.evidence import Evidence
 
 Role = Literal["over", "under"]
 

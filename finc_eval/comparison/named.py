@@ -21,10 +21,12 @@ LABEL = "label"
 def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: SketchedSet) -> list[Mode]:
     """Name the significant modes that refits find again, tell their cause, and link those of one kind of sample."""
     chosen = [(one, mode) for one, mode in modes if mode.p_value <= LISTED and mode.firm]
+    if not (chosen and gen.has_rows and ref.has_rows):
+        return [mode for _, mode in modes]
     sets = {"gen": gen.at_hand, "ref": ref.at_hand}
     members = [{"gen": mode.top_gen, "ref": mode.top_ref} for _, mode in chosen]
     names = name_modes(members, sets)
-    links = look_different(names, [mode.role for _, mode in chosen], members, sets) if chosen else []
+    links = look_different(names, [mode.role for _, mode in chosen], members, sets)
     labels = {one.label: _labels(one) for one in (gen, ref)}
     known = {
         mode.id: replace(
@@ -48,9 +50,7 @@ def _labels(one: SketchedSet) -> list[str] | None:
     return [of_ids[name] for name in one.sketch.sample.ids]
 
 
-def _cause(
-    one: Candidate, gen: SketchedSet, ref: SketchedSet, labels: dict[str, list[str] | None]
-) -> CauseKind | None:
+def _cause(one: Candidate, gen: SketchedSet, ref: SketchedSet, labels: dict[str, list[str] | None]) -> CauseKind | None:
     ordered = (gen, ref) if one.role == "over" else (ref, gen)
     known = {each.label: values for each in ordered if (values := labels[each.label]) is not None}
     if len(known) < len(ordered):

@@ -64,7 +64,7 @@ class Comparison(Document):
             (unrotated eigenvectors by eigenvalue).
         under: modes under-represented in the generated set, in the same order.
         difference: how different the two sets are: total variation between their shares of label-blind kinds, in
-            [0, 1], without the part that chance makes.
+            [0, 1], without the part that chance makes; None when a sketch keeps no samples to divide into kinds.
         difference_interval: its 95 % interval.
         difference_p_value: p-value of "both sets are of one law".
         detectable: smallest share of a separate kind, of which one set has none, that would have been found with
@@ -95,9 +95,9 @@ class Comparison(Document):
 
     over: tuple[Mode, ...]
     under: tuple[Mode, ...]
-    difference: float
-    difference_interval: Interval
-    difference_p_value: float
+    difference: float | None
+    difference_interval: Interval | None
+    difference_p_value: float | None
     detectable: float | None
     gen: SetInfo
     ref: SetInfo
