@@ -24,7 +24,7 @@ from _runs import counted, rate, run
 
 import finc_eval as fe
 
-ALPHA, RUNS, FEATURES = 0.05, 400, 250
+ALPHA, RUNS, FEATURES = 0.05, 400, 125
 TIGHT, ZIPF = partial(clusters, 50, 32, spread=0.1), partial(clusters, 200, 64, spread=0.1, zipf=True)
 GAUSS, THIRTY = partial(clusters, 20, 64), partial(clusters, 30, 32, spread=0.1)
 REAL = {"digits": partial(real, digits), "photographs": partial(real, photographs)}

@@ -133,8 +133,7 @@ def without_clusters(settings: Settings) -> Settings:
     """
     if isinstance(settings.method, Clusters):
         raise DataError(
-            "a sketch keeps too few samples to divide into clusters: make the sketches with a sample, or use the method "
-            "finc"
+            "a sketch keeps too few samples to divide into clusters: make the sketches with a sample, or use method finc"
         )
     return replace(settings, method=replace(settings.method, clusters=False)) if settings.weights[1] else settings
 

@@ -24,8 +24,8 @@ class CrossFit:
         scoring: directions that score fold 0 (fitted to fold 1) and those that score fold 1 (fitted to fold 0), each
             (q, t), in the order and orientation of `full`.
         stability: shape (t,), share of a direction's scores that four refits reproduce: R² between its scores and its
-            counterpart's, averaged over the two halves of the samples and the two halves of the random frequencies; None for
-            directions that are not fitted to the difference of sets.
+            counterpart's, averaged over the two halves of the samples and the two halves of the random frequencies;
+            None for directions that are not fitted to the difference of sets.
     """
 
     full: Directions

@@ -1,7 +1,7 @@
 """Shares: which fraction of a set are members of a mode, by exact counts beyond a threshold.
 
-A member of a mode scores beyond a threshold on the mode's tail. The threshold comes from one fold and the counts from the
-other, so that they are binomial whatever the data: rare kinds, heavy tails, any sizes.
+A member of a mode scores beyond a threshold on the mode's tail. The threshold comes from one fold and the counts from
+the other, so that they are binomial whatever the data: rare kinds, heavy tails, any sizes.
 """
 
 from __future__ import annotations
