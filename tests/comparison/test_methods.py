@@ -120,7 +120,9 @@ def a_table(**changes):
     """FINC finds two over-represented kinds and Rarity one of them twice; one of FINC's is not significant."""
     comparisons = {
         "finc": a_comparison(
-            [a_mode("over-1", share_difference=0.09), a_mode("over-2", share_difference=0.01, p_value=0.3)], [], **changes
+            [a_mode("over-1", share_difference=0.09), a_mode("over-2", share_difference=0.01, p_value=0.3)],
+            [],
+            **changes,
         ),
         "rarity": a_comparison(
             [a_mode("over-3", share_difference=0.07), a_mode("over-4", share_difference=0.05)],

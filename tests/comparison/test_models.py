@@ -154,7 +154,7 @@ def test_two_models_are_compared_as_two_sets_are(models):
     phi = fe.Sketch.reference(models["b"], features=200, sigma=3.0).feature_map
     a, b = (fe.Sketch.of(models[label], phi) for label in "ab")
     table = fe.compare_models({"a": a, "b": b})
-    pair = fe.compare(gen=a, ref=b, clusters=False)
+    pair = fe.compare(gen=a, ref=b, method=fe.Finc(clusters=False))
     assert table.tested == pair.tested
     assert len(table.modes) == len(pair.modes)
     for mode, one in zip(table.modes, sorted(pair.modes, key=lambda mode: -mode.excess), strict=True):
