@@ -128,7 +128,7 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
 
     Args:
         sets: masses of the sets.
-        scales: variance of each set relative to the first, inverted, where there is no excess: ρ for the set that ρ
+        scales: variance of each set relative to the first, inverted, under the null hypothesis: ρ for the set that ρ
             multiplies.
     """
     sizes = [float(one.n.sum()) for one in sets]

@@ -1,4 +1,4 @@
-"""What a comparison found, in plain sentences: how different the sets are, in which kinds, and what may be missed.
+"""Findings of a comparison in plain sentences: how different the sets are, in which kinds, and what may be missed.
 
 Shares of modes are never added: one sample can be a member of several.
 """
@@ -22,7 +22,7 @@ TOLD = 3
 
 
 class _Compared(Protocol):
-    """What is read of a `Comparison`."""
+    """Part of a `Comparison` that the headline reads."""
 
     @property
     def modes(self) -> tuple[Mode, ...]: ...
@@ -98,8 +98,8 @@ def _estimate(found: _Compared) -> str:
 def _overall(found: _Compared) -> str:
     if found.difference_p_value is not None and found.difference_p_value > ALPHA:
         return (
-            "As a whole, the sets are no more different than two samples of one source usually are: an estimated "
-            f"{_estimate(found)} of the samples would have to change kind to make them alike."
+            "As a whole, the sets are not more different than two samples of one source usually are: an "
+            f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."
         )
     return f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."
 

@@ -33,7 +33,7 @@ Set = TypeVar("Set")
 
 @dataclass(frozen=True)
 class ModeShare(Record):
-    """How much of a mode one set has.
+    """Part of one set that belongs to a mode.
 
     Attributes:
         share: fraction of the set that are members, counted on held-out samples; see `Mode`.

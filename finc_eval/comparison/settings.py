@@ -159,7 +159,7 @@ Method = Annotated[
     AnyMethod,
     Field(discriminator="name"),
     BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
-    about("what finds the modes: finc, or a baseline of its paper"),
+    about("what finds the modes: finc, clusters alone, or a baseline of FINC's paper"),
 ]
 
 

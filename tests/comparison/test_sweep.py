@@ -157,7 +157,7 @@ def test_spreadness_is_the_mean_distance_of_the_best_samples_of_the_set_that_has
         rows, ids = (gen, mode.tails[0].gen_ids) if mode.role == "over" else (ref, mode.tails[0].ref_ids)
         best = best_samples(rows, ids).astype(np.float64)
         distances = [np.linalg.norm(x - y) for i, x in enumerate(best) for y in best[:i]]
-        assert len(best) == 50
+        assert 1 < len(best) <= 50
         assert spread == pytest.approx(np.mean(distances) / (2 * sweep.default), rel=1e-4)
 
 
