@@ -83,7 +83,7 @@ class FoundKinds:
         if not len(self.numbers):
             return []
         _, weight = settings.weights
-        confidence = 1 - 2 * upper_tail(critical_value(self.family / weight))
+        confidence = 1 - 2 * upper_tail(critical_value(settings.families * self.family))
         start = len(sets.gen.masses.effect) - len(self.numbers)
         found = []
         for row, role in enumerate(ROLES):
