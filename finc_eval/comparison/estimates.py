@@ -132,7 +132,8 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
             multiplies.
     """
     sizes = [float(one.n.sum()) for one in sets]
-    pooled = sum(size * scale * one.spread() for size, scale, one in zip(sizes, scales, sets, strict=True)) / sum(sizes)
+    parts = [size * scale * one.spread() for size, scale, one in zip(sizes, scales, sets, strict=True)]
+    pooled = torch.stack(parts).sum(0) / sum(sizes)
     return [(1 - size / max(sizes)) * pooled / scale for size, scale in zip(sizes, scales, strict=True)]
 
 

@@ -246,7 +246,7 @@ def _shared_modes(
             excess=excess,
             interval=(excess - width, excess + width),
             p_value=float(adjusted[start + rank]),
-            stability=float(fits[label].stability[rank]),
+            stability=fits[label].stability_of(rank) or 0.0,
             shares=_shares(label, scored, start + rank, sign, family * len(scored)),
             direction=(sign * direction).float().cpu().numpy(),
         )

@@ -239,6 +239,11 @@ class Settings(SketchSettings):
             return DIRECTIONS_WEIGHT, CLUSTERS_WEIGHT
         return (0.0, 1.0) if isinstance(self.method, Clusters) else (1.0, 0.0)
 
+    @property
+    def families(self) -> int:
+        """Number of families, of directions and of clusters, that share the confidence of the intervals evenly."""
+        return sum(weight > 0 for weight in self.weights)
+
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature that the feature map and the sketches do not already give."""
         given = {field.name for field in fields(SketchSettings)}

@@ -31,7 +31,7 @@ Weighted = Sequence[tuple[float, ScoredSet]]
 """A mixture of sets, with weights that add to 1."""
 
 
-def confidence_of(family: float) -> float:
+def confidence_of(family: int) -> float:
     """Return the confidence of each of so many intervals that hold simultaneously, each from two correlated halves."""
     return 1 - 2 * upper_tail(critical_value(family) * sqrt(1 + HALVES_CORRELATION))
 
