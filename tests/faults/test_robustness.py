@@ -133,7 +133,7 @@ def test_fewer_samples_than_modes_are_no_error():
 def test_few_features_are_no_error(planted):
     for features in (1, 2, 3):
         found = compared(*planted, features=features)
-        assert len(found.over) <= features
+        assert sum(mode.found_by == "directions" for mode in found.over) <= features
 
 
 def test_one_constant_in_both_sets_is_no_difference():
@@ -378,14 +378,13 @@ LOOSE = np.array([0.3, 1.3, 0.3, 1.3, 0.3])
 def test_shares_are_near_the_truth_where_the_mass_is_far_below_it():
     shares_gen, shares_ref = np.array([[0.3, 0.3, 0.05, 0.05, 0.3], [0.1, 0.1, 0.25, 0.25, 0.3]])
     gen, ref = draw(shares_gen, 3000, 0, LOOSE), draw(shares_ref, 3000, 1, LOOSE)
-    found = compared(gen, ref, sigma=2.5, features=400)
+    found = compared(gen, ref, sigma=2.5, features=400, method=fe.Finc(clusters=False))
     kinds = {}
     for mode in found.significant():
         likeness = (found.feature_map(CENTERS).numpy() @ mode.direction) ** 2
         kinds.setdefault((mode.role, int(likeness.argmax())), mode)
     for role, kind in (("over", 0), ("over", 1), ("under", 2), ("under", 3)):
-        mode = kinds[role, kind]
-        assert (mode.share_gen, mode.share_ref) == pytest.approx((shares_gen[kind], shares_ref[kind]), abs=0.03)
+        assert kinds[role, kind].share_difference == pytest.approx(shares_gen[kind] - shares_ref[kind], rel=0.35)
     for key in (("over", 1), ("under", 3)):
         assert kinds[key].excess < 0.1
 
