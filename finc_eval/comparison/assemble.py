@@ -100,7 +100,7 @@ def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settin
         estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
     weight, _ = settings.weights
     adjusted = (holm(torch.cat([one.p_values() for one in estimates.values()])) / weight).clamp_max(1)
-    confidence = confidence_of(family / weight)
+    confidence = confidence_of(settings.families * family)
     found = []
     for role, fit in fits.items():
         own, other = sets.ordered(role)
@@ -123,7 +123,7 @@ def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settin
                     other=shares[1],
                     threshold=sum(map(abs, thresholds)) / 2,
                     p_value=float(adjusted[column]),
-                    stability=None if fit.stability is None else float(fit.stability[rank]),
+                    stability=fit.stability_of(rank),
                     members=partial(_held_out_members, fit.scoring, rank, thresholds),
                 )
             )
@@ -134,11 +134,11 @@ def _held_out_members(
     scoring: tuple[torch.Tensor, torch.Tensor], rank: int, thresholds: tuple[float, float], one: SketchedSet
 ) -> torch.Tensor:
     features, folds = one.sample
-    beyond = [
+    first, second = (
         (features @ vectors[:, rank]) * copysign(1, threshold) >= abs(threshold)
         for vectors, threshold in zip(scoring, thresholds, strict=True)
-    ]
-    return torch.where(folds == 0, *beyond)
+    )
+    return torch.where(folds == 0, first, second)
 
 
 def assemble_modes(
@@ -230,13 +230,18 @@ def _energy(own: ScoredSet, other: ScoredSet, column: int, rho: float) -> torch.
 def _nearest(one: Candidate, sets: ScoredSets) -> tuple[Tail, Tail]:
     """Return the samples nearest to the center of a cluster as its first tail; it has no second one."""
     assert one.nearest is not None
-    scores = [
-        (each.sketched.sketch.feature_map(each.sketched.at_hand.rows_at(index)) @ one.direction).cpu().numpy()
+    (gen, gen_ids, gen_scores), (ref, ref_ids, ref_scores) = (
+        (
+            index,
+            each.sketched.ids_at(index),
+            (each.sketched.sketch.feature_map(each.sketched.at_hand.rows_at(index)) @ one.direction).cpu().numpy(),
+        )
         for each, index in zip((sets.gen, sets.ref), one.nearest, strict=True)
-    ]
-    ids = [each.sketched.ids_at(index) for each, index in zip((sets.gen, sets.ref), one.nearest, strict=True)]
-    none = np.empty(0, np.int64)
-    return Tail(1.0, *one.nearest, *ids, *scores), Tail(0.0, none, none, (), (), *[np.empty(0, np.float32)] * 2)
+    )
+    none, nothing = np.empty(0, np.int64), np.empty(0, np.float32)
+    return Tail(1.0, gen, ref, gen_ids, ref_ids, gen_scores, ref_scores), Tail(
+        0.0, none, none, (), (), nothing, nothing
+    )
 
 
 def _tails(one: Candidate, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail, Tail]:

@@ -16,7 +16,7 @@ from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import ROLES, Role
-from finc_eval.comparison.settings import Clusters, Settings
+from finc_eval.comparison.settings import Clusters, Finc, Settings
 from finc_eval.comparison.shares import Share, exact_share
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
@@ -83,7 +83,7 @@ class FoundKinds:
         if not len(self.numbers):
             return []
         _, weight = settings.weights
-        confidence = 1 - 2 * upper_tail(critical_value(self.family / weight))
+        confidence = 1 - 2 * upper_tail(critical_value(settings.families * self.family))
         start = len(sets.gen.masses.effect) - len(self.numbers)
         found = []
         for row, role in enumerate(ROLES):
@@ -113,8 +113,8 @@ class FoundKinds:
         return found
 
     def _nearest(self, label: str, number: int) -> NDArray[np.int64]:
-        index = self.nearest[label][number]
-        return index[index >= 0]
+        index: NDArray[np.int64] = self.nearest[label][number]
+        return np.asarray(index[index >= 0])
 
     def _share(self, row: int, number: int, confidence: float) -> Share:
         members, size = int(self.tests.members[row, number]), int(self.tests.sizes[row])
@@ -136,7 +136,8 @@ def without_clusters(settings: Settings) -> Settings:
             "a sketch keeps too few samples to divide into clusters, or not which groups they are of: pass embeddings, "
             "or use method finc"
         )
-    return replace(settings, method=replace(settings.method, clusters=False)) if settings.weights[1] else settings
+    method = settings.method
+    return replace(settings, method=replace(method, clusters=False)) if isinstance(method, Finc) else settings
 
 
 def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> FoundKinds | None:
@@ -164,7 +165,7 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
         chosen=chosen,
         detectable=tests.detectable(weight * LISTED) if weight else None,
         family=_testable(tests, weight),
-        difference=total_variation(*(one.effective(place) for one in counts.values())),
+        difference=total_variation(counts[gen.label].effective(place), counts[ref.label].effective(place)),
         kept={one.label: partition.assign(one.sketch.sample.rows, run)[0] for one in (gen, ref)},
         nearest={label: one.nearest for label, one in counted.items()},
     )

@@ -128,13 +128,14 @@ def _describe(
     sample = torch.cat([one.sketch.sample.rows[:ERROR_SAMPLE] for one in (gen, ref)])
     copies = copies_between(gen, ref)
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
+    overall = kinds.difference if kinds else None
     return Comparison(
         over=tuple(mode for mode in modes if mode.role == "over"),
         under=tuple(mode for mode in modes if mode.role == "under"),
-        difference=kinds and kinds.difference.value,
-        difference_interval=kinds and kinds.difference.interval,
-        difference_p_value=kinds and kinds.difference.p_value,
-        detectable=kinds and kinds.detectable,
+        difference=overall.value if overall else None,
+        difference_interval=overall.interval if overall else None,
+        difference_p_value=overall.p_value if overall else None,
+        detectable=kinds.detectable if kinds else None,
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,
@@ -142,7 +143,7 @@ def _describe(
         signature=_signature(gen, ref, settings),
         space=_space(gen, ref),
         tested=sum(fit.full.vectors.shape[1] for fit in fits.values()),
-        clusters_tested=0 if kinds is None else kinds.family,
+        clusters_tested=kinds.family if kinds else 0,
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
         kernel_error=approximation_error(phi, sample) if len(sample) > 1 else None,
         copies=copies,

@@ -128,11 +128,12 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
 
     Args:
         sets: masses of the sets.
-        scales: variance of each set relative to the first, inverted, where there is no excess: ρ for the set that ρ
+        scales: variance of each set relative to the first, inverted, under the null hypothesis: ρ for the set that ρ
             multiplies.
     """
     sizes = [float(one.n.sum()) for one in sets]
-    pooled = sum(size * scale * one.spread() for size, scale, one in zip(sizes, scales, sets, strict=True)) / sum(sizes)
+    parts = [size * scale * one.spread() for size, scale, one in zip(sizes, scales, sets, strict=True)]
+    pooled = torch.stack(parts).sum(0) / sum(sizes)
     return [(1 - size / max(sizes)) * pooled / scale for size, scale in zip(sizes, scales, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""What a comparison found, in plain sentences: how different the sets are, in which kinds, and what may be missed.
+"""Findings of a comparison in plain sentences: how different the sets are, in which kinds, and what may be missed.
 
 Shares of modes are never added: one sample can be a member of several.
 """
@@ -22,18 +22,18 @@ TOLD = 3
 
 
 class _Compared(Protocol):
-    """What is read of a `Comparison`."""
+    """Part of a `Comparison` that the headline reads."""
 
     @property
     def modes(self) -> tuple[Mode, ...]: ...
     @property
     def settings(self) -> StoredSettings: ...
     @property
-    def difference(self) -> float: ...
+    def difference(self) -> float | None: ...
     @property
-    def difference_interval(self) -> Interval: ...
+    def difference_interval(self) -> Interval | None: ...
     @property
-    def difference_p_value(self) -> float: ...
+    def difference_p_value(self) -> float | None: ...
     @property
     def detectable(self) -> float | None: ...
 
@@ -43,7 +43,7 @@ def headline(found: _Compared) -> str:
     groups = findings(found.modes)
     single = [in_words(group[0]) for group in groups[:TOLD] if len(group) == 1]
     alike = [listed([_with_shares(mode) for mode in group]) for group in groups[:TOLD] if len(group) > 1]
-    sentences = [_overall(found), *_counts(found)]
+    sentences = [*([] if found.difference is None else [_overall(found)]), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
     if single:
@@ -59,7 +59,7 @@ def headline(found: _Compared) -> str:
 def short(found: _Compared) -> str:
     """Return how different the sets are, and in how many kinds, in a few words."""
     kinds = [f"{words} {_number(found, role)}" for role, words in WORDS.items()]
-    return f"{_estimate(found)} different, {', '.join(kinds)}"
+    return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *kinds])
 
 
 def findings(modes: Sequence[Mode]) -> list[tuple[Mode, ...]]:
@@ -89,15 +89,17 @@ def _with_shares(mode: Mode) -> str:
 
 
 def _estimate(found: _Compared) -> str:
+    assert found.difference is not None
+    assert found.difference_interval is not None
     low, high = found.difference_interval
     return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 def _overall(found: _Compared) -> str:
-    if found.difference_p_value > ALPHA:
+    if found.difference_p_value is not None and found.difference_p_value > ALPHA:
         return (
-            "As a whole, the sets are no more different than two samples of one source usually are: an estimated "
-            f"{_estimate(found)} of the samples would have to change kind to make them alike."
+            "As a whole, the sets are not more different than two samples of one source usually are: an "
+            f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."
         )
     return f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."
 

@@ -34,7 +34,7 @@ Set = TypeVar("Set")
 
 @dataclass(frozen=True)
 class ModeShare(Record):
-    """How much of a mode one set has.
+    """Part of one set that belongs to a mode.
 
     Attributes:
         share: fraction of the set that are members, counted on held-out samples; see `Mode`.
@@ -250,7 +250,7 @@ def _shared_modes(
             excess=excess,
             interval=(excess - width, excess + width),
             p_value=float(adjusted[start + rank]),
-            stability=float(fits[label].stability[rank]),
+            stability=fits[label].stability_of(rank) or 0.0,
             shares=_shares(label, scored, start + rank, sign, family * len(scored)),
             direction=(sign * direction).float().cpu().numpy(),
         )

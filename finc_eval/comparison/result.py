@@ -116,7 +116,7 @@ class Comparison(Document):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def headline(self) -> str:
-        """What was found, in a few plain sentences."""
+        """Findings in a few plain sentences."""
         return headline(self)
 
     @property

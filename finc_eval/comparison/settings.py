@@ -159,7 +159,7 @@ Method = Annotated[
     AnyMethod,
     Field(discriminator="name"),
     BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
-    about("what finds the modes: finc, or a baseline of its paper"),
+    about("what finds the modes: finc, clusters alone, or a baseline of FINC's paper"),
 ]
 
 
@@ -238,6 +238,11 @@ class Settings(SketchSettings):
         if isinstance(self.method, Finc) and self.method.clusters:
             return DIRECTIONS_WEIGHT, CLUSTERS_WEIGHT
         return (0.0, 1.0) if isinstance(self.method, Clusters) else (1.0, 0.0)
+
+    @property
+    def families(self) -> int:
+        """Number of families, of directions and of clusters, that share the confidence of the intervals evenly."""
+        return sum(weight > 0 for weight in self.weights)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature that the feature map and the sketches do not already give."""

@@ -13,6 +13,8 @@ from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
 
 Array = NDArray[np.float64]
 
+Number = Array | float
+
 TIE = 1 + 1e-9
 """Factor within which two p-values are equal: they are sums of rounded numbers."""
 
@@ -124,7 +126,7 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = DEFAULT_CONF
     return low, high
 
 
-def mover(first: tuple[Array, Array, Array], second: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Number]) -> tuple[Array, Array]:
     """Return the interval of a difference from the intervals of its parts (MOVER; Zou and Donner 2008).
 
     With Wilson's intervals this is Newcombe's method 10 (1998).
@@ -134,7 +136,7 @@ def mover(first: tuple[Array, Array, Array], second: tuple[Array, Array, Array])
         second: those of the part that is subtracted.
     """
     (l1, p1, u1), (l2, p2, u2) = first, second
-    difference = p1 - p2
+    difference = np.asarray(p1 - p2)
     return difference - np.hypot(p1 - l1, u2 - p2), difference + np.hypot(u1 - p1, p2 - l2)
 
 

@@ -54,7 +54,7 @@ def mean_interval(values: NDArray[np.floating[Any]], confidence: float = DEFAULT
     return max(low, 0.0), high
 
 
-def critical_value(family: float) -> float:
+def critical_value(family: int) -> float:
     """Return the half-width, in standard errors, of `family` intervals that hold simultaneously (Bonferroni)."""
     return -float(ndtri((1 - DEFAULT_CONFIDENCE) / (2 * family)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor, log2
 
 import h5py
 import numpy as np
@@ -80,10 +81,12 @@ class Partition:
         fitting = tuple(level for level in levels if level <= most) or (max(min(levels[0], most), 2),)
         origin = rows.double().mean(0).float()
         centered = (rows - origin).cpu()
+        unit = unit_of(centered)
+        centered /= unit
         axes = principal_axes(centered)
         x = np.ascontiguousarray((centered @ axes).numpy())
         found = (torch.from_numpy(kmeans(x, level, seed, run.torch_device)) for level in fitting)
-        centers = tuple(one @ axes.T for one in found)
+        centers = tuple(one @ axes.T * unit for one in found)
         partition = cls(centers, (float("inf"),) * len(centers), origin, seed)
         distances = partition.assign(rows, run)[1]
         return cls(centers, tuple(float(one) for one in np.sqrt(distances.max(0))), origin, seed)
@@ -122,15 +125,19 @@ class Partition:
         kinds = np.empty((len(x), len(self.centers)), np.int32)
         squared = np.empty(kinds.shape, np.float32)
         joined = torch.cat(self.centers).to(run.torch_device)
+        unit = unit_of(joined)
+        joined /= unit
         splits = np.cumsum(self.levels)[:-1].tolist()
         norms, origin = joined.square().sum(1), self.origin.to(joined.device)
         for start in range(0, len(x), run.batch_size):
-            part = x[start : start + run.batch_size].to(joined.device) - origin
+            part = (x[start : start + run.batch_size].to(joined.device) - origin) / unit
             # ‖x − c‖² without ‖x‖², which all centers share.
             for level, block in enumerate((norms - 2 * part @ joined.T).tensor_split(splits, 1)):
                 least, nearest = block.min(1)
                 kinds[start : start + len(part), level] = nearest.cpu().numpy()
-                squared[start : start + len(part), level] = (least + part.square().sum(1)).clamp_min(0).cpu().numpy()
+                squared[start : start + len(part), level] = (
+                    ((least + part.square().sum(1)).clamp_min(0) * unit**2).cpu().numpy()
+                )
         return kinds, squared
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -150,6 +157,12 @@ class Partition:
         centers = tuple(torch.from_numpy(group[f"centers/{level}"][:]) for level in range(len(group["centers"])))
         radii = tuple(group["radii"][:].tolist())
         return cls(centers, radii, torch.from_numpy(group["origin"][:]), int(group.attrs["seed"]))
+
+
+def unit_of(rows: torch.Tensor) -> float:
+    """Return a power of two near the largest entry: squares of rows over it neither overflow nor vanish."""
+    largest = float(rows.abs().max())
+    return 2.0 ** floor(log2(largest)) if largest > 0 else 1.0
 
 
 def principal_axes(centered: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, significant
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.naming.causes import CauseKind
 from finc_eval.report.formats import (
     bare_percent,
     interval,
@@ -77,6 +78,7 @@ DETAILS: dict[str, Callable[[Mode], str]] = {
     "Difference": lambda mode: _difference(mode),
     "Adj. p": lambda mode: p_value(mode.p_value),
     "Found by": lambda mode: mode.found_by,
+    "Differs in": lambda mode: CAUSES[mode.cause],
     "Stability": lambda mode: optional_percent(mode.stability),
     "Mass, gen": lambda mode: number(mode.mass_gen),
     "Mass, ref": lambda mode: number(mode.mass_ref),
@@ -94,6 +96,13 @@ TERMINAL_COLUMNS: dict[str, Callable[[Mode], str]] = {
     "By": lambda mode: SHORT[mode.found_by],
 }
 """The columns of a table of modes on the terminal, after the rank."""
+
+CAUSES: dict[CauseKind | None, str] = {
+    "frequency": "frequency",
+    "appearance": "appearance",
+    "both": "frequency and appearance",
+    None: "–",
+}
 
 SHORT: dict[FoundBy, str] = {"directions": "dir", "clusters": "clu", "both": "both"}
 

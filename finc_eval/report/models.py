@@ -37,7 +37,7 @@ DETAILS: dict[str, Callable[[SharedMode], str]] = {
     "Stability": lambda mode: percent(mode.stability),
     "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
 }
-"""What is known of a mode besides its shares."""
+"""Facts of a mode besides its shares."""
 
 TABLE = ("Mode", "Most in", "Adj. p")
 """The first columns of the table on the terminal and in a notebook; each set has one after them."""

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import VERBS, app, load_verb
+from finc_eval.core.words import percent, points
 from finc_eval.demo.planted import gray, planted_sets, shipped_digits
 
 
@@ -124,17 +125,20 @@ def table_rows(text):
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if line[:1] == "│"]
 
 
-def test_compare_prints_share_and_stability_in_percent(caches, tmp_path):
+def test_compare_prints_the_headline_and_the_shares_of_significant_modes(caches, tmp_path):
     out = tmp_path / "c.h5"
     result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
-    assert "≈ Share" in result.stdout and "Stability" in result.stdout
-    shown = {row[1]: row for row in table_rows(result.stdout)}
-    found = fe.load(out).modes
-    assert list(shown) == [mode.id for mode in found]
-    for mode in found:
-        share = "?" if mode.excess_frequency is None else f"{100 * mode.excess_frequency:.1f} %"
-        assert shown[mode.id][7] in (share, "< 0.1 %")
-        assert shown[mode.id][9] == f"{100 * mode.stability:.0f} %"
+    found = fe.load(out)
+    assert result.stdout.startswith(found.headline)
+    shown = {row[1].split(", ")[-1]: row for row in table_rows(result.stdout)}
+    assert list(shown) == [mode.id for mode in found.significant()] and shown
+    for mode in found.significant():
+        row = shown[mode.id]
+        assert row[2:4] == [percent(share, 1).removesuffix(" %") for share in (mode.share_gen, mode.share_ref)]
+        ends = ", ".join(points(end) for end in mode.share_difference_interval)
+        assert row[4] == f"{points(mode.share_difference)} [{ends}]"
+    others = len(found.modes) - len(found.significant())
+    assert (f"{others} more" in result.stdout) == bool(others)
 
 
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
@@ -183,9 +187,9 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
         found = point["comparison"]
         counts = [sum(mode["p_value"] <= 0.05 for mode in found[key]) for key in ("over", "under")]
         assert [int(cell) for cell in row[1:3]] == counts
-        assert counts[0] != counts[1]
-        excess = [m["excess"] for m in found["over"] + found["under"] if m["p_value"] <= 0.05]
-        assert row[3] == (f"{max(excess):.4f}" if excess else "–")
+        assert any(counts)
+        shares = [abs(m["share_difference"]) for m in found["over"] + found["under"] if m["p_value"] <= 0.05]
+        assert row[3] == (percent(max(shares), 1) if shares else "–")
     assert "sigma 30 is too large" in rows[1][6]
     assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
     assert str(out) in result.stdout and "Modes against σ" in out.read_text()
@@ -212,12 +216,13 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
     twin = json.loads(out.with_suffix(".json").read_text())
     significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
     rows = table_rows(result.stdout)
-    assert significant and [row[0] for row in rows] == [mode["id"] for mode in significant]
+    assert significant and [row[0].removeprefix("– ") for row in rows] == [mode["id"] for mode in significant]
     for row, mode in zip(rows, significant, strict=True):
         assert row[1] == mode["set_with_most"]
-        masses = [mode["shares"][label]["mass"] for label in ("mine", "theirs", "ref")]
-        assert [cell.split(" ")[0] for cell in row[6:]] == [f"{mass:.4f}" for mass in masses]
-        assert row[6].endswith(f", {100 * mode['shares']['mine']['share']:.0f} %") and "," not in row[8]
+        for cell, label in zip(row[3:], ("mine", "theirs", "ref"), strict=True):
+            part = mode["shares"][label]
+            ends = [percent(end, 1).removesuffix(" %") for end in (part["share"], *part["interval"])]
+            assert cell == f"{ends[0]} [{ends[1]}, {ends[2]}]"
     assert f"{len(twin['modes']) - len(significant)} more" in result.stdout
     assert "data:image/" in out.read_text() and "mine: extract" in result.stderr
 
@@ -243,7 +248,7 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
         for column, method in enumerate(("finc", "rarity")):
             found = twin["comparisons"][method][group["role"]]
             modes = [(rank, mode) for rank, mode in enumerate(found, 1) if mode["id"] in group["modes"].get(method, ())]
-            texts = [f"{rank}. {mode['excess']:.4f}" for rank, mode in modes]
+            texts = [f"{rank}. {points(mode['share_difference'])}" for rank, mode in modes]
             texts = [t if m["p_value"] <= 0.05 else f"({t})" for t, (_, m) in zip(texts, modes, strict=True)]
             if group["name"] in shown:
                 assert shown[group["name"]][column] == "; ".join(texts)
@@ -272,12 +277,11 @@ def test_changes_follows_the_modes_between_releases(caches, tmp_path):
     out = ("--out", tmp_path / "changes.html")
     result = run("changes", *old, *new, *out)
     assert result.exit_code == 0, result.stderr
-    significant = fe.load(tmp_path / "old.h5").significant()
+    significant = {mode.id: mode for mode in fe.load(tmp_path / "old.h5").significant()}
     rows = {row[0]: row for row in table_rows(result.stdout)}
-    assert significant and list(rows) == [mode.id for mode in sorted(significant, key=lambda m: -m.excess)]
-    for mode in significant:
-        assert rows[mode.id][1] in ("gone", "shrunk") and rows[mode.id][2] == mode.role
-        assert rows[mode.id][3] == f"{mode.excess:.4f}" and rows[mode.id][5].startswith("−")
+    assert rows and set(rows) <= set(significant)
+    for name, row in rows.items():
+        assert row[1] in ("gone", "shrunk") and row[2] == significant[name].role and row[5].startswith("−")
     assert "modes were followed" in result.stdout and "Changes between two releases" in out[1].read_text()
     twin = json.loads((tmp_path / "changes.json").read_text())
     assert [change["id"] for change in twin["changes"]] == list(rows)
@@ -323,11 +327,11 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         ),
         (("sweep", "--gen", "missing.h5", "--ref", "{gen}", "--parameter", "rho"), "missing.h5"),
         (("sweep", *SAME_SETS, "--parameter", "rho", "--out", "s.json"), "call the page s.html"),
-        (("compare", *SAME_SETS, "--method", "kem"), "'kem' is not one of 'finc', 'ken', 'rarity', 'fld'"),
+        (("compare", *SAME_SETS, "--method", "kem"), "'kem' is not one of 'finc', 'clusters', 'ken', 'rarity', 'fld'"),
         (("compare", *SAME_SETS, "--method", "ken", "--no-rotation"), "belongs to finc, not to ken"),
         (("compare", *SAME_SETS, "--novel", "0.2"), "--novel belongs to rarity and fld, not to finc"),
         (("methods", *SAME_SETS, "--methods", "finc,finc"), "method 'finc' is named twice"),
-        (("methods", *SAME_SETS, "--methods", ""), "--methods must be one of finc, ken, rarity, fld, got ''"),
+        (("methods", *SAME_SETS, "--methods", ""), "--methods must be one of finc, clusters, ken, rarity, fld, got ''"),
         (("models", "{gen}"), "is not of the form NAME=PATH"),
         (("models", "a={gen}", "a={gen}"), "two models are called 'a'"),
         (("models", "a={gen}", "b=missing.h5"), "missing.h5"),

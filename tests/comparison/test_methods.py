@@ -96,7 +96,7 @@ def test_a_table_of_methods_has_a_json_twin(table, tmp_path):
 
 def test_methods_have_to_be_named_and_named_once(planted):
     gen, _, ref, _ = planted
-    with pytest.raises(FincEvalError, match="no method was named: name some of finc, ken, rarity, fld"):
+    with pytest.raises(FincEvalError, match="no method was named: name some of finc, clusters, ken, rarity, fld"):
         fe.compare_methods(gen, ref, ())
     with pytest.raises(FincEvalError, match="'finc' is named twice"):
         fe.compare_methods(gen, ref, ("finc", "finc"))
@@ -120,11 +120,13 @@ def a_table(**changes):
     """FINC finds two over-represented kinds and Rarity one of them twice; one of FINC's is not significant."""
     comparisons = {
         "finc": a_comparison(
-            [a_mode("over-1", excess=0.09), a_mode("over-2", excess=0.01, p_value=0.3)], [], **changes
+            [a_mode("over-1", share_difference=0.09), a_mode("over-2", share_difference=0.01, p_value=0.3)],
+            [],
+            **changes,
         ),
         "rarity": a_comparison(
-            [a_mode("over-3", excess=0.07), a_mode("over-4", excess=0.05)],
-            [a_mode("under-5", "under", excess=0.02)],
+            [a_mode("over-3", share_difference=0.07), a_mode("over-4", share_difference=0.05)],
+            [a_mode("under-5", "under", share_difference=-0.02)],
             **{"spectrum": Spectrum((), ()), **changes, "warnings": (*changes.get("warnings", ()), "of rarity alone")},
         ),
     }
@@ -143,7 +145,7 @@ def test_the_page_has_a_row_for_each_group_and_a_column_for_each_method():
     rows = {
         page.texts("span", "group-name", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)
     }
-    assert rows == {"A": ["1. 0.0900", "1. 0.0700 2. 0.0500"], "C": ["–", "1. 0.0200"]}
+    assert rows == {"A": ["1. +9.0", "1. +7.0 2. +5.0"], "C": ["–", "1. −2.0"]}
 
 
 def test_the_columns_show_the_modes_by_rank_with_their_groups():
@@ -157,7 +159,8 @@ def test_the_columns_show_the_modes_by_rank_with_their_groups():
     ]
     muted = [page.texts("p", "name", n)[0] for n in page.find("li", "muted")]
     assert muted == ["B 2. over-2 not significant"]
-    assert page.texts("dd")[0] == "0.0900 [0.0721, 0.1029]"
+    assert page.texts("dd")[0] == "13.1 %"
+    assert page.texts("dd")[2] == "+9.0 [+6.2, +12.0]"
 
 
 def test_the_summary_counts_significant_modes_and_groups():
@@ -198,8 +201,8 @@ def test_hostile_names_stay_text(render):
 def test_methods_that_find_nothing_say_so():
     empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, (), provenance=made_by("9.8.7"))
     page = Page(report.page(empty, {}))
-    assert page.visible.count("No method finds a mode with significantly more mass") == 2
-    assert page.visible.count("No direction with more mass") == 4
+    assert page.visible.count("No method finds a kind with a significantly larger share") == 2
+    assert page.visible.count("No kind with a larger share") == 4
 
 
 def test_the_page_and_the_notebook_view_show_the_samples(planted, tmp_path):

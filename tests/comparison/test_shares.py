@@ -112,6 +112,16 @@ def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():
         assert mode.interval == pytest.approx((mode.excess - width, mode.excess + width))
 
 
+def test_a_sketch_without_samples_says_that_a_share_can_be_anything():
+    phi = fe.RandomFourierFeatures(8, 50, sigma=3.0)
+    sets = [fe.Sketch.of(kinds(one, 300, 0), phi, sample=0) for one in ([0.9, 0.1], [0.1, 0.9])]
+    found = fe.compare(*sets, method=fe.Finc(rotation=None), modes=2)
+    assert [mode.role for mode in found.significant()][:1] == ["over"]
+    assert {mode.share_gen_interval for mode in found.modes} == {(0.0, 1.0)}
+    assert all(mode.share_gen == pytest.approx(mode.mass_gen) for mode in found.modes)
+    assert any("directions alone" in note for note in found.warnings)
+
+
 def test_an_interval_of_groups_is_that_of_fewer_samples():
     one, grouped = (exact_share(10, 100, effect, 0.95) for effect in (1.0, 5.0))
     assert one.interval == pytest.approx(clopper_pearson(10, 100, 0.95))

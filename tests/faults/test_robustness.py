@@ -49,9 +49,14 @@ def compared(gen, ref, **settings):
     found.to_json()  # refuses NaN and infinity
     for mode in found.modes:
         numbers = (mode.excess, *mode.interval, mode.standard_error, mode.fitted_excess)
-        shares = (mode.mass_gen, mode.mass_ref, mode.p_value, mode.stability, mode.excess_frequency or 0.0)
+        shares = (mode.mass_gen, mode.mass_ref, mode.p_value, mode.share_gen, mode.share_ref)
+        intervals = (mode.share_gen_interval, mode.share_ref_interval, mode.share_difference_interval)
         assert all(isfinite(number) for number in numbers)
         assert all(0 <= share <= 1 for share in shares)
+        assert mode.stability is None or 0 <= mode.stability <= 1
+        assert mode.share_difference == pytest.approx(mode.share_gen - mode.share_ref)
+        for value, (low, high) in zip((mode.share_gen, mode.share_ref, mode.share_difference), intervals, strict=True):
+            assert low <= value <= high
         assert mode.interval[0] <= mode.excess <= mode.interval[1]
         assert np.isfinite(mode.direction).all()
         assert np.linalg.norm(mode.direction) == pytest.approx(1, abs=1e-4)
@@ -128,7 +133,7 @@ def test_fewer_samples_than_modes_are_no_error():
 def test_few_features_are_no_error(planted):
     for features in (1, 2, 3):
         found = compared(*planted, features=features)
-        assert len(found.over) <= features
+        assert sum(mode.found_by == "directions" for mode in found.over) <= features
 
 
 def test_one_constant_in_both_sets_is_no_difference():
@@ -165,11 +170,12 @@ def test_a_generated_set_of_copies_is_one_mode(n):
     (mode,) = found.over
     assert mode.mass_gen > 0.98
     assert mode.p_value < 1e-12
-    # What of the reference lies near the copied sample counts against it; far away nothing does.
-    assert 0.7 < mode.excess_frequency < 1
+    # What of the reference lies near the copied sample is a member, too; far away nothing is.
+    assert mode.share_gen == 1
+    assert 0.7 < mode.share_difference < 1
     (mode,) = compared(np.repeat(ref[:1] + 10, n, 0), ref).over
     assert mode.excess == pytest.approx(1, abs=0.02)
-    assert mode.excess_frequency == pytest.approx(1, abs=0.02)
+    assert (mode.share_gen, mode.share_ref) == (1, 0)
 
 
 def test_a_reference_of_copies_has_a_right_answer_under_a_given_bandwidth():
@@ -230,10 +236,12 @@ def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):
 @pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
 def test_the_unit_of_the_embeddings_does_not_matter(planted, scale, kernel):
     usual, scaled = (compared(*(rows * np.float32(s) for rows in planted), kernel=kernel) for s in (1, scale))
-    assert [mode.id for mode in scaled.significant()] == [mode.id for mode in usual.significant()]
-    for mine, other in zip(scaled.significant(), usual.significant(), strict=True):
-        assert mine.excess == pytest.approx(other.excess, abs=1e-4)
-        assert mine.p_value == pytest.approx(other.p_value, abs=1e-3)
+    assert scaled.difference == pytest.approx(usual.difference, abs=0.02)
+    mine, others = ([mode for mode in one.significant() if mode.found_by != "clusters"] for one in (scaled, usual))
+    assert [mode.id for mode in mine] == [mode.id for mode in others]
+    for one, other in zip(mine, others, strict=True):
+        assert one.excess == pytest.approx(other.excess, abs=1e-4)
+        assert one.p_value == pytest.approx(other.p_value, abs=1e-3)
     if kernel == "gaussian":
         check_planted(scaled, scale)
         assert scaled.kernel_error.rms == pytest.approx(usual.kernel_error.rms, rel=1e-3)
@@ -367,31 +375,31 @@ LOOSE = np.array([0.3, 1.3, 0.3, 1.3, 0.3])
 """Spreads under which samples of two of the four kinds that differ resemble each other little."""
 
 
-def test_the_excess_frequency_is_near_the_truth_where_the_mass_is_far_below_it():
+def test_shares_are_near_the_truth_where_the_mass_is_far_below_it():
     shares_gen, shares_ref = np.array([[0.3, 0.3, 0.05, 0.05, 0.3], [0.1, 0.1, 0.25, 0.25, 0.3]])
     gen, ref = draw(shares_gen, 3000, 0, LOOSE), draw(shares_ref, 3000, 1, LOOSE)
-    found = compared(gen, ref, sigma=2.5, features=400)
+    found = compared(gen, ref, sigma=2.5, features=400, method=fe.Finc(clusters=False))
     kinds = {}
     for mode in found.significant():
         likeness = (found.feature_map(CENTERS).numpy() @ mode.direction) ** 2
         kinds.setdefault((mode.role, int(likeness.argmax())), mode)
-    for key in (("over", 0), ("over", 1), ("under", 2), ("under", 3)):
-        assert kinds[key].excess_frequency == pytest.approx(0.2, rel=0.35)
+    for role, kind in (("over", 0), ("over", 1), ("under", 2), ("under", 3)):
+        assert kinds[role, kind].share_difference == pytest.approx(shares_gen[kind] - shares_ref[kind], rel=0.35)
     for key in (("over", 1), ("under", 3)):
         assert kinds[key].excess < 0.1
-    for key in (("over", 0), ("under", 2)):
-        assert kinds[key].excess > 0.15
 
 
-def test_equal_sets_have_no_excess_frequency_to_speak_of(digits):
+def test_equal_sets_have_shares_that_do_not_differ(digits):
     x = digits[0]
     found = compared(x[:1500], x[1500:3000], features=100)
-    assert all(mode.excess_frequency is None or mode.excess_frequency < 0.1 for mode in found.modes)
-    assert any(mode.excess_frequency is None for mode in found.modes)
+    assert found.significant() == ()
+    assert all(low <= 0 <= high for low, high in (mode.share_difference_interval for mode in found.modes))
+    assert all(abs(mode.share_difference) < 0.1 for mode in found.modes)
 
 
 def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(planted, digits):
-    stable = [mode.stability for mode in compared(*planted).significant() if mode.excess > 0.03]
+    modes = compared(*planted).significant()
+    stable = [mode.stability for mode in modes if mode.excess > 0.03 and mode.stability is not None]
     assert min(stable) > 0.95
     x = digits[0]
     of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).modes]

@@ -350,10 +350,14 @@ def test_the_table_shows_the_numbers_of_the_comparison():
     ]
     assert page.texts("th", "id") == ["over-aaaaaa", "under-bbbbbb"]
     assert [page.texts("dd", inside=page.section(mode)) for mode in (OVER, UNDER)] == [
-        ["13.1 % [10.2, 16.3]", "4.0 % [2.1, 6.4]", "+9.1 [+6.2, +12.0]", "3.2e-09", "both", "97 %"]
-        + ["0.0912", "0.0037", "× 24.6", "0.0875 [0.0721, 0.1029]"],
-        ["2.0 % [0.8, 4.0]", "10.0 % [7.2, 13.1]", "−8.0 [−11.2, −5.0]", "0.004", "directions", "97 %"]
-        + ["0.0200", "0.0700", "× 0.29", "0.0500 [0.0310, 0.0690]"],
+        [
+            *("13.1 % [10.2, 16.3]", "4.0 % [2.1, 6.4]", "+9.1 [+6.2, +12.0]", "3.2e-09", "both", "–", "97 %"),
+            *("0.0912", "0.0037", "× 24.6", "0.0875 [0.0721, 0.1029]"),
+        ],
+        [
+            *("2.0 % [0.8, 4.0]", "10.0 % [7.2, 13.1]", "−8.0 [−11.2, −5.0]", "0.004", "directions", "–", "97 %"),
+            *("0.0200", "0.0700", "× 0.29", "0.0500 [0.0310, 0.0690]"),
+        ],
     ]
 
 
@@ -388,7 +392,7 @@ def test_settings_and_counts_are_those_of_the_comparison():
 def test_an_infinite_ratio_is_a_sign_not_a_number():
     mode = a_mode("over-1", mass_ref=0.0)
     page = Page(page_of(a_comparison([mode])))
-    assert page.texts("dd", inside=page.section(mode))[6:9] == ["0.0912", "0.0000", "× ∞"]
+    assert page.texts("dd", inside=page.section(mode))[7:10] == ["0.0912", "0.0000", "× ∞"]
 
 
 @pytest.mark.parametrize(
@@ -437,7 +441,7 @@ def test_a_cluster_has_no_stability():
     assert optional_percent(None) == "–"
     mode = a_mode("over-1", stability=None, found_by="clusters", threshold=None)
     page = Page(page_of(a_comparison([mode])))
-    assert page.texts("dd", inside=page.section(mode))[4:6] == ["clusters", "–"]
+    assert page.texts("dd", inside=page.section(mode))[4:7] == ["clusters", "–", "–"]
     assert not page.find("tr", "muted")
 
 
@@ -595,9 +599,9 @@ def test_the_spectrum_shows_both_roles_in_the_colors_of_the_page():
     assert dict(matplotlib.rcParams) == before
     page = Page(svg)
     assert "more in the generated set" in page.texts("text") and "more in the reference set" in page.texts("text")
-    for color, points in (("var(--gen)", 3), ("var(--ref)", 2)):
+    for color, count in (("var(--gen)", 3), ("var(--ref)", 2)):
         marks = [n for n in page.find("use") if color in page.attributes(n).get("style", "")]
-        assert len(marks) == points + 1  # and one in the legend
+        assert len(marks) == count + 1  # and one in the legend
     assert not re.search(r"#0[1-4]0[1-4]0[1-4]|<style|<\?xml|DOCTYPE|DejaVu", svg)
     assert spectrum_svg((0.5,), ()) != spectrum_svg((0.6,), ())
     assert spectrum_svg((), ()).startswith("<svg")
