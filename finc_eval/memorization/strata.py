@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.settings import Finc, Settings
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -72,7 +73,8 @@ def principal_modes(samples: Embeddings, seed: int, run: Run | None = None) -> C
     """
     order = np.random.default_rng(seed).permutation(samples.n)[: 2 * MAX_STRATA_SAMPLES]
     half, other = (Subset(samples, np.sort(order[start::2])) for start in (0, 1))
-    return compare(half, other, rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed, run=run)
+    how = Settings(method=Finc(clusters=False), rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed)
+    return compare(half, other, how, run=run)
 
 
 def assign_strata(principal: Comparison, samples: Embeddings) -> NDArray[np.int64]:

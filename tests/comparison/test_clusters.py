@@ -117,7 +117,7 @@ def test_a_sketch_as_reference_finds_nearly_what_embeddings_find(without_two):
     gen, ref = without_two
     direct, sketched = (fe.compare(gen, one, features=200) for one in (ref, fe.Sketch.reference(ref, features=200)))
     assert len(sketched.significant()) >= 0.7 * len(direct.significant()) > 0
-    assert [mode.role for mode in sketched.significant()][0] == direct.significant()[0].role
+    assert sketched.significant()[0].role == direct.significant()[0].role
     for mine, other in zip(sketched.under[:2], direct.under[:2], strict=True):
         assert mine.share_ref == pytest.approx(other.share_ref, abs=0.01)
         assert mine.share_gen == pytest.approx(other.share_gen, abs=0.01)
