@@ -11,7 +11,7 @@ from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
+from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates, named
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
@@ -25,7 +25,6 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.modes import Mode, Role
-from finc_eval.comparison.named import named
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
