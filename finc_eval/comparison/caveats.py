@@ -50,6 +50,17 @@ def bandwidth_warnings(sigma: float | None, samples: torch.Tensor) -> list[str]:
     return [] if warning is None else [warning]
 
 
+def cluster_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
+    """Warn of sketches whose samples cannot be divided into clusters."""
+    without = [one.label for one in (gen, ref) if not one.has_rows]
+    if not without:
+        return []
+    return [
+        f"the sketch of {' and '.join(without)} keeps too few samples to divide into clusters, or not which groups "
+        "they are of: the sets are compared by directions alone, which miss more of the small kinds"
+    ]
+
+
 def fld_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
     """Warn of features that FLD leaves out because they are constant."""
     constant = [constant_features(one.embeddings) for one in (gen, ref) if one.embeddings is not None]

@@ -126,14 +126,15 @@ class FoundKinds:
 
 
 def without_clusters(settings: Settings) -> Settings:
-    """Return settings for sketches that keep no samples to cluster.
+    """Return settings that ask for directions alone.
 
     Raises:
         DataError: clusters are all that was asked for.
     """
     if isinstance(settings.method, Clusters):
         raise DataError(
-            "a sketch keeps too few samples to cluster: make the sketches with a sample, or use the method finc"
+            "a sketch keeps too few samples to divide into clusters, or not which groups they are of: pass embeddings, "
+            "or use method finc"
         )
     method = settings.method
     return replace(settings, method=replace(method, clusters=False)) if isinstance(method, Finc) else settings
@@ -142,7 +143,7 @@ def without_clusters(settings: Settings) -> Settings:
 def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> FoundKinds | None:
     """Partition the pooled samples, count both sets, and choose the significant kinds to report.
 
-    None where a sketch keeps too few samples.
+    None where a sketch keeps too few samples, or not which groups they are of.
     """
     if not (gen.has_rows and ref.has_rows):
         return None

@@ -15,6 +15,7 @@ from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
+    cluster_warnings,
     copies_between,
     fld_warnings,
     rho_warnings,
@@ -148,6 +149,7 @@ def _describe(
         warnings=(
             *rho_warnings(settings.rho),
             *bandwidth_warnings(phi.sigma, sample),
+            *cluster_warnings(gen, ref),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
             *set_warnings(gen, ref, copies),
             *opened.warnings,

@@ -58,8 +58,11 @@ class SketchedSet:
 
     @property
     def has_rows(self) -> bool:
-        """True unless it is a sketch that kept fewer samples than a set needs."""
-        return self.embeddings is not None or len(self.sketch.sample.ids) >= MIN_SAMPLES
+        """True unless it is a sketch that kept fewer samples than a set needs, or not which groups they are of."""
+        if self.embeddings is not None:
+            return True
+        # The ids of windows tell their video; other groups are not kept.
+        return len(self.sketch.sample.ids) >= MIN_SAMPLES and self.at_hand.grouping == self.sketch.groups
 
     @property
     def at_hand(self) -> Embeddings:

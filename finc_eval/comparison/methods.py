@@ -91,7 +91,7 @@ def compare_methods(
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> MethodComparison:
-    """Compare two sets by FINC and by the baselines of its paper, and group the modes that show the same samples.
+    """Compare two sets by FINC, clusters and the baselines of FINC's paper, and group modes that show the same samples.
 
     All methods share sets, feature map, folds and tests, and differ in nothing but in how they find directions. Each is
     tested as a family of its own, so that every method is another chance of a false discovery.
@@ -99,7 +99,8 @@ def compare_methods(
     Args:
         gen: generated set: embeddings, as `compare` takes them; a sketch does for "finc" alone.
         ref: reference set, in any of the same forms.
-        methods: methods in the order of the columns: names ("finc", "ken", "rarity", "fld") or instances.
+        methods: methods in the order of the columns: names ("finc", "clusters", "ken", "rarity", "fld") or instances.
+            The name "finc" is FINC without clusters, which are a column of their own.
         settings: settings of the comparison; its method does not count.
         run: device, portions and progress of the computation.
         options: fields of `Settings`, in place of those of `settings`.

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, TypeVar, Unpack
 import torch
 
 from finc_eval.comparison.assemble import NUMERICAL_ZERO, Sign, leading_sign, tail_of
+from finc_eval.comparison.caveats import rho_warnings
 from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_overlap
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.finc_directions import FincFit
@@ -84,6 +85,7 @@ class ModelComparison(Document):
         sigma_rule: origin of the bandwidth.
         signature: everything that changes the numbers save the models.
         tested: number of directions tested.
+        warnings: sentences for a reader, on repeats and on ρ.
         feature_map: φ.
 
     Example:
@@ -103,6 +105,7 @@ class ModelComparison(Document):
     sigma_rule: str
     signature: SignatureText
     tested: int
+    warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
 
     @property
@@ -186,6 +189,7 @@ def compare_models(
         sigma_rule=opened.sigma_rule,
         signature=_signature(opened),
         tested=family,
+        warnings=(*rho_warnings(chosen.rho), *opened.warnings),
         feature_map=next(iter(sets.values())).sketch.feature_map,
         provenance=Provenance.here(run.device),
     )

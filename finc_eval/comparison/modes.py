@@ -82,7 +82,7 @@ class Mode(Record):
             of one label look different, or "both"; None where neither is significant.
         looks_different: id of a mode of the opposite role that shows the same kind of samples, so that the sets differ
             in how they look rather than in how many there are; None without one.
-        share_gen, share_ref: fraction of each set that are members.
+        share_gen, share_ref: fraction of each set that are members; of a sketch that keeps no samples, the mass.
         share_gen_interval, share_ref_interval: their intervals.
         share_difference: share_gen − share_ref.
         share_difference_interval: its interval. All intervals of a comparison hold together with probability 0.95.

@@ -276,8 +276,8 @@ def settings_of(settings: Settings | None, options: Options) -> Settings:
 
 
 def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:
-    """Return the methods of these names, each named once."""
-    found = tuple(map(method_of, methods))
+    """Return the methods of these names, each named once; the name "finc" is FINC without clusters, as in its paper."""
+    found = tuple(Finc(clusters=False) if one == Finc.name else method_of(one) for one in methods)
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:
             raise UsageError(f"method {method.name!r} is named twice: name it once")

@@ -46,7 +46,12 @@ def thresholds_of(own: ScoredSet, others: Weighted, column: int) -> tuple[float,
 
 
 def share_of(one: ScoredSet, column: int, thresholds: tuple[float, float], confidence: float) -> Share:
-    """Count the members of the direction in a column among the samples of a set, each in the fold that is held out."""
+    """Count the members of the direction in a column among the samples of a set, each in the fold that is held out.
+
+    Of a sketch that keeps no samples, the mass is returned: a share can be anything then.
+    """
+    if not one.scores.n:
+        return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), (0.0, 1.0))
     count = sum(one.scores.beyond(fold, column, threshold) for fold, threshold in enumerate(thresholds))
     return exact_share(count, one.scores.n, float(one.masses.effect[column]), confidence)
 

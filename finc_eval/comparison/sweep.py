@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
+from finc_eval.comparison.clusters import without_clusters
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
 from finc_eval.comparison.modes import Mode
@@ -51,7 +52,7 @@ class Point(Record):
 
     Attributes:
         value: value of the parameter.
-        comparison: comparison of the two sketches, so with conservative intervals.
+        comparison: comparison of the two sketches by directions alone.
         spreadness: for every mode of `comparison.modes`, in their order: mean distance between the samples of the set
             that has more which are most of the mode, over the reference's median distance. 1 is as spread as the
             reference itself; None where fewer than two samples are known.
@@ -70,6 +71,7 @@ class Sweep(Document):
         parameter: "sigma" or "rho".
         points: one comparison a value.
         default: default value of the parameter in `compare`.
+        warnings: sentences for a reader, on repeats in the sets.
         papers_rule: for a sweep of σ, the smallest value that the rule of the KEN and FINC papers accepts
             (`stable_bandwidth`), or None.
     """
@@ -79,6 +81,7 @@ class Sweep(Document):
     parameter: Parameter
     points: tuple[Point, ...]
     default: float
+    warnings: tuple[str, ...]
     papers_rule: float | None = None
 
     def __repr__(self) -> str:
@@ -100,6 +103,7 @@ def sweep(
 
     A sweep over σ fills one sketch a bandwidth, all together, so its memory is that of one comparison times the number
     of bandwidths, and its default number of frequencies is half of that of `compare`. A sweep over ρ needs one sketch.
+    Only directions are tested: clusters would be the same under every σ.
     "No mode passes ρ = 5" is a normal answer.
 
     Args:
@@ -131,6 +135,7 @@ def sweep(
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"sweep knows the method finc, got {chosen.method.name}: leave method out")
+    chosen = without_clusters(chosen)
     values = None if values is None else _ascending(values)
     return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(gen, ref, values, chosen, run)
 
@@ -138,7 +143,7 @@ def sweep(
 def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings: Settings, run: Run) -> Sweep:
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
-    opened, _ = open_inputs({"gen": gen, "ref": ref}, settings, run)
+    opened, warnings = open_inputs({"gen": gen, "ref": ref}, settings, run)
     embeddings = {label: _streamed(one, label) for label, one in opened.items()}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()
@@ -156,7 +161,7 @@ def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings:
     run.progress("compare", len(chosen), len(chosen))
     papers_rule = _papers_rule(rows["gen"], rows["ref"], chosen, settings.rho)
     default = BANDWIDTH_FACTOR * median
-    return Sweep("sigma", tuple(points), default, papers_rule, provenance=Provenance.here(run.device))
+    return Sweep("sigma", tuple(points), default, warnings, papers_rule, provenance=Provenance.here(run.device))
 
 
 def _sweep_rho(gen: object, ref: object, rhos: list[float] | None, settings: Settings, run: Run) -> Sweep:
@@ -171,7 +176,7 @@ def _sweep_rho(gen: object, ref: object, rhos: list[float] | None, settings: Set
         run.progress("compare", done, len(chosen))
         points.append(_point(one.rho, first, second, median, replace(opened.settings, rho=one.rho), run))
     run.progress("compare", len(chosen), len(chosen))
-    return Sweep("rho", tuple(points), Settings.rho, provenance=Provenance.here(run.device))
+    return Sweep("rho", tuple(points), Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
 
 def _ascending(values: Sequence[float]) -> list[float]:

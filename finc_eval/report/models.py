@@ -18,7 +18,7 @@ from finc_eval.report.pages import (
     render,
     table_fragment,
 )
-from finc_eval.report.terminal import print_table
+from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples
 
@@ -64,6 +64,7 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         own_ids=_own_ids,
         pictures=pictures,
         summary=summary(result),
+        warnings=result.warnings,
         notes=notes,
         interval=interval_scale((_own(mode).share, _own(mode).interval) for mode in result.modes),
         lead=LEAD_SAMPLES,
@@ -88,6 +89,7 @@ def show(result: ModelComparison) -> None:
     if others := len(result.modes) - len(rows):
         print(not_significant(others))
     print(result.signature)
+    print_notes(result.warnings)
 
 
 def summary(result: ModelComparison) -> str:

@@ -122,9 +122,10 @@ def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:
 
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
-    """Return the warnings that every value of the sweep has."""
+    """Return the warnings of the sweep, and those that every value has."""
     first, *others = (point.comparison.warnings for point in sweep.points)
-    return tuple(warning for warning in first if all(warning in other for other in others))
+    common = (warning for warning in first if all(warning in other for other in others))
+    return tuple(dict.fromkeys((*sweep.warnings, *common)))
 
 
 def chosen_values(sweep: Sweep) -> dict[str, float]:

@@ -74,7 +74,7 @@ def test_a_sweep_of_the_bandwidth_sketches_each_set_in_one_pass_whatever_the_num
 def test_its_point_at_the_default_bandwidth_is_what_compare_says_of_the_sketches(sweep, thinned, sigmas):
     gen, ref = thinned
     phi = fe.Sketch.reference(ref, features=150, sigma=sigmas[1]).feature_map
-    direct = fe.compare(gen=fe.Sketch.of(gen, phi), ref=fe.Sketch.of(ref, phi))
+    direct = fe.compare(gen=fe.Sketch.of(gen, phi), ref=fe.Sketch.of(ref, phi), method=fe.Finc(clusters=False))
     assert [point.value for point in sweep.points] == list(sigmas)
     point = sweep.points[1]
     assert sweep.parameter == "sigma"
@@ -214,7 +214,7 @@ def test_sketches_are_enough_for_a_sweep_of_rho(few, products):
     from_rows = fe.sweep(*few, "rho", [1.0, 3.0], features=50, modes=3)
     assert from_sketches.to_dict() == from_rows.to_dict()
     for point in from_sketches.points:
-        direct = fe.compare(*sketches, rho=point.value, modes=3)
+        direct = fe.compare(*sketches, rho=point.value, modes=3, method=fe.Finc(clusters=False))
         assert point.comparison.to_dict() == direct.to_dict()
 
 

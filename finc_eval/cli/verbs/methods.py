@@ -10,7 +10,7 @@ import finc_eval as fe
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Page, Ref, Strict, running, takes
 from finc_eval.cli.output import emit, twin_of
 from finc_eval.cli.sets import embed_all
-from finc_eval.comparison.settings import Finc, Fld, Ken, Method, Rarity, Settings, methods_of
+from finc_eval.comparison.settings import Clusters, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
 from finc_eval.core.record import about
 
 
@@ -19,7 +19,8 @@ class Columns:
     """Methods to compare."""
 
     methods: Annotated[tuple[Method, ...], about("methods, separated by commas, in the order of the columns")] = (
-        Finc(),
+        Finc(clusters=False),
+        Clusters(),
         Ken(),
         Rarity(),
         Fld(),

@@ -1,0 +1,192 @@
+"""Shares of members, their intervals, and the variances and design effects that p-values rest on."""
+
+from math import sqrt
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import beta
+
+import finc_eval as fe
+from finc_eval.comparison.assemble import ScoredSets, direction_candidates
+from finc_eval.comparison.estimates import Masses, design_effects, variance_floors
+from finc_eval.comparison.finc_directions import finc_fit
+from finc_eval.comparison.inputs import open_sets
+from finc_eval.comparison.score_pass import ScorePass, score_set
+from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share, thresholds_of
+from finc_eval.core.run import Run
+from finc_eval.numerics.inference import critical_value, upper_tail
+
+ALONE = fe.Finc(clusters=False)
+
+
+def kinds(shares, n, seed, spread=0.3, dim=8):
+    rng = np.random.default_rng(seed)
+    rows = 6 * np.eye(len(shares), dim)[rng.choice(len(shares), n, p=shares)] + spread * rng.standard_normal((n, dim))
+    return rows.astype(np.float32)
+
+
+def clopper_pearson(k, n, confidence):
+    tail = (1 - confidence) / 2
+    return (
+        beta.ppf(tail, k, n - k + 1) if k else 0.0,
+        beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0,
+    )
+
+
+@pytest.fixture(scope="module")
+def scored():
+    """A pass over 500 samples of unit norm with three directions of each kind, in portions."""
+    rng = np.random.default_rng(0)
+    features = torch.from_numpy(rng.standard_normal((500, 12)).astype(np.float32))
+    features /= features.norm(dim=1, keepdim=True)
+    shown, *scoring = (torch.linalg.qr(torch.from_numpy(rng.standard_normal((12, 3))))[0].float() for _ in range(3))
+    folds = torch.from_numpy(rng.integers(0, 2, 500))
+    scores = ScorePass(shown, tuple(scoring))
+    for start in range(0, 500, 120):
+        scores.update(features[start : start + 120], folds[start : start + 120], start, None)
+    return scores, features, folds, scoring
+
+
+@pytest.mark.parametrize("threshold", [0.25, 0.125, -0.25, -0.5])
+def test_counts_of_a_histogram_are_those_of_the_held_out_scores(scored, threshold):
+    scores, features, folds, scoring = scored
+    for fold in (0, 1):
+        held_out = features[folds == fold] @ scoring[fold]
+        beyond = held_out >= threshold if threshold > 0 else held_out < threshold
+        assert [scores.beyond(fold, column, threshold) for column in range(3)] == beyond.sum(0).tolist()
+        assert beyond.sum() > 0
+
+
+def test_thresholds_come_from_the_half_that_is_not_counted(scored):
+    scores, features, folds, scoring = scored
+    own = SimpleNamespace(scores=scores)
+    nothing = SimpleNamespace(scores=SimpleNamespace(powers=lambda fold: torch.zeros(2, 2, 3, dtype=torch.double)))
+    for fold, threshold in enumerate(thresholds_of(own, [(1.0, nothing)], 1)):
+        fitted = (features[folds != fold] @ scoring[fold][:, 1]).double()
+        tails = [fitted.clamp_min(0), (-fitted).clamp_min(0)]
+        tail = max((0, 1), key=lambda tail: float(tails[tail].square().sum()))
+        typical = sqrt(tails[tail].pow(4).sum() / tails[tail].square().sum())
+        assert threshold == pytest.approx((0.5, -0.5)[tail] * typical)
+
+
+def test_shares_are_fractions_of_held_out_members():
+    gen, ref = kinds([0.3, 0.1, 0.3, 0.3], 600, 0), kinds([0.1, 0.3, 0.3, 0.3], 700, 1)
+    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], fe.Settings(features=60, modes=3, method=ALONE), Run())
+    sets = opened.sets
+    fit = finc_fit(opened.settings, sets["gen"], sets["ref"])
+    fits = {"over": fit(sets["gen"], sets["ref"]), "under": fit(sets["ref"], sets["gen"])}
+    passed = ScoredSets(*(score_set(one, list(fits.values()), Run()) for one in sets.values()))
+    found = direction_candidates(fits, passed, opened.settings)
+    assert {one.role for one in found[:1] + found[-1:]} == {"over", "under"}
+    for one in found:
+        own, other = ("gen", "ref") if one.role == "over" else ("ref", "gen")
+        # The bottom-k sample is the whole set. A histogram is exact to a bin.
+        assert one.own.value == pytest.approx(float(one.members(sets[own]).double().mean()), abs=0.004)
+        assert one.other.value == pytest.approx(float(one.members(sets[other]).double().mean()), abs=0.004)
+
+
+def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():
+    found = fe.compare(
+        kinds([0.3, 0.1, 0.3, 0.3], 600, 0), kinds([0.1, 0.3, 0.3, 0.3], 700, 1), features=60, modes=3, method=ALONE
+    )
+    assert found.significant()
+    confidence = 1 - 2 * upper_tail(sqrt(2) * critical_value(found.tested))
+    assert confidence_of(found.tested) == pytest.approx(confidence)
+    for mode in found.modes:
+        assert mode.share_gen_interval == pytest.approx(
+            clopper_pearson(round(600 * mode.share_gen), 600, confidence), abs=1e-6
+        )
+        assert mode.share_ref_interval == pytest.approx(
+            clopper_pearson(round(700 * mode.share_ref), 700, confidence), abs=1e-6
+        )
+        (low, high), (ref_low, ref_high) = mode.share_gen_interval, mode.share_ref_interval
+        down = np.hypot(mode.share_gen - low, ref_high - mode.share_ref)
+        up = np.hypot(high - mode.share_gen, mode.share_ref - ref_low)
+        assert mode.share_difference == pytest.approx(mode.share_gen - mode.share_ref)
+        assert mode.share_difference_interval == pytest.approx(
+            (mode.share_difference - down, mode.share_difference + up), abs=1e-6
+        )
+        width = critical_value(found.tested) * mode.standard_error
+        assert mode.interval == pytest.approx((mode.excess - width, mode.excess + width))
+
+
+def test_a_sketch_without_samples_says_that_a_share_can_be_anything():
+    phi = fe.RandomFourierFeatures(8, 50, sigma=3.0)
+    sets = [fe.Sketch.of(kinds(one, 300, 0), phi, sample=0) for one in ([0.9, 0.1], [0.1, 0.9])]
+    found = fe.compare(*sets, method=fe.Finc(rotation=None), modes=2)
+    assert [mode.role for mode in found.significant()][:1] == ["over"]
+    assert {mode.share_gen_interval for mode in found.modes} == {(0.0, 1.0)}
+    assert all(mode.share_gen == pytest.approx(mode.mass_gen) for mode in found.modes)
+    assert any("directions alone" in note for note in found.warnings)
+
+
+def test_an_interval_of_groups_is_that_of_fewer_samples():
+    one, grouped = (exact_share(10, 100, effect, 0.95) for effect in (1.0, 5.0))
+    assert one.interval == pytest.approx(clopper_pearson(10, 100, 0.95))
+    assert grouped.interval == pytest.approx(clopper_pearson(2, 20, 0.95))
+    assert one.value == grouped.value == 0.1
+
+
+def test_the_interval_of_a_difference_is_that_of_movers():
+    found = difference_of(Share(0.3, (0.2, 0.45)), Share(0.1, (0.06, 0.2)))
+    assert found.value == pytest.approx(0.2)
+    assert found.interval == pytest.approx((0.2 - np.hypot(0.1, 0.1), 0.2 + np.hypot(0.15, 0.04)))
+
+
+def masses(n, variance):
+    n = torch.tensor([n / 2, n / 2], dtype=torch.double)
+    variance = torch.full((2, 1), variance, dtype=torch.double)
+    return Masses(n, torch.zeros(2, 1, dtype=torch.double), variance, torch.ones(1, dtype=torch.double))
+
+
+def test_variance_has_no_floor_at_equal_sizes_and_one_that_grows_with_their_ratio():
+    floors = [
+        [float(one) for one in variance_floors([masses(n, 0.0), masses(1000, 0.1)], [1.0, 1.0])]
+        for n in (1000, 999, 500, 10)
+    ]
+    assert floors[0] == [0, 0]
+    assert all(larger == 0 for _, larger in floors)
+    assert 0 < floors[1][0] < 1e-4 < floors[2][0] < floors[3][0]
+    # The weight is 1 − n / n_max, of the variance of both sets together.
+    assert floors[2][0] == pytest.approx(0.5 * 1000 * 0.1 / 1500)
+    assert floors[3][0] == pytest.approx(0.99 * 1000 * 0.1 / 1010)
+
+
+def test_the_floor_of_a_set_that_rho_multiplies_is_smaller_by_rho():
+    first, second = variance_floors([masses(1000, 0.1), masses(500, 0.0)], [1.0, 2.0])
+    assert float(first) == 0
+    assert float(second) == pytest.approx(0.5 * (1000 * 0.1 / 1500) / 2)
+
+
+@pytest.mark.parametrize("copies", [1, 5])
+def test_copies_count_once(copies):
+    rng = np.random.default_rng(0)
+    squares = torch.from_numpy(rng.random((400, 6)))
+    sums, sizes = copies * squares, torch.full((400,), float(copies), dtype=torch.double)
+    variance = squares.var(0).expand(2, -1)
+    n = torch.tensor([200.0 * copies] * 2, dtype=torch.double)
+    np.testing.assert_allclose(design_effects(sums, sizes, variance, n), copies, rtol=0.02)
+
+
+def test_groups_of_independent_samples_have_a_design_effect_near_one():
+    squares = torch.from_numpy(np.random.default_rng(0).random((1000, 5, 6)))
+    effect = design_effects(
+        squares.sum(1),
+        torch.full((1000,), 5.0, dtype=torch.double),
+        squares.reshape(-1, 6).var(0).expand(2, -1),
+        torch.tensor([2500.0, 2500.0], dtype=torch.double),
+    )
+    assert (effect >= 1).all() and effect.mean() < 1.1
+
+
+def test_few_groups_are_drawn_towards_the_worst_case():
+    squares = torch.zeros(400, 1, dtype=torch.double)
+    squares[:2] = 0.5  # of two groups alone, whose members may all be of the kind by chance
+    sizes = torch.full((400,), 5.0, dtype=torch.double)
+    n = torch.tensor([1000.0, 1000.0], dtype=torch.double)
+    variance = torch.full((2, 1), 1.0 / 2000, dtype=torch.double)
+    between = float(design_effects(squares, sizes, variance, n))
+    plain = float(((squares - 5 * squares.sum() / 2000).square().sum()) / (n * variance[:, 0]).sum())
+    assert plain < 1 < between == pytest.approx((2 * plain + 5) / 3)
