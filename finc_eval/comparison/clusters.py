@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.comparison.assemble import LISTED, Candidate, ScoredSets
-from finc_eval.comparison.cross_fit import CrossFit
+from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_overlap
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
@@ -181,13 +181,14 @@ def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets:
     """Join directions and clusters of one role with nearly the same members.
 
     A direction stays where it is significant by itself: its shares are nearer to those of the kind (docs/method.md).
+    Clusters of many levels cut a large kind in pieces, which then join its direction.
     """
     kept, new = list(directions), []
     members = [_kept_members(one, sets) for one in directions]
     for cluster in clusters:
         own = _kept_members(cluster, sets)
         alike = [
-            _overlap(own, others) if one.role == cluster.role else 0.0
+            0.0 if one.role != cluster.role else 1.0 if _is_piece(cluster, own, one, others) else _overlap(own, others)
             for one, others in zip(directions, members, strict=True)
         ]
         if max(alike, default=0.0) < SAME_MEMBERS:
@@ -204,6 +205,13 @@ def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets:
 def _kept_members(one: Candidate, sets: ScoredSets) -> torch.Tensor:
     """Tell which samples of both sets' bottom-k samples are members."""
     return torch.cat([one.members(each.sketched) for each in (sets.gen, sets.ref)])
+
+
+def _is_piece(cluster: Candidate, own: torch.Tensor, direction: Candidate, others: torch.Tensor) -> bool:
+    """Tell whether a cluster lies within a significant direction, and the feature map shows no difference of kind."""
+    inside = 2 * int((own & others).sum()) > int(own.sum())
+    alike = float(squared_overlap(cluster.direction[:, None], direction.direction[:, None])) > SAME_MODE_OVERLAP
+    return direction.p_value <= LISTED and inside and alike
 
 
 def _overlap(first: torch.Tensor, second: torch.Tensor) -> float:

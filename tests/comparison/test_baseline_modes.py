@@ -207,7 +207,7 @@ def test_swapped_sets_swap_the_roles(planted):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "rarty"}, r'one of finc, ken, rarity, fld, got \'rarty\' \(did you mean "rarity"\?\)'),
+        ({"method": "rarty"}, r'one of finc, clusters, ken, rarity, fld, got \'rarty\' \(did you mean "rarity"\?\)'),
         ({"novel": 0.2}, r"novel is an option of Rarity and Fld: pass method=fe.Rarity\(novel=0.2\)"),
         ({"method": "fld", "neighbors": 4}, r"neighbors is an option of Rarity: pass method=fe.Rarity\(neighbors=4\)"),
         ({"method": Rarity(neighbors=300)}, "half of ref has .* samples, too few for 300 neighbors"),
@@ -270,6 +270,7 @@ def test_parameters_of_a_method_out_of_range_are_refused(make, message):
 
 
 def test_methods_are_named_once_each():
-    assert methods_of(["finc", Rarity(novel=0.2), "fld"]) == (Finc(), Rarity(0.2, 3), Fld(0.3))
+    assert methods_of(["finc", Rarity(novel=0.2), "fld"]) == (Finc(clusters=False), Rarity(0.2, 3), Fld(0.3))
+    assert methods_of([Finc()]) == (Finc(),)
     with pytest.raises(fe.UsageError, match="'ken' is named twice"):
         methods_of(["ken", "finc", "ken"])

