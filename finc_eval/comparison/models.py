@@ -232,7 +232,7 @@ def _shared_modes(
         (float(estimate.excess[rank]), label, rank)
         for label, (_, estimate) in estimates.items()
         for rank in range(min(settings.modes, len(estimate.excess)))
-        if float(fits[label].full.excess[rank]) > NUMERICAL_ZERO
+        if min(float(fits[label].full.excess[rank]), float(estimate.excess[rank])) > NUMERICAL_ZERO
     ]
     found: dict[str, SharedMode] = {}
     for excess, label, rank in sorted(candidates, reverse=True):

@@ -46,7 +46,8 @@ def test_fewer_cats_are_a_matter_of_frequency_and_other_dogs_one_of_appearance(f
 def test_links_join_modes_of_opposite_roles_on_both_sides(found):
     by_id = {mode.id: mode for mode in found.modes}
     linked = [mode for mode in found.modes if mode.looks_different is not None]
-    assert {mode.id for mode in linked} == {mode.id for mode in named(found, "dog")}
+    assert {mode.role for mode in linked} == {"over", "under"}
+    assert {mode.id for mode in linked} <= {mode.id for mode in named(found, "dog")}
     for mode in linked:
         other = by_id[mode.looks_different]
         assert other.role != mode.role and other.looks_different is not None

@@ -68,7 +68,7 @@ def test_settings_are_read_from_a_table(tmp_path):
         ("[compare]\nmodes = 2.5", '"modes" must be a whole number, got 2.5'),
         ("[compare]\nrho = -1", "rho must be a positive number, got -1"),
         ('[compare]\nmethod = {name = "rarity", nvel = 2}', r'unknown key "method.nvel" \(did you mean "novel"\?\)'),
-        ('[compare]\nmethod = "rarety"', "\"method\" must be one of finc, ken, rarity, fld, got 'rarety'"),
+        ('[compare]\nmethod = "rarety"', "\"method\" must be one of finc, clusters, ken, rarity, fld, got 'rarety'"),
         ("[comparing]\nrho = 2", r"has no table \[compare\]: rename \[comparing\]"),
         ("compare = 3", r"has no table \[compare\]"),
         ("rho = ", "cannot be read as TOML"),

@@ -263,7 +263,8 @@ def test_without_samples_a_spreadness_is_unknown(few):
     sketches = [fe.Sketch.of(rows, phi, sample=0) for rows in few]
     sweep = fe.sweep(*sketches, "rho", [1.0], method=fe.Finc(rotation=None), modes=3)
     assert set(sweep.points[0].spreadness) == {None}
-    assert json.loads(sweep.to_json())["points"][0]["spreadness"] == [None] * 6
+    modes = sweep.points[0].comparison.modes
+    assert modes and json.loads(sweep.to_json())["points"][0]["spreadness"] == [None] * len(modes)
 
 
 def test_a_given_bandwidth_is_enough_for_a_reference_of_copies(digits):
@@ -282,6 +283,16 @@ def test_a_sweep_has_a_json_twin(sweep, tmp_path):
     of_one = json.loads(sweep.points[1].comparison.to_json())
     assert of_one == of_one | data["points"][1]["comparison"]
     assert data["points"][1]["spreadness"] == list(sweep.points[1].spreadness)
+
+
+def test_a_sweep_tests_directions_alone_and_carries_warnings_of_repeats(few):
+    gen, ref = few
+    repeated = np.repeat(gen[:100], 3, 0)
+    for parameter, values in (("rho", [1.0]), ("sigma", [6.0])):
+        found = fe.sweep(repeated, ref, parameter, values, features=20, modes=2)
+        assert found.points[0].comparison.settings.method == fe.Finc(clusters=False)
+        assert {mode.found_by for mode in found.points[0].comparison.modes} <= {"directions"}
+        assert any("gen has only 100 distinct samples" in note for note in found.warnings)
 
 
 def test_settings_out_of_range_are_refused(few):

@@ -42,7 +42,7 @@ def a_sweep(**changes):
         Point(4.0, a_comparison([strong, weak, other], [under], warnings=(COMMON,)), (0.4, 5.0, None, 0.6)),
         Point(8.0, a_comparison([strong], warnings=(COMMON,)), (0.9,)),
     )
-    return replace(Sweep("sigma", points, 4.0, 2.0, provenance=made_by("9.8.7")), **changes)
+    return replace(Sweep("sigma", points, 4.0, ("of the sweep",), 2.0, provenance=made_by("9.8.7")), **changes)
 
 
 def a_share(share, ids=("7", "3")):
@@ -61,7 +61,7 @@ def model_comparison(labels=("alpha", "beta"), **changes):
     sets = {label: SetInfo(label, None, 1000 + i, f"d{i}", False) for i, label in enumerate((first, second, "ref"))}
     settings = Settings(sigma=2.5, features=4, seed=7)
     signature = Signature("models", ())
-    made = ModelComparison(modes, sets, settings, "given", signature, 39, provenance=made_by("9.8.7"))
+    made = ModelComparison(modes, sets, settings, "given", signature, 39, ("of models",), provenance=made_by("9.8.7"))
     return replace(made, **changes)
 
 
@@ -119,7 +119,7 @@ def hostile_sweep():
     )
     own = replace(comparison, warnings=(HOSTILE,))
     points = Point(1.0, comparison, (0.5,)), Point(2.0, own, (0.5,))
-    return Sweep("sigma", points, 1.0, provenance=made_by(BREAKOUT))
+    return Sweep("sigma", points, 1.0, (), provenance=made_by(BREAKOUT))
 
 
 def hostile_models():
@@ -160,7 +160,7 @@ def test_a_row_of_a_sweep_is_about_its_significant_modes():
 
 def test_warnings_that_hold_everywhere_are_said_once():
     page = Page(sweep_page(a_sweep()))
-    assert page.texts("li", inside=page.find("section", "warnings")[0]) == [COMMON]
+    assert page.texts("li", inside=page.find("section", "warnings")[0]) == ["of the sweep", COMMON]
     assert page.visible.count(COMMON) == 1 and page.visible.count(SMALL) == 1
     quiet = Page(sweep_page(replace(a_sweep(), points=a_sweep().points[1:])))
     assert quiet.texts("th", inside=quiet.find("thead")[0])[-1] == "Spreadness"
@@ -233,6 +233,13 @@ def test_the_page_of_models_shows_the_numbers_of_the_object():
         "In models more in one model than in the mean of all other sets",
         "In the reference what the models lack",
     ]
+
+
+def test_the_page_of_models_has_their_warnings(capsys):
+    page = Page(models_page(model_comparison()))
+    assert page.texts("li", inside=page.find("section", "warnings")[0]) == ["of models"]
+    models.show(model_comparison())
+    assert "of models" in capsys.readouterr().out
 
 
 def test_every_mode_shows_the_share_and_mass_of_each_set():
