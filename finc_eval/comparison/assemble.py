@@ -1,9 +1,9 @@
-"""Assembly of modes from scored directions and tested clusters, the same for every method."""
+"""Assembly of modes from scored directions and tested clusters, the same for every method, and their names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import copysign
 from typing import Literal
@@ -19,10 +19,16 @@ from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
+from finc_eval.naming.causes import CauseKind, frequency_or_appearance
+from finc_eval.naming.links import look_different
+from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import holm
 
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
+
+LABEL = "label"
+"""Column of metadata that tells whether a mode is one of frequency or of appearance."""
 
 Sign = Literal[1, -1]
 
@@ -146,8 +152,9 @@ def assemble_modes(
 ) -> list[tuple[Candidate, Mode]]:
     """Return candidates with their modes: the significant ones first, by the difference of shares.
 
-    Of each role there are as many as the settings ask for, at most. Unrotated eigenvectors stay in the order of their
-    eigenvalues. Where nothing is significant, a share that contradicts the role tells that there is nothing.
+    Of each role there are at most as many directions as the settings ask for, and as many clusters that are not one of
+    them. Unrotated eigenvectors stay in the order of their eigenvalues. Where nothing is significant, a share that
+    contradicts the role tells that there is nothing.
 
     Args:
         candidates: directions and clusters.
@@ -158,7 +165,11 @@ def assemble_modes(
     told = [one for one in candidates if one.p_value <= LISTED or one.own.value > settings.rho * one.other.value]
     if not settings.by_eigenvalue:
         told.sort(key=lambda one: (one.p_value > LISTED, -abs(one.own.value - one.other.value)))
-    chosen = [one for role in ROLES for one in [one for one in told if one.role == role][: settings.modes]]
+    chosen = []
+    for role in ROLES:
+        mine = [one for one in told if one.role == role]
+        surplus = [one for one in mine if one.found_by == "clusters"][settings.modes :]
+        chosen += [one for one in mine if one not in surplus]
     found: dict[str, Mode] = {}
     for one in chosen:
         mode = _mode(one, sets, family, settings.rho, found)
@@ -267,3 +278,44 @@ def _tails(one: Candidate, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail
             )
         )
     return tails[0], tails[1]
+
+
+def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: SketchedSet) -> list[Mode]:
+    """Name the significant modes that refits find again, tell their cause, and link those of one kind of sample."""
+    chosen = [(one, mode) for one, mode in modes if mode.p_value <= LISTED and mode.firm]
+    if not (chosen and gen.has_rows and ref.has_rows):
+        return [mode for _, mode in modes]
+    sets = {"gen": gen.at_hand, "ref": ref.at_hand}
+    members = [{"gen": mode.members("gen"), "ref": mode.members("ref")} for _, mode in chosen]
+    names = name_modes(members, sets)
+    links = look_different(names, [mode.role for _, mode in chosen], members, sets)
+    labels = {one.label: _labels(one) for one in (gen, ref)}
+    known = {
+        mode.id: replace(
+            mode,
+            name=name.text,
+            evidence=name.evidence,
+            cause=_cause(one, gen, ref, labels),
+            looks_different=None if link is None else chosen[link][1].id,
+        )
+        for (one, mode), name, link in zip(chosen, names, links, strict=True)
+    }
+    return [known.get(mode.id, mode) for _, mode in modes]
+
+
+def _labels(one: SketchedSet) -> list[str] | None:
+    """Return the label of each sample of the bottom-k sample; None without labels."""
+    embeddings = one.at_hand
+    if LABEL not in embeddings.columns:
+        return None
+    of_ids = dict(zip(embeddings.ids_between(0, embeddings.n), embeddings.column(LABEL), strict=True))
+    return [of_ids[name] for name in one.sketch.sample.ids]
+
+
+def _cause(one: Candidate, gen: SketchedSet, ref: SketchedSet, labels: dict[str, list[str] | None]) -> CauseKind | None:
+    ordered = (gen, ref) if one.role == "over" else (ref, gen)
+    known = {each.label: values for each in ordered if (values := labels[each.label]) is not None}
+    if len(known) < len(ordered):
+        return None
+    members = {each.label: np.flatnonzero(one.members(each).cpu().numpy()) for each in ordered}
+    return frequency_or_appearance(known, members).kind

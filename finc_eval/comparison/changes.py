@@ -126,7 +126,7 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
         >>> sketch = fe.Sketch.reference(ref[:500], features=500)
         >>> old, new = fe.compare(ref[500:], sketch), fe.compare(gen[:500], sketch)
         >>> [(change.status, change.role) for change in fe.compare_releases(old, new)]
-        [('new', 'over'), ('grown', 'over')]
+        [('new', 'over')]
     """
     check_fraction("alpha", alpha)
     try:

@@ -11,7 +11,7 @@ from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates
+from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates, named
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
@@ -26,7 +26,6 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.modes import Mode, Role
-from finc_eval.comparison.named import named
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
@@ -76,7 +75,7 @@ def compare(
         >>> gen, ref = example_sets()  # gen has no zeros and too many ones
         >>> comparison = fe.compare(gen, ref, features=500, modes=3)
         >>> [mode.role for mode in comparison.significant()]
-        ['over', 'over', 'over', 'under']
+        ['over', 'over', 'under', 'under', 'under']
     """
     run = run or Run()
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run)

@@ -118,10 +118,11 @@ def _counts(found: _Compared) -> list[str]:
 
 
 def _number(found: _Compared, role: Role) -> str:
-    """Return how many kinds of a role stand alone; where the list is full, there may be more."""
+    """Return how many kinds of a role stand alone; where as many were found as were asked for, there may be more."""
     groups = findings(found.modes)
     count = sum(len(group) == 1 and group[0].role == role for group in groups)
-    full = sum(mode.role == role for mode in significant(found.modes, ALPHA)) == found.settings.modes
-    at_least = "at least " * full
-    asked = ", the most that were asked for" * (count == found.settings.modes)
-    return f"{at_least}{counted(count, 'kind')}{asked}"
+    mine = [mode for mode in significant(found.modes, ALPHA) if mode.role == role]
+    by_clusters = sum(mode.found_by == "clusters" for mode in mine)
+    full = found.settings.modes in (by_clusters, len(mine) - by_clusters)
+    asked = ", the most that were asked for" * (full and count == found.settings.modes)
+    return f"{'at least ' * full}{counted(count, 'kind')}{asked}"

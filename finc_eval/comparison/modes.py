@@ -151,10 +151,11 @@ class Mode(Record):
         """Indices of the reference samples that are most of this mode, best first."""
         return self.tails[0].ref
 
-    @property
-    def top_own(self) -> NDArray[np.int64]:
-        """Indices of the samples that are most of this mode in the set that has more of it, best first."""
-        return self.top_gen if self.role == "over" else self.top_ref
+    def members(self, label: Literal["gen", "ref"]) -> NDArray[np.int64]:
+        """Return the indices of those of the top samples of a set that are members, best first."""
+        tail = self.tails[0]
+        index, scores = (tail.gen, tail.gen_scores) if label == "gen" else (tail.ref, tail.ref_scores)
+        return index if self.threshold is None else index[scores >= self.threshold]
 
     @property
     def title(self) -> str:

@@ -57,7 +57,12 @@ def share_of(one: ScoredSet, column: int, thresholds: tuple[float, float], confi
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
-    """Return count / n with the interval of Clopper and Pearson, of n / effect samples (Korn and Graubard 1998)."""
+    """Return count / n with the interval of Clopper and Pearson, of n / effect samples (Korn and Graubard 1998).
+
+    Without a sample, as of a sketch that keeps none, nothing is known.
+    """
+    if not n:
+        return Share(0.0, (0.0, 1.0))
     low, high = clopper_pearson(count / effect, n / effect, confidence)
     return Share(count / n, (float(low), float(high)))
 
