@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 import finc_eval as fe
 from finc_eval.comparison.assemble import ScoredSets, direction_candidates
-from finc_eval.comparison.estimates import Masses, design_effects, variance_floors
+from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, design_effects, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
 from finc_eval.comparison.score_pass import ScorePass, score_set
@@ -92,7 +92,7 @@ def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():
         kinds([0.3, 0.1, 0.3, 0.3], 600, 0), kinds([0.1, 0.3, 0.3, 0.3], 700, 1), features=60, modes=3, method=ALONE
     )
     assert found.significant()
-    confidence = 1 - 2 * upper_tail(sqrt(2) * critical_value(found.tested))
+    confidence = 1 - 2 * upper_tail(sqrt(1 + HALVES_CORRELATION) * critical_value(found.tested))
     assert confidence_of(found.tested) == pytest.approx(confidence)
     for mode in found.modes:
         assert mode.share_gen_interval == pytest.approx(
