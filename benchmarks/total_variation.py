@@ -54,7 +54,9 @@ def main():
     rows = []
     for name, sizes in product(("none", "zipf none", "sparse", "dense", "zipf dense", "half gone"), SIZES):
         for kinds in KINDS:
-            truth, plain, permuted, value, held, rejected = np.array([one(name, kinds, sizes, s) for s in range(runs)]).T
+            truth, plain, permuted, value, held, rejected = np.array(
+                [one(name, kinds, sizes, s) for s in range(runs)]
+            ).T
             rows.append(
                 {
                     "laws": name,

@@ -29,7 +29,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "More comparisons": {
         "models": "Find the modes on which many models differ, and how much of each mode each model has.",
-        "kinds": "Divide sets into kinds whose shares add up, and test which kinds differ.",
+        "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
         "changes": "Follow the modes from one release of a model to the next.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",

@@ -16,6 +16,9 @@ from finc_eval.partitions.partition import FIT_SAMPLES_PER_KIND, Partition, pool
 BINS = 100
 """Bins of the paper."""
 
+MIN_SAMPLES_PER_BIN = 5
+"""Samples of the reference per bin, below which there are fewer bins."""
+
 SIGNIFICANCE = 0.05
 """Level of the test of each bin, as in the paper: without a correction, so of equal laws it counts 5 in 100."""
 
@@ -33,7 +36,9 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = No
 
     A reference of fewer than five samples a bin gets fewer bins.
     """
-    partition = Partition.fit(pooled_sample([ref], FIT_SAMPLES_PER_KIND * bins), (bins,), run=run)
+    partition = Partition.fit(
+        pooled_sample([ref], FIT_SAMPLES_PER_KIND * bins), (bins,), run=run, least=MIN_SAMPLES_PER_BIN
+    )
     x, y = (count(one, partition, run=run).counts.members(0) for one in (gen, ref))
     return different_bins(x, y), partition.levels[0]
 

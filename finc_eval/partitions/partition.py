@@ -57,16 +57,23 @@ class Partition:
 
     @classmethod
     def fit(
-        cls, rows: torch.Tensor, levels: Sequence[int] = LEVELS, seed: int = 0, run: Run | None = None
+        cls,
+        rows: torch.Tensor,
+        levels: Sequence[int] = LEVELS,
+        seed: int = 0,
+        run: Run | None = None,
+        *,
+        least: int = MIN_SAMPLES_PER_KIND,
     ) -> Partition:
         """Divide rows into kinds by k-means at each level.
 
         Args:
             rows: a sample of all sets together, shape (m, d); see `pooled_sample`.
-            levels: numbers of kinds. Those with fewer than 20 rows per kind are left out; a small sample gets one
+            levels: numbers of kinds. Those with fewer than `least` rows per kind are left out; a small sample gets one
                 level that fits.
             seed: random seed of the first centers.
             run: device and portions.
+            least: number of rows per kind that a level needs.
 
         Raises:
             UsageError: a level is not a whole number of at least 2.
@@ -77,7 +84,7 @@ class Partition:
             raise UsageError("levels must be numbers of kinds, got none: pass for example levels=(20, 50)")
         if len(rows) < 4:
             raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
-        most = len(rows) // MIN_SAMPLES_PER_KIND
+        most = len(rows) // least
         fitting = tuple(level for level in levels if level <= most) or (max(min(levels[0], most), 2),)
         origin = rows.double().mean(0).float()
         centered = (rows - origin).cpu()

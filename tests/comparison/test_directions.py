@@ -63,30 +63,35 @@ def test_holm_gives_the_textbook_values():
     np.testing.assert_allclose(adjusted.numpy(), [0.03, 0.06, 0.06, 0.02], atol=1e-12)
 
 
+def masses_of(n, mean, variance):
+    """Masses of independent samples."""
+    return Masses(n, mean, variance, torch.ones(mean.shape[1]))
+
+
 def test_the_standard_error_is_that_of_independent_means_with_the_allowance_for_correlated_halves():
-    first = Masses(torch.tensor([100.0, 300.0]), torch.tensor([[0.2], [0.4]]), torch.tensor([[0.04], [0.09]]))
-    second = Masses(torch.tensor([50.0, 50.0]), torch.tensor([[0.1], [0.1]]), torch.tensor([[0.01], [0.01]]))
+    first = masses_of(torch.tensor([100.0, 300.0]), torch.tensor([[0.2], [0.4]]), torch.tensor([[0.04], [0.09]]))
+    second = masses_of(torch.tensor([200.0, 200.0]), torch.tensor([[0.1], [0.1]]), torch.tensor([[0.01], [0.01]]))
     estimates = Estimates.of([(1.0, first)], [(1.0, second)], rho=2.0)
     assert float(estimates.excess) == pytest.approx(0.35 - 0.2)
-    variance = 0.25**2 * 0.04 / 100 + 0.75**2 * 0.09 / 300 + 4 * 0.01 / 100
-    assert float(estimates.error) == pytest.approx((1.25 * variance) ** 0.5)
+    variance = 0.25**2 * 0.04 / 100 + 0.75**2 * 0.09 / 300 + 4 * 0.01 / 400
+    assert float(estimates.error) == pytest.approx((1.5 * variance) ** 0.5)
 
 
 def test_estimates_of_a_mixture_are_those_of_its_parts_by_their_weights():
     n = torch.tensor([50.0, 50.0])
-    parts = [Masses(n, torch.full((2, 1), mass), torch.full((2, 1), mass / 10)) for mass in (0.4, 0.2, 0.1)]
+    parts = [masses_of(n, torch.full((2, 1), mass), torch.full((2, 1), mass / 10)) for mass in (0.4, 0.2, 0.1)]
     estimates = Estimates.of([(1.0, parts[0])], [(0.75, parts[1]), (0.25, parts[2])], rho=1.0)
     assert float(estimates.mass_second) == pytest.approx(0.75 * 0.2 + 0.25 * 0.1)
     assert float(estimates.excess) == pytest.approx(0.4 - 0.175)
     variance = (0.04 + 0.75**2 * 0.02 + 0.25**2 * 0.01) / 100
-    assert float(estimates.error) == pytest.approx((1.25 * variance) ** 0.5)
+    assert float(estimates.error) == pytest.approx((1.5 * variance) ** 0.5)
 
 
 def test_p_values_and_intervals_are_those_of_the_normal_law():
     n = torch.tensor([100.0, 100.0])
-    one, other = (Masses(n, torch.full((2, 1), mass), torch.full((2, 1), 0.02)) for mass in (0.25, 0.2))
+    one, other = (masses_of(n, torch.full((2, 1), mass), torch.full((2, 1), 0.02)) for mass in (0.25, 0.2))
     estimates = Estimates.of([(1.0, one)], [(1.0, other)], rho=1.0)
-    error = (1.25 * 2 * 0.02 / 200) ** 0.5
+    error = (1.5 * 2 * 0.02 / 200) ** 0.5
     assert float(estimates.p_values()) == pytest.approx(float(norm.sf(0.05 / error)))
     assert float(Estimates.of([(1.0, other)], [(1.0, one)], rho=1.0).p_values()) == pytest.approx(
         1 - float(estimates.p_values())
@@ -253,10 +258,10 @@ def test_few_samples_and_many_features_give_the_same_by_either_eigenproblem(digi
         assert mine.stability == pytest.approx(other.stability, abs=0.01)
 
 
-def test_conservative_masses_are_exact_and_their_variances_as_large_as_can_be():
+def test_masses_of_a_sketch_without_samples_are_exact_and_their_variances_as_large_as_can_be():
     x, _ = populations(size=30, sizes=((400, 300), (20, 20)))
     vectors = tuple(torch.linalg.qr(torch.randn(30, 3, generator=torch.Generator().manual_seed(s))).Q for s in (1, 2))
-    masses = Masses.conservative(x.folds, vectors)
+    masses = Masses.of_sketch(x.folds, vectors, torch.ones(2, 3), 1.0)
     for fold, (rows, columns) in enumerate(zip(x.features, vectors, strict=True)):
         squares = (rows @ columns).double().square()
         torch.testing.assert_close(masses.mean[fold], squares.mean(0), rtol=0, atol=1e-6)
