@@ -36,9 +36,8 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = No
 
     A reference of fewer than five samples a bin gets fewer bins.
     """
-    partition = Partition.fit(
-        pooled_sample([ref], FIT_SAMPLES_PER_KIND * bins), (bins,), run=run, least=MIN_SAMPLES_PER_BIN
-    )
+    rows = pooled_sample([ref], FIT_SAMPLES_PER_KIND * bins)
+    partition = Partition.fit(rows, (bins,), run=run, least=MIN_SAMPLES_PER_BIN)
     x, y = (count(one, partition, run=run).counts.members(0) for one in (gen, ref))
     return different_bins(x, y), partition.levels[0]
 

@@ -77,9 +77,7 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
         )  # fmt: skip
         assert result.exit_code == 0, result.stderr
     one, other = fe.load(tmp_path / "embeddings.h5"), fe.load(tmp_path / "sketches.h5")
-    mine, others = (
-        {mode.id: mode.excess for mode in found.modes if mode.found_by != "clusters"} for found in (one, other)
-    )
+    mine, others = ({mode.id: mode.excess for mode in found.modes if mode.threshold} for found in (one, other))
     common = mine.keys() & others.keys()
     assert len(common) >= 0.8 * len(mine) > 0
     assert [mine[name] for name in common] == pytest.approx([others[name] for name in common], abs=1e-5)
