@@ -1,9 +1,9 @@
 """How well is the total variation between two sets estimated from their counts of kinds, and does its interval hold it?
 
 Counts are drawn from two laws of K kinds. *none*: the laws are equal. *sparse*: one kind of 5 % that the reference
-lacks. *dense*: all shares of gen are multiplied by log-normal numbers (sd 0.4 of the logarithm). *half gone*: gen lacks every
-second kind. The shares of the reference are even, or in proportion to 1/rank (*zipf*). The truth is the total variation
-of the laws. *plain* is that of the samples, *permuted* the plain one minus its mean under permuted labels.
+lacks. *dense*: all shares of gen are multiplied by log-normal numbers (sd 0.4 of the logarithm). *half gone*: gen lacks
+every second kind. The shares of the reference are even, or in proportion to 1/rank (*zipf*). The truth is the total
+variation of the laws. *plain* is that of the samples, *permuted* the plain one minus its mean under permuted labels.
 """
 
 import argparse
