@@ -1,4 +1,4 @@
-"""What does the inference cost? A comparison of 50 000 + 50 000 rows by older code and by this code, in turn.
+"""Time of a comparison of 50 000 + 50 000 rows by older code and by this code, in turn.
 
     git worktree add /tmp/old REVISION && python benchmarks/inference_cost.py --before /tmp/old
 

@@ -1,4 +1,4 @@
-"""How often does a comparison see a difference where there is none, and how often do its intervals hold?
+"""False discoveries of comparisons, and coverage of their intervals.
 
 Every regime draws sets of one law and compares them. A false discovery is a run with any p ≤ .05. *tight*: 50
 clusters in 32 dimensions; centers have standard deviation 0.5 per axis, samples 0.1 around them. *zipf*: 200 clusters

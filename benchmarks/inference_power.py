@@ -1,4 +1,4 @@
-"""Which planted changes does a comparison find?
+"""Planted changes that a comparison finds.
 
 *novel*: one cluster that the reference lacks, among 20 Gaussian clusters in 512 dimensions; centers have standard
 deviation 0.5 per axis, samples 1. *six*: 2 novel kinds of 5 %, 2 that are gone, one of three times and one of a third

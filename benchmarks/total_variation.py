@@ -1,4 +1,4 @@
-"""How well is the total variation between two sets estimated from their counts of kinds, and does its interval hold it?
+"""Error of the estimated total variation between two sets, and coverage of its interval.
 
 Counts are drawn from two laws of K kinds. *none*: the laws are equal. *sparse*: one kind of 5 % that the reference
 lacks. *dense*: all shares of gen are multiplied by log-normal numbers (sd 0.4 of the logarithm). *half gone*: gen lacks

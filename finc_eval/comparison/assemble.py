@@ -22,7 +22,7 @@ from finc_eval.comparison.shares import Share, confidence_of, difference_of, sha
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.inference import ALPHA, holm
 
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
@@ -162,9 +162,9 @@ def assemble_modes(
         family: number of intervals of the excess that hold together.
         settings: settings of the comparison.
     """
-    told = [one for one in candidates if one.p_value <= LISTED or one.own.value > settings.rho * one.other.value]
+    told = [one for one in candidates if one.p_value <= ALPHA or one.own.value > settings.rho * one.other.value]
     if not settings.by_eigenvalue:
-        told.sort(key=lambda one: (one.p_value > LISTED, -abs(one.own.value - one.other.value)))
+        told.sort(key=lambda one: (one.p_value > ALPHA, -abs(one.own.value - one.other.value)))
     chosen = []
     for role in ROLES:
         mine = [one for one in told if one.role == role]
@@ -175,10 +175,6 @@ def assemble_modes(
         mode = _mode(one, sets, family, settings.rho, found)
         found[mode.id] = mode
     return list(zip(chosen, found.values(), strict=True))
-
-
-LISTED = 0.05
-"""Adjusted p-value up to which modes stand first."""
 
 
 def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
@@ -282,7 +278,7 @@ def _tails(one: Candidate, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail
 
 def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: SketchedSet) -> list[Mode]:
     """Name the significant modes that refits find again, tell their cause, and link those of one kind of sample."""
-    chosen = [(one, mode) for one, mode in modes if mode.p_value <= LISTED and mode.firm]
+    chosen = [(one, mode) for one, mode in modes if mode.p_value <= ALPHA and mode.firm]
     if not (chosen and gen.has_rows and ref.has_rows):
         return [mode for _, mode in modes]
     sets = {"gen": gen.at_hand, "ref": ref.at_hand}

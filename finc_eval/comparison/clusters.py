@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.assemble import LISTED, Candidate, ScoredSets
+from finc_eval.comparison.assemble import Candidate, ScoredSets
 from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_overlap
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
@@ -21,18 +21,15 @@ from finc_eval.comparison.shares import Share, exact_share
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.inference import critical_value, upper_tail
+from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
 from finc_eval.partitions.counts import count
 from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.overlap import distinct_kinds, shared_members
-from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.partition import MAIN_LEVEL, Partition, pooled_sample
 from finc_eval.partitions.tests import KindTests, test_kinds
 
 SAME_MEMBERS = 1 / 3
 """Members that two modes share, over those of either, from which on they are one: half of each, for equal sizes."""
-
-MAIN_LEVEL = 50
-"""Kinds of the level that the difference of the sets is of, or the nearest number below."""
 
 
 @dataclass(frozen=True)
@@ -155,15 +152,15 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
     shared = shared_members(list(counts.values()))
     _, weight = settings.weights
     chosen = {
-        role: distinct_kinds(tests.raw[row], np.flatnonzero(tests.adjusted[row] <= weight * LISTED), shared)
+        role: distinct_kinds(tests.raw[row], np.flatnonzero(tests.adjusted[row] <= weight * ALPHA), shared)
         for row, role in enumerate(ROLES)
     }
-    place = max((place for place, level in enumerate(partition.levels) if level <= MAIN_LEVEL), default=0)
+    place = partition.place_of(MAIN_LEVEL)
     return FoundKinds(
         partition=partition,
         tests=tests,
         chosen=chosen,
-        detectable=tests.detectable(weight * LISTED) if weight else None,
+        detectable=tests.detectable(weight * ALPHA) if weight else None,
         family=_testable(tests, weight),
         difference=total_variation(counts[gen.label].effective(place), counts[ref.label].effective(place)),
         kept={one.label: partition.assign(one.sketch.sample.rows, run)[0] for one in (gen, ref)},
@@ -172,15 +169,17 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
 
 
 def _testable(tests: KindTests, weight: float) -> int:
-    """Return the number of clusters that have enough members to become significant in some role."""
-    level = weight * LISTED / tests.members.size
-    return round(float(tests.family.family_level(level)[0]) / level / len(ROLES)) if weight else 0
+    """Return the number of clusters that have enough members to become significant in some role, at least 1."""
+    if not weight:
+        return 0
+    level = weight * ALPHA / tests.members.size
+    return max(1, round(float(tests.family.family_level(level)[0]) / level / len(ROLES)))
 
 
 def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets: ScoredSets) -> list[Candidate]:
     """Join directions and clusters of one role with nearly the same members.
 
-    A direction stays where it is significant by itself: its shares are nearer to those of the kind (docs/method.md).
+    A direction stays where it is significant by itself: its shares are nearer to those of the kind.
     Clusters of many levels cut a large kind in pieces, which then join its direction.
     """
     kept, new = list(directions), []
@@ -196,7 +195,7 @@ def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets:
             continue
         place = int(np.argmax(alike))
         direction = kept[place]
-        shown = direction if direction.p_value <= LISTED else cluster
+        shown = direction if direction.p_value <= ALPHA else cluster
         p_value = min(direction.p_value, cluster.p_value)
         kept[place] = replace(shown, found_by="both", p_value=p_value, stability=direction.stability)
     return kept + new
@@ -211,7 +210,7 @@ def _is_piece(cluster: Candidate, own: torch.Tensor, direction: Candidate, other
     """Tell whether a cluster lies within a significant direction, and the feature map shows no difference of kind."""
     inside = 2 * int((own & others).sum()) > int(own.sum())
     alike = float(squared_overlap(cluster.direction[:, None], direction.direction[:, None])) > SAME_MODE_OVERLAP
-    return direction.p_value <= LISTED and inside and alike
+    return direction.p_value <= ALPHA and inside and alike
 
 
 def _overlap(first: torch.Tensor, second: torch.Tensor) -> float:

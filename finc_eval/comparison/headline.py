@@ -11,9 +11,7 @@ from typing import Protocol
 from finc_eval.comparison.modes import Interval, Mode, Role, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import counted, listed, percent, points
-
-ALPHA = 0.05
-"""Adjusted p-value up to which a kind is told."""
+from finc_eval.numerics.inference import ALPHA
 
 WORDS: dict[Role, str] = {"over": "more of", "under": "less of"}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -18,10 +18,10 @@ from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.repeats import near_repeat_warnings, repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.partitions.sets import MIN_SAMPLES
 from finc_eval.sketches.folds import fold_of
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SetInput = Sketch | Embeddings
-
-MIN_SAMPLES = 20
-"""Samples that each set of a comparison needs."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +53,16 @@ class SketchedSet:
         whole = len(folds) == self.sketch.n
         return FoldedMoments(self.sketch.folds, (features[folds == 0], features[folds == 1]) if whole else None)
 
-    @property
+    @cached_property
     def has_rows(self) -> bool:
         """True unless it is a sketch that kept fewer samples than a set needs, or not which groups they are of."""
-        if self.embeddings is not None:
-            return True
-        # The ids of windows tell their video; other groups are not kept.
-        return len(self.sketch.sample.ids) >= MIN_SAMPLES and self.at_hand.grouping == self.sketch.groups
+        held = self.embeddings or self.sketch.held(self.label)
+        return held is not None and held.n >= MIN_SAMPLES
 
-    @property
+    @cached_property
     def at_hand(self) -> Embeddings:
-        """The embeddings, or those that the sketch kept."""
-        return self.embeddings or EmbeddingSet(self.sketch.sample.rows, self.sketch.sample.ids)
+        """The embeddings, or those that the sketch kept; only where it `has_rows`."""
+        return self.embeddings or cast(Embeddings, self.sketch.held(self.label))
 
     @cached_property
     def group_numbers(self) -> NDArray[np.int64] | None:

@@ -16,7 +16,7 @@ from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import critical_value, upper_tail
 
 MEMBER_SCORE = 0.5
-"""Threshold of a member, over the score of a typical one (docs/method.md compares other rules)."""
+"""Threshold of a member, over the score of a typical one."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,7 @@ def share_of(one: ScoredSet, column: int, thresholds: tuple[float, float], confi
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
-    """Return count / n with the interval of Clopper and Pearson, of n / effect samples (Korn and Graubard 1998).
-
-    Without a sample, as of a sketch that keeps none, nothing is known.
-    """
-    if not n:
-        return Share(0.0, (0.0, 1.0))
+    """Return count / n with the interval of Clopper and Pearson, of n / effect samples (Korn and Graubard 1998)."""
     low, high = clopper_pearson(count / effect, n / effect, confidence)
     return Share(count / n, (float(low), float(high)))
 

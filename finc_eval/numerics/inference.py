@@ -15,6 +15,9 @@ from finc_eval.core.checks import check_fraction
 DEFAULT_CONFIDENCE = 0.95
 """Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""
 
+ALPHA = 0.05
+"""Adjusted p-value up to which a finding counts as significant."""
+
 
 def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95."""

@@ -226,7 +226,8 @@ def kinds(
 
 def _count(sets: Mapping[str, object], settings: KindSettings, partition: Partition | None, run: Run | None) -> Kinds:
     """Count and test sets by the kinds of a partition; None: by those of their own samples."""
-    run, opened = run or Run(), open_sets(sets, settings.groups)
+    run = run or Run()
+    opened, warnings = open_sets(sets, settings.groups, run)
     embeddings = {label: one.embeddings for label, one in opened.items()}
     fixed = partition is not None
     if partition is None:
@@ -239,8 +240,7 @@ def _count(sets: Mapping[str, object], settings: KindSettings, partition: Partit
     }
     counts, levels = {label: one.counts for label, one in counted.items()}, partition.levels
     tests = test_kinds(counts)
-    level = max((one for one in levels if one <= settings.level), default=levels[0])
-    place = levels.index(level)
+    place = partition.place_of(settings.level)
     effective = {label: one.effective(place) for label, one in counts.items()}
     total = np.sum(list(effective.values()), axis=0)
     return Kinds(
@@ -249,7 +249,7 @@ def _count(sets: Mapping[str, object], settings: KindSettings, partition: Partit
         detectable=tests.detectable(),
         sets={label: one.info() for label, one in opened.items()},
         levels=levels,
-        level=level,
+        level=levels[place],
         settings=settings,
         signature=Signature.of(
             Kinds.type_name,
@@ -258,7 +258,7 @@ def _count(sets: Mapping[str, object], settings: KindSettings, partition: Partit
             *settings.signature(),
             ("partition", partition.digest[:12]),
         ),
-        warnings=tuple(text for one in opened.values() for text in one.warnings()),
+        warnings=warnings,
         partition=partition,
         counts=counts,
         provenance=Provenance.here(run.device),

@@ -10,15 +10,13 @@ import numpy as np
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
-from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
+from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted
 from finc_eval.partitions.overlap import distinct_kinds, shared_members
 from finc_eval.partitions.tests import KindTests
 
 TOP = 16
 """Samples of each set that a kind names."""
-
-ALPHA = 1 - DEFAULT_CONFIDENCE
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class _Intervals:
         rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
         # Of two sets, both differences are one.
         differences = tests.members.size // 2 if len(tests.labels) == 2 else tests.members.size
-        confidence = 1 - ALPHA / (tests.members.size + differences)
+        confidence = 1 - (1 - DEFAULT_CONFIDENCE) / (tests.members.size + differences)
         self.low, self.high = clopper_pearson(k, n, confidence)
         self.share, self.rest = k / n, rest_k / rest_n
         rest_low, rest_high = clopper_pearson(rest_k, rest_n, confidence)

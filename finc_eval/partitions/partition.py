@@ -22,6 +22,9 @@ from finc_eval.partitions.kmeans import kmeans
 LEVELS = (20, 50, 100, 200)
 """Numbers of kinds of the levels. Together they find more than any one of them."""
 
+MAIN_LEVEL = 50
+"""Kinds of the main level, whose shares are shown and give the difference of sets."""
+
 FIT_SAMPLES_PER_KIND = 50
 """Samples of all sets that a partition is fitted to, per kind of the finest level."""
 
@@ -32,8 +35,8 @@ MIN_SAMPLES_PER_KIND = 20
 """Samples per kind that a level needs. Of fewer, hardly a difference could be significant."""
 
 MAX_AXES = 64
-"""Principal axes that k-means sees. Without the noise in all other directions it finds small kinds more often (of 40
-of 1.5 % in 512 dimensions 37, and 33 with all axes), and is faster."""
+"""Principal axes that k-means sees. Without the noise in all other directions it finds small kinds more often, and is
+faster."""
 
 Kinds = NDArray[np.int32]
 """Kind of each sample at each level, shape (n, levels)."""
@@ -102,6 +105,10 @@ class Partition:
     def levels(self) -> tuple[int, ...]:
         """Number of kinds of each level."""
         return tuple(len(centers) for centers in self.centers)
+
+    def place_of(self, kinds: int) -> int:
+        """Return the place of the level with this number of kinds, or of the next lower one; else of the first."""
+        return max((place for place, level in enumerate(self.levels) if level <= kinds), default=0)
 
     @property
     def dim(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import Embeddings, as_embeddings, check_alike
-from finc_eval.embeddings.embedding_set import EmbeddingSet
+from finc_eval.embeddings.repeats import repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.sketches.sketch import Sketch
 
@@ -45,12 +46,13 @@ class OpenedSet:
         return (f"{self.label} is a sketch: the {held}, so smaller differences are missed",)
 
 
-def open_sets(sets: Mapping[str, object], groups: str | None) -> dict[str, OpenedSet]:
-    """Open the sets of a partition, and check that they belong together.
+def open_sets(sets: Mapping[str, object], groups: str | None, run: Run) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
+    """Open the sets of a partition, check that they belong together, and return sentences on exact repeats.
 
     Args:
         sets: arrays, tensors, `EmbeddingSet`, `EmbeddingCache`, `Sketch` or paths of files, by label.
-        groups: column of metadata that names the groups; None: windows of a video by their video.
+        groups: column of metadata that names the groups; None: windows of a video by their video, and exact repeats.
+        run: portions and progress.
     """
     if len(sets) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sets)}")
@@ -58,23 +60,24 @@ def open_sets(sets: Mapping[str, object], groups: str | None) -> dict[str, Opene
     first, *others = opened.values()
     for other in others:
         check_alike(first.label, first.embeddings, other.label, other.embeddings)
-    return opened
+    grouped, sentences = repeats_as_groups({label: one.embeddings for label, one in opened.items()}, run)
+    found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
+    return found, (*(warning for one in found.values() for warning in one.warnings()), *sentences)
 
 
 def _open(label: str, source: object, groups: str | None) -> OpenedSet:
     if isinstance(source, str | Path) and file_type(source) == "sketch":
         source = Sketch.load(source)
     if isinstance(source, Sketch):
-        sketch, embeddings = source, _held(source, label)
+        held = source.held(label)
+        if held is None:
+            raise DataError(
+                f"{label} is a sketch that keeps no samples, or not which groups they are of: pass its embeddings"
+            )
+        embeddings: Embeddings = held
     else:
-        sketch, embeddings = None, as_embeddings(source, label)
+        embeddings = as_embeddings(source, label)
+        embeddings = embeddings if groups is None else embeddings.grouped(groups)
     if embeddings.n < MIN_SAMPLES:
         raise DataError(f"{label} has {embeddings.n} samples: at least {MIN_SAMPLES} of each set are needed")
-    return OpenedSet(label, embeddings if groups is None else embeddings.grouped(groups), sketch)
-
-
-def _held(sketch: Sketch, label: str) -> Embeddings:
-    """Return the sample of embeddings that a sketch holds."""
-    found = EmbeddingSet(sketch.sample.rows, sketch.sample.ids, name=label)
-    found.space = sketch.space
-    return found
+    return OpenedSet(label, embeddings, source if isinstance(source, Sketch) else None)

@@ -8,7 +8,8 @@ from typing import Annotated, TypedDict
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
-from finc_eval.partitions.partition import LEVELS
+from finc_eval.partitions.partition import LEVELS, MAIN_LEVEL
+from finc_eval.sketches.settings import Groups
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,8 @@ class KindSettings(Record):
     ] = LEVELS
     level: Annotated[
         int, about("number of kinds of the main level, whose shares are shown; with few samples, the next lower level")
-    ] = 50
-    groups: Annotated[
-        str | None,
-        about("column of metadata that names the groups of samples that are not independent; default: videos"),
-    ] = None
+    ] = MAIN_LEVEL
+    groups: Groups = None
     seed: Annotated[int, about("random seed of the first centers")] = 0
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, sign
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.naming.causes import CauseKind
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.formats import (
     bare_percent,
     interval,
@@ -27,7 +28,6 @@ from finc_eval.report.formats import (
     share_interval,
 )
 from finc_eval.report.pages import (
-    ALPHA,
     LEAD_SAMPLES,
     METHOD_NAMES,
     SHOWN_SAMPLES,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from finc_eval.core.words import percent
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import ALPHA, LEAD_SAMPLES, kinds_in_words, render, table_fragment
+from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples

@@ -9,8 +9,9 @@ from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodCompariso
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.words import points
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.comparison import IN_SENTENCES, ROLES, SET_NAMES, modes_of, own_ids, sets_of, titles
-from finc_eval.report.pages import ALPHA, METHOD_NAMES, interval_scale, kinds_in_words, render
+from finc_eval.report.pages import METHOD_NAMES, interval_scale, kinds_in_words, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples

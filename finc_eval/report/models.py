@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, percent
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.comparison import not_significant, print_unstable, remark
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
 from finc_eval.report.pages import (
-    ALPHA,
     LEAD_SAMPLES,
     SHOWN_SAMPLES,
     interval_scale,

@@ -13,6 +13,7 @@ from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import counted, points
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.formats import (
     interval,
     number,
@@ -23,9 +24,6 @@ from finc_eval.report.formats import (
     ratio,
     share_interval,
 )
-
-ALPHA = 0.05
-"""Adjusted p-value up to which a mode counts as significant; the intervals belong to it."""
 
 SHOWN_SAMPLES = 16
 """Samples of each set and mode on a page."""

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from finc_eval.core.words import percent
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import ALPHA, interval_scale, refuse_samples, render, table_fragment
+from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 
 PrivateResult = PrivateScore | PrivateComparison

@@ -12,8 +12,9 @@ from markupsafe import Markup
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import percent
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.formats import optional_percent
-from finc_eval.report.pages import ALPHA, kinds_in_words, refuse_samples, render, table_fragment
+from finc_eval.report.pages import kinds_in_words, refuse_samples, render, table_fragment
 from finc_eval.report.plots import Mark, sweep_svg
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples

@@ -10,6 +10,14 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
 from finc_eval.numerics.names import KERNELS, PRECISIONS, Kernel, Precision
 
+Groups = Annotated[
+    str | None,
+    about(
+        "metadata column that names the groups: samples of one group are not independent; default: windows of a video "
+        "by their video"
+    ),
+]
+
 
 @dataclass(frozen=True)
 class SketchSettings(Record):
@@ -47,13 +55,7 @@ class SketchSettings(Record):
         Precision,
         about("precision of the covariances: tf32 and bfloat16 are faster on GPUs and coarser, float64 is slower"),
     ] = "float32"
-    groups: Annotated[
-        str | None,
-        about(
-            "metadata column that names the groups: samples of one group are not independent; default: windows of a "
-            "video by their video"
-        ),
-    ] = None
+    groups: Groups = None
 
     def __post_init__(self) -> None:
         check_choice("kernel", self.kernel, KERNELS)

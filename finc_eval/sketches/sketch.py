@@ -16,6 +16,7 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.hdf5 import read_strings, write_strings
 from finc_eval.embeddings.keys import sample_keys, video_hashes
 from finc_eval.feature_maps.base import FeatureMap
@@ -279,6 +280,20 @@ class Sketch:
             sketch.groups = file.attrs.get("groups")
             sketch.squared_sizes = int(file.attrs.get("squared_sizes", sketch.n))
         return sketch
+
+    def held(self, name: str = "sketch") -> EmbeddingSet | None:
+        """Return the sample of embeddings as a set; None where it is empty, or does not tell its groups.
+
+        The ids of windows tell their video; other groups are not kept.
+
+        Args:
+            name: name of the set in messages.
+        """
+        if not self.sample.ids:
+            return None
+        found = EmbeddingSet(self.sample.rows, self.sample.ids, name=name)
+        found.space = self.space
+        return found if found.grouping == self.groups else None
 
     def _moments(self) -> dict[str, Moments]:
         parts = {"fold0": self.folds[0], "fold1": self.folds[1], "embedding": self.embedding}

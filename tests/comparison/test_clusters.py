@@ -146,3 +146,13 @@ def test_a_sketch_of_grouped_samples_has_no_clusters_and_says_so():
     assert any("the sketch of ref keeps too few samples" in note for note in found.warnings)
     with pytest.raises(fe.DataError, match="not which groups they are of"):
         fe.compare(one, sketch, groups="clip", method="clusters")
+
+
+def test_two_small_sets_of_one_cluster_each_are_told_apart():
+    near, far = np.zeros((20, 4)), np.full((40, 4), 50.0)
+    noise = np.random.default_rng(0).normal(size=(60, 4))
+    found = fe.compare(near + noise[:20], far + noise[20:], method="clusters", features=50)
+    significant = found.significant()
+    assert {mode.role for mode in significant} == {"over", "under"}
+    assert all(min(mode.share_gen, mode.share_ref) == 0 for mode in significant)
+    assert sum(mode.share_gen for mode in significant) == 1

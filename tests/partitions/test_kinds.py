@@ -87,9 +87,10 @@ def test_a_sketch_is_counted_by_its_sample():
 
 
 def test_copies_are_not_evidence_once_they_are_grouped():
-    """Each sample of gen five times: without groups 10 copies of a rare sample look like a kind of its own."""
+    """Each sample of gen five times, a little altered: without groups, copies of a rare one look like a kind."""
     once, ref = clusters(200, 1), clusters(1000, 2)
     gen = np.repeat(once, 5, 0)
+    gen += np.random.default_rng(3).normal(scale=1e-3, size=gen.shape).astype(gen.dtype)
     told = fe.EmbeddingSet(gen, metadata={"source": np.repeat(np.arange(200), 5)})
     reference = fe.EmbeddingSet(ref, metadata={"source": np.arange(1000)})
     assert fe.kinds({"gen": gen, "ref": ref}).significant()
@@ -179,3 +180,24 @@ def test_what_cannot_be_used_is_refused(call, message):
 def test_a_kind_that_the_fitted_sample_hardly_holds_is_not_called_detectable():
     counts = {name: Counts.of((2,), np.repeat([[0], [1]], 25_000, 0)) for name in ("a", "b")}
     assert tests_of(counts).detectable() == pytest.approx(10.2 / 5000, rel=0.1)
+
+
+def test_exact_repeats_are_counted_once():
+    rng = np.random.default_rng(3)
+    centers = rng.normal(size=(20, 16))
+
+    def draw(n):
+        return (centers[rng.integers(20, size=n)] + rng.normal(size=(n, 16))).astype(np.float32)
+
+    copied, single = np.repeat(draw(100), 5, axis=0), draw(500)
+    found = fe.kinds({"gen": copied, "ref": single})
+    assert found.significant() == ()
+    assert any("100 distinct samples among 500" in warning for warning in found.warnings)
+
+
+def test_a_sketch_that_does_not_tell_its_groups_is_refused():
+    rows = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
+    grouped = fe.EmbeddingSet(rows, metadata={"group": [str(place // 2) for place in range(200)]})
+    sketch = fe.Sketch.reference(grouped, features=50, groups="group")
+    with pytest.raises(fe.DataError, match="not which groups they are of: pass its embeddings"):
+        fe.kinds({"gen": rows, "ref": sketch})
