@@ -41,9 +41,9 @@ class ScorePass:
         self._columns = [shown.shape[1], scoring[0].shape[1], scoring[1].shape[1]]
         tested = scoring[0].shape[1]
         self._n = torch.zeros(2, dtype=torch.double)
-        # Sums of s² and s⁴: fold of the sample, fold that the direction scores, tail, direction.
-        self._powers = torch.zeros(2, 2, 2, 2, tested, dtype=torch.double)
-        self._histogram = torch.zeros(2, tested * BINS, dtype=torch.long)
+        self._powers = torch.zeros(2, 2, tested, dtype=torch.double)
+        # Fold of the sample, fold that the direction scores.
+        self._histograms = torch.zeros(2, 2, tested * BINS, dtype=torch.long)
         self._energy = torch.zeros(2, shown.shape[1], dtype=torch.double)
         self._best = torch.empty(2, 0, shown.shape[1])
         self._index = torch.empty(2, 0, shown.shape[1], dtype=torch.long)
@@ -64,17 +64,15 @@ class ScorePass:
         for fold in (0, 1):
             inside = folds == fold
             self._n[fold] += int(inside.sum())
-            self._powers[:, fold] += torch.stack([_power_sums(scores[inside]) for scores in scoring], 1)
-            self._count(fold, scoring[fold][inside])
+            squares = scoring[fold][inside].double().square()
+            self._powers[fold] += torch.stack([squares.sum(0), squares.square().sum(0)])
+            for scored in (0, 1):
+                self._histograms[fold, scored] += _counted(scoring[scored][inside])
             if groups is not None:
                 own = groups[inside]
-                self._group_sums.index_add_(0, own, scoring[fold][inside].double().square())
+                self._group_sums.index_add_(0, own, squares)
                 self._group_sizes.index_add_(0, own, torch.ones(len(own), dtype=torch.double))
         self._keep_best(shown, start)
-
-    def _count(self, fold: int, scores: torch.Tensor) -> None:
-        bins = ((scores + 1) * (BINS / 2)).long().clamp_(0, BINS - 1) + BINS * torch.arange(scores.shape[1])
-        self._histogram[fold] += torch.bincount(bins.flatten(), minlength=self._histogram.shape[1])
 
     def _keep_best(self, scores: torch.Tensor, start: int) -> None:
         tails = _tails(scores)
@@ -95,7 +93,7 @@ class ScorePass:
     def masses(self) -> Masses:
         """Return out-of-fold masses, with the variances that were seen."""
         n = self._n[:, None]
-        second, fourth = self._held_out()
+        second, fourth = self._powers.unbind(1)
         mean = second / n
         variance = (fourth / n - mean.square()).clamp_min(0) * n / (n - 1)
         effect = torch.ones(mean.shape[1], dtype=torch.double)
@@ -105,30 +103,25 @@ class ScorePass:
 
     def concentration(self) -> torch.Tensor:
         """Return Σs⁴ / Σs² of the out-of-fold scores of each fold, shape (2, t), as if one more sample had s = 1."""
-        second, fourth = self._held_out()
+        second, fourth = self._powers.unbind(1)
         return (fourth + 1) / (second + 1)
 
-    def _held_out(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the sums of s² and of s⁴ over the samples of each fold, on the directions that score it: (2, t)."""
-        second, fourth = (torch.stack([power[fold, fold].sum(0) for fold in (0, 1)]) for power in self._powers)
-        return second, fourth
-
-    def powers(self, fold: int) -> torch.Tensor:
-        """Return in-fold means of s² and of s⁴ over each tail, the other samples counting as 0: (2, 2, t).
-
-        The directions are those that were fitted to this fold.
-        """
-        return self._powers[:, fold, 1 - fold] / self._n[fold].clamp_min(1)
+    def fitted(self, fold: int, column: int) -> torch.Tensor:
+        """Return which share of a fold is in each bin of the score on a direction that was fitted to it: (BINS,)."""
+        return self._histogram(fold, 1 - fold, column).double() / self._n[fold].clamp_min(1)
 
     def beyond(self, fold: int, column: int, threshold: float) -> int:
         """Count the samples of a fold whose out-of-fold score is at least a threshold, or at most a negative one.
 
         Thresholds are rounded up, to the end of a bin.
         """
-        histogram = self._histogram[fold, BINS * column : BINS * (column + 1)]
+        histogram = self._histogram(fold, fold, column)
         if threshold < 0:
             histogram, threshold = histogram.flip(0), -threshold
         return int(histogram[ceil((threshold + 1) * (BINS / 2)) :].sum())
+
+    def _histogram(self, fold: int, scored: int, column: int) -> torch.Tensor:
+        return self._histograms[fold, scored, BINS * column : BINS * (column + 1)]
 
     def energies(self) -> torch.Tensor:
         """Return the means of s₊² and of s₋² over the set, shape (2, k)."""
@@ -141,10 +134,11 @@ class ScorePass:
         return index[there].numpy(), scores[there].numpy()
 
 
-def _power_sums(scores: torch.Tensor) -> torch.Tensor:
-    """Sum s² and s⁴ over the samples of each tail: (b, t) → (2, 2, t)."""
-    square = _tails(scores).clamp_min(0).double().square()
-    return torch.stack([square.sum(1), square.square().sum(1)])
+def _counted(scores: torch.Tensor) -> torch.Tensor:
+    """Count the scores in each bin of each column: (b, t) → (t · BINS,)."""
+    columns = scores.shape[1]
+    bins = ((scores + 1) * (BINS / 2)).long().clamp_(0, BINS - 1) + BINS * torch.arange(columns)
+    return torch.bincount(bins.flatten(), minlength=BINS * columns)
 
 
 def _tails(scores: torch.Tensor) -> torch.Tensor:

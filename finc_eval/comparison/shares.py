@@ -10,13 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+import torch
+
 from finc_eval.comparison.estimates import HALVES_CORRELATION
-from finc_eval.comparison.score_pass import ScoredSet
+from finc_eval.comparison.score_pass import BINS, ScoredSet
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import critical_value, upper_tail
 
-MEMBER_SCORE = 0.5
-"""Threshold of a member, over the score of a typical one."""
+NOT_MEMBERS = 2.25
+"""Threshold of a member, over the root mean square of the scores of samples that are none."""
+
+LEAST, HALF, MOST = 0.4, 0.5, 0.65
+"""The least and the most that a threshold may be, and the end of those that are no members, over the score of a typical
+member."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +43,10 @@ def confidence_of(family: int) -> float:
 
 
 def thresholds_of(own: ScoredSet, others: Weighted, column: int) -> tuple[float, float]:
-    """Return the score of a member on the directions that score either fold; negative ones are for the negative tail.
+    """Return the least score of a member on the directions that score either fold; negative for the negative tail.
 
-    If members score c and all else scores alike in both sets, the difference of the means of s⁴ over that of the
-    means of s² is c², on the fold that the direction was fitted to.
+    It stands clear of the scores of samples that are no members, within bounds about half the score of a typical one.
+    All is seen in the fold that the direction was fitted to.
     """
     return _threshold(own, others, 1, column), _threshold(own, others, 0, column)
 
@@ -70,9 +76,31 @@ def difference_of(own: Share, other: Share) -> Share:
 
 
 def _threshold(own: ScoredSet, others: Weighted, fold: int, column: int) -> float:
-    first = own.scores.powers(fold)[:, :, column]
-    difference = first - sum(weight * one.scores.powers(fold)[:, :, column] for weight, one in others)
-    tail = int(difference[0].argmax())
-    power, fourth = (difference if bool((difference[:, tail] > 0).all()) else first)[:, tail].tolist()
-    typical = sqrt(fourth / power) if power > 0 else 1.0
-    return (1 - 2 * tail) * MEMBER_SCORE * min(typical, 1.0)
+    # Tails in rows, from the middle outwards: which share of a set is in each bin.
+    first, second = (
+        torch.stack([bins[BINS // 2 :], bins[: BINS // 2].flip(0)])
+        for bins in (
+            own.scores.fitted(fold, column),
+            sum(
+                (weight * one.scores.fitted(fold, column) for weight, one in others),
+                torch.zeros(BINS, dtype=torch.double),
+            ),
+        )
+    )
+    square = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square()
+    tail = int(((first - second) @ square).argmax())
+    first, second = first[tail], second[tail]
+    typical = _typical_score(first - second, square) or _typical_score(first, square) or 1.0
+    below = square < (HALF * typical) ** 2
+    background = _root(float(second[below] @ square[below]), float(second[below].sum()))
+    return (1 - 2 * tail) * min(max(LEAST * typical, NOT_MEMBERS * background), MOST * typical)
+
+
+def _typical_score(more: torch.Tensor, square: torch.Tensor) -> float:
+    """Return the score c of a member: if members score c and all else alike in both sets, Σ s⁴ is c² times Σ s²."""
+    return min(_root(float(more @ square.square()), float(more @ square)), 1.0)
+
+
+def _root(over: float, under: float) -> float:
+    """Return the root of a ratio, 0 unless both are positive."""
+    return sqrt(over / under) if min(over, under) > 0 else 0.0

@@ -6,15 +6,16 @@ sets: draws of one law meet as often across sets as within one, and copies of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import FOLD_BIT
-from finc_eval.embeddings.neighbors import nearest
+from finc_eval.embeddings.neighbors import Neighbors, nearest
 
 REPEATS = "exact repeats"
 """Name of the grouping of equal rows."""
@@ -123,21 +124,17 @@ def drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
 
 def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[str]:
     """Warn of sets without groups in which many samples have a near-copy, such as frames of one video."""
-    found = []
-    for label, one in sets.items():
-        if one.group_hashes() is None and len(sets) > 1:
-            share = near_repeats(one, [other for name, other in sets.items() if name != label], run)
-            if share >= MANY_NEAR:
-                found.append(
-                    f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of "
-                    "one video, augmentations of one image or images of one prompt, name the groups (groups=…, "
-                    "--groups)"
-                )
-    return found
+    free = [label for label, one in sets.items() if one.group_hashes() is None]
+    return [
+        f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "
+        "augmentations of one image or images of one prompt, name the groups (groups=…, --groups)"
+        for label, share in near_repeats(sets, free, run).items()
+        if share >= MANY_NEAR
+    ]
 
 
-def near_repeats(one: Embeddings, others: list[Embeddings], run: Run | None = None) -> float:
-    """Estimate the share of the samples of a set that have a near-copy in it, from the neighborhoods of some.
+def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run | None = None) -> dict[str, float]:
+    """Estimate the share of the samples of sets that have a near-copy in theirs, from the neighborhoods of some.
 
     The neighbors of a sample are found in all sets together. Around independent samples the normalized spacings
     j·log(d_{j+1}/d_j) of their distances are exponential with the local dimension as their rate, whatever the density
@@ -145,26 +142,56 @@ def near_repeats(one: Embeddings, others: list[Embeddings], run: Run | None = No
     where all neighbors within the gap are of its own set more often than sizes explain.
 
     Args:
-        one: the set.
-        others: the sets that it is compared with.
+        sets: sets by label, compared with each other.
+        labels: labels of the sets to examine.
         run: device.
+
+    Returns:
+        The share of each set by its label, without sets that have too few neighbors to say anything.
     """
     run = run or Run()
+    sizes = {label: one.n for label, one in sets.items()}
+    total = sum(sizes.values()) - 1
+    if not labels or len(sets) < 2 or min(sizes.values()) < 2 or total < 2 * FAR:
+        return {}
+    chosen = {label: _sampled(sets[label]) for label in labels}
+    queries = torch.cat([sets[label].rows_at(rows).cpu() for label, rows in chosen.items()])
+    found = {
+        label: nearest(queries, base, min(FAR + 1, base.n), device=run.torch_device) for label, base in sets.items()
+    }
+    shares, start = {}, 0
+    for label, rows in chosen.items():
+        part = slice(start, start := start + len(rows))
+        own = {name: Neighbors(one.distances[part], one.indices[part]) for name, one in found.items()}
+        own[label].distances[own[label].indices == rows[:, None]] = np.inf
+        shares[label] = _near_copies(own, label, (sizes[label] - 1) / total)
+    return shares
+
+
+def _sampled(one: Embeddings) -> NDArray[np.int64]:
     keys = np.concatenate([keys for _, keys in one.id_hashes()])
-    chosen = np.sort(np.argsort(keys, kind="stable")[:QUERIES])
-    queries = Subset(one, chosen)
-    total = one.n - 1 + sum(other.n for other in others)
-    if min(one.n - 1, *(other.n for other in others)) < 1 or total < 2 * FAR:
-        return 0.0
-    found = [nearest(queries, base, min(FAR + 1, base.n), device=run.torch_device) for base in (one, *others)]
+    return np.sort(np.argsort(keys, kind="stable")[:QUERIES])
+
+
+def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) -> float:
+    """Estimate the share of queries from one set that have a near-copy in it.
+
+    Args:
+        neighbors: neighbors of the queries in every set; a query is infinitely far from itself.
+        label: set of the queries.
+        chance: share of that set among all other samples.
+    """
+    found, among = list(neighbors.values()), list(neighbors).index(label)
     # Of neighbors at the last distance that is seen of a set, some may be unseen.
     seen = np.min(
-        [each.distances[:, -1] if each.distances.shape[1] > FAR else np.full(len(chosen), np.inf) for each in found],
+        [
+            each.distances[:, -1] if each.distances.shape[1] > FAR else np.full(len(each.distances), np.inf)
+            for each in found
+        ],
         axis=0,
     )
-    found[0].distances[found[0].indices == chosen[:, None]] = np.inf
     distances = np.concatenate([each.distances for each in found], axis=1)
-    own = np.concatenate([np.full(each.distances.shape[1], not at) for at, each in enumerate(found)])
+    own = np.concatenate([np.full(each.distances.shape[1], at == among) for at, each in enumerate(found)])
     # Neighbors at one distance come in any order, whatever their set.
     ties = np.random.default_rng(0).random(distances.shape)
     order = np.lexsort((ties, distances), axis=1)[:, : FAR + 1]
@@ -174,7 +201,7 @@ def near_repeats(one: Embeddings, others: list[Embeddings], run: Run | None = No
     mean = spacings[:, NEAR:].mean(1)
     scale = np.maximum(mean, np.median(mean))
     surely = np.take_along_axis(distances, order, 1) < seen[:, None]
-    return max(_by_gap(spacings, scale, own[order], (one.n - 1) / total), _by_rank(spacings, scale, own[order], surely))
+    return max(_by_gap(spacings, scale, own[order], chance), _by_rank(spacings, scale, own[order], surely))
 
 
 def _by_rank(

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from finc_eval.core.record import Record
 from finc_eval.naming.enrichment import Counts, enrichment_p
+from finc_eval.numerics.exact_tests import hypergeometric_masses
 from finc_eval.numerics.inference import holm
 
 Kind = Literal["frequency", "appearance", "both"]
@@ -105,7 +105,8 @@ def stratified_p(members: Counts, samples: Counts) -> float:
     distribution, lowest = np.ones(1), 0
     for inside, total, first in zip(members.sum(0), samples.sum(0), samples[0], strict=True):
         low, high = max(0, inside + first - total), min(inside, first)
-        distribution = np.convolve(distribution, hypergeom.pmf(np.arange(low, high + 1), total, inside, first))
+        masses = hypergeometric_masses(int(inside), int(first), int(total - first))
+        distribution = np.convolve(distribution, masses[low : high + 1])
         lowest += low
     return float(min(distribution[int(members[0].sum() - lowest) :].sum(), 1.0))
 

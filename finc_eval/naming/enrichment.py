@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom, mannwhitneyu
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -15,6 +14,8 @@ def enrichment_p(members_with: Counts, members: Counts, others_with: Counts, oth
 
     The number of members with the property is hypergeometric given the margins. All arrays broadcast.
     """
+    from scipy.stats import hypergeom  # slow to import, and few comparisons need it
+
     return np.asarray(
         hypergeom.sf(members_with - 1, members + others, members_with + others_with, members), dtype=np.float64
     )
@@ -30,6 +31,8 @@ def larger_p(members: Floats, others: Floats) -> tuple[Floats, Floats]:
     Returns:
         p-values of "members are larger", shape (t,), and P(member > other) + ½ P(equal), shape (t,).
     """
+    from scipy.stats import mannwhitneyu
+
     # The normal approximation, corrected for ties; its tails are heavier than those of the bounded rank sum.
     statistic, p_values = mannwhitneyu(members, others, alternative="greater", axis=0, method="asymptotic")
     # Columns without two different values have a variance of zero.

@@ -97,13 +97,17 @@ class ShareTests:
 
 @lru_cache(maxsize=2048)
 def hypergeometric_tails(total: int, n: int, m: int) -> Array:
-    """Return P(K ≥ k) for k = 0 … total: K of `total` members are in the first set, of n samples; the other has m."""
+    """Return P(K ≥ k) for k = 0 … total, of the K of `hypergeometric_masses`."""
+    return np.asarray(np.minimum(np.cumsum(hypergeometric_masses(total, n, m)[::-1])[::-1], 1.0))
+
+
+def hypergeometric_masses(total: int, n: int, m: int) -> Array:
+    """Return P(K = k) for k = 0 … total: K of `total` members are in the first set, of n samples; the other has m."""
     k = np.arange(total + 1.0)
     possible = (k <= n) & (total - k <= m)
     log = np.full(total + 1, -np.inf)
     log[possible] = log_choose(n, k[possible]) + log_choose(m, total - k[possible])
-    mass = np.exp(log - log_choose(n + m, np.array(float(total))))
-    return np.asarray(np.minimum(np.cumsum(mass[::-1])[::-1], 1.0))
+    return np.asarray(np.exp(log - log_choose(n + m, np.array(float(total)))))
 
 
 def log_choose(n: float, k: Array) -> Array:

@@ -13,7 +13,7 @@ from finc_eval.comparison.assemble import ScoredSets, direction_candidates
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, design_effects, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
-from finc_eval.comparison.score_pass import ScorePass, score_set
+from finc_eval.comparison.score_pass import BINS, ScorePass, score_set
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share, thresholds_of
 from finc_eval.core.run import Run
 from finc_eval.numerics.inference import critical_value, upper_tail
@@ -59,16 +59,30 @@ def test_counts_of_a_histogram_are_those_of_the_held_out_scores(scored, threshol
         assert beyond.sum() > 0
 
 
+def other_set(scores):
+    """A set of which all samples of either fold have these scores on every direction."""
+    bins = np.histogram(scores, BINS, (-1, 1))[0] / len(scores)
+    return SimpleNamespace(scores=SimpleNamespace(fitted=lambda fold, column: torch.from_numpy(bins)))
+
+
 def test_thresholds_come_from_the_half_that_is_not_counted(scored):
     scores, features, folds, scoring = scored
     own = SimpleNamespace(scores=scores)
-    nothing = SimpleNamespace(scores=SimpleNamespace(powers=lambda fold: torch.zeros(2, 2, 3, dtype=torch.double)))
-    for fold, threshold in enumerate(thresholds_of(own, [(1.0, nothing)], 1)):
+    for fold, threshold in enumerate(thresholds_of(own, [(1.0, other_set(np.zeros(10)))], 1)):
         fitted = (features[folds != fold] @ scoring[fold][:, 1]).double()
         tails = [fitted.clamp_min(0), (-fitted).clamp_min(0)]
         tail = max((0, 1), key=lambda tail: float(tails[tail].square().sum()))
         typical = sqrt(tails[tail].pow(4).sum() / tails[tail].square().sum())
-        assert threshold == pytest.approx((0.5, -0.5)[tail] * typical)
+        assert threshold == pytest.approx((0.4, -0.4)[tail] * typical, rel=1e-3)
+
+
+@pytest.mark.parametrize(("noise", "threshold"), [(0.01, 0.24), (0.13, 2.25 * 0.13), (0.25, 0.39)])
+def test_a_threshold_stands_clear_of_those_that_are_no_members(noise, threshold):
+    """A fifth of a set score 0.6, and a fifth of the other −0.9; all else scores ± `noise`."""
+    rest = np.tile([noise, -noise], 400)
+    own, other = other_set(np.concatenate([rest, np.full(200, 0.6)])), other_set(rest)
+    for found in thresholds_of(own, [(0.8, other), (0.2, other_set([-0.9]))], 0):
+        assert found == pytest.approx(threshold, abs=0.001)
 
 
 def test_shares_are_fractions_of_held_out_members():
