@@ -61,7 +61,7 @@ else:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-                if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+                if os.path.samestat(os.fstat(descriptor), lock.stat()):
                     return descriptor
             except BlockingIOError as error:
                 os.close(descriptor)

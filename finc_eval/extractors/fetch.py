@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.locks import held
 from finc_eval.core.progress import Progress, silent

@@ -13,7 +13,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-
 from finc_eval.core.errors import DataError
 from finc_eval.core.locks import held
 from finc_eval.core.storage import write_text

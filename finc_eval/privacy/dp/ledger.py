@@ -16,7 +16,6 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.locks import held
 from finc_eval.core.record import Record
