@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -19,8 +19,6 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-
-D = TypeVar("D", bound=Document)
 
 SUFFIXES = {"comparison": (".h5", ".json", ".html"), "kinds": (".h5", ".json", ".html")}
 """Types of results with arrays, which an .h5 file keeps; all others have a page and a JSON file."""
@@ -65,18 +63,13 @@ class Output:
         return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
 
     def write(self, result: Any) -> None:
-        """Write the files of the result, which `marked` has marked."""
+        """Write the files of the result, which is marked."""
         files = self.files
         if ".h5" in files:
             make_room(files[".h5"], self.force)
             result.save(files[".h5"])
         result.to_json(files[".json"])
         result.to_html(files[".html"])
-
-
-def marked(result: D, job: str) -> D:
-    """Return a result that says which job made it."""
-    return replace(result, provenance=replace(result.provenance, job=job))
 
 
 def output_folder(
@@ -152,7 +145,7 @@ def make_room(path: Path, force: bool) -> None:
 def emit(result: Document, output: Output | None, as_json: bool) -> None:
     """Write the files of a result, and print it as a table, or as JSON; without an output, print only."""
     if output is not None:
-        result = marked(result, output.job)
+        result = result.marked(output.job)
         output.write(result)
     if as_json:
         print(result.to_json())

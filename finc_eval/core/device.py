@@ -28,6 +28,7 @@ def usable_device(device: Device) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         here = listed(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
         raise UsageError(
-            f'the device "{device}" cannot be used, as torch finds only {here} here: choose one of these, or none'
+            f'the device "{device}" cannot be used: torch finds only {here} on this machine, so leave the device out, '
+            "or name what is here"
         ) from error
     return where

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.output import Force, marked, output_file
+from finc_eval.cli.output import Force, output_file
 from finc_eval.cli.sets import check_given
 from finc_eval.core.marks import mark, mark_of, text_digest
 
@@ -33,4 +33,4 @@ def report(
     page = output_file(out or comparison.with_suffix(".html"), ".html", lambda found: mark_of(found) == own, force)
     samples = {"gen": gen_samples, "ref": ref_samples}
     moved = {label: where for label, where in samples.items() if where is not None}
-    print(marked(result, job).to_html(page, samples=moved))
+    print(result.marked(job).to_html(page, samples=moved))
