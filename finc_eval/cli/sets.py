@@ -12,6 +12,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
+from finc_eval.embeddings.hdf5 import title_in
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards, load_card
 from finc_eval.samples.opening import existing_path
 
@@ -45,7 +46,10 @@ def titled(source: str, label: str) -> str:
         return Path(source).name
     if file_type(path) == "embeddings":
         with EmbeddingCache(path) as cache:
-            return cache_title(cache, label)
+            return cache_title(cache) or label
+    if file_type(path) == "sketch":
+        with h5py.File(path, "r") as sketch:
+            return title_in(sketch)
     return path.stem if is_embedded(source) else path.resolve().name
 
 

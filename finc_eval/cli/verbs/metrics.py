@@ -9,7 +9,7 @@ import typer
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running
 from finc_eval.cli.output import emit
-from finc_eval.cli.sets import check_given, embed_all
+from finc_eval.cli.sets import check_given, embed_all, titled
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.provenance import Provenance
 from finc_eval.metrics.score import Scores
@@ -58,7 +58,15 @@ def metrics(
             except (DataError, IncompatibleError) as error:
                 if len(by_extractor) == 1:
                     raise
-                parts.append(Scores(gen, ref, (), dict.fromkeys(group, str(error)), provenance=provenance))
+                parts.append(
+                    Scores(
+                        titled(gen, "gen"),
+                        titled(ref, "ref"),
+                        (),
+                        dict.fromkeys(group, str(error)),
+                        provenance=provenance,
+                    )
+                )
             else:
                 parts.append(evaluate(**sets, metrics=group, run=run))
     scores = tuple(score for part in parts for score in part.scores)
