@@ -73,7 +73,14 @@ class Output:
 
 
 def output_folder(
-    verb: str, type_name: str, inputs: Mapping[str, str], out: Path | None, force: bool, stem: str | None = None
+    verb: str,
+    type_name: str,
+    inputs: Mapping[str, str],
+    out: Path | None,
+    force: bool,
+    *,
+    stem: str | None = None,
+    titles: Sequence[str] | None = None,
 ) -> Output:
     """Choose the files of a result; call it before any work, as it refuses paths that cannot be used.
 
@@ -84,8 +91,9 @@ def output_folder(
         out: folder that the user names; None for the default.
         force: whether to overwrite files of other jobs.
         stem: name of the files; default: the type.
+        titles: titles that name the default folder; default: those of the inputs.
     """
-    folder = out or default_folder([titled(place, label) for label, place in inputs.items()])
+    folder = out or default_folder(titles or [titled(place, label) for label, place in inputs.items()])
     if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():
         raise UsageError(
             f"--out is the folder of several files, got {folder}: pass {folder.with_suffix('')} for example"

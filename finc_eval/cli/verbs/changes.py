@@ -27,5 +27,7 @@ def changes(
     """
     sources = {"old": str(old), "new": str(new)}
     check_given(sources.values())
-    output = output_folder("changes", "changes", sources, out, force)
-    emit(fe.compare_releases(fe.Comparison.load(old), fe.Comparison.load(new)), output, as_json)
+    before, after = fe.Comparison.load(old), fe.Comparison.load(new)
+    titles = (before.gen.name, after.gen.name)
+    output = output_folder("changes", "changes", sources, out, force, titles=titles)
+    emit(fe.compare_releases(before, after), output, as_json)
