@@ -114,20 +114,6 @@ def default_folder(titles: Sequence[str]) -> Path:
     return Path("reports") / "-vs-".join(names)
 
 
-def output_file(out: Path, suffix: str, is_own: Callable[[Path], bool], force: bool) -> Path:
-    """Check the path of the one file that a verb writes, before any work, and return it.
-
-    Args:
-        out: the path.
-        suffix: the suffix that it must have.
-        is_own: whether the file that is there is what this command made before.
-        force: whether to overwrite any other file.
-    """
-    check_suffix(out, suffix)
-    refuse_loss(out, is_own, force)
-    return out
-
-
 def check_suffix(out: Path, suffix: str) -> None:
     """Raise UsageError unless the path of a file ends as files of its kind do."""
     if out.suffix != suffix:
@@ -135,7 +121,13 @@ def check_suffix(out: Path, suffix: str) -> None:
 
 
 def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool) -> None:
-    """Raise UsageError where a file would be lost that the command did not make."""
+    """Raise UsageError where a file would be lost that the command did not make; call it before the work.
+
+    Args:
+        path: file to write.
+        is_own: whether the file that is there is what this command made of the same inputs before.
+        force: whether to overwrite any other file.
+    """
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the file to write")
     if path.exists() and not force and not is_own(path):

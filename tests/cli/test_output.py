@@ -10,12 +10,13 @@ from _pages import a_comparison
 
 import finc_eval as fe
 from finc_eval.cli.output import (
+    check_suffix,
     default_folder,
     emit,
     make_room,
-    output_file,
     output_folder,
     print_json,
+    refuse_loss,
 )
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark_of
@@ -74,10 +75,10 @@ def test_a_folder_is_not_a_file_and_a_file_is_not_a_folder(tmp_path):
     with pytest.raises(UsageError, match="b is a file, and --out is a folder"):
         planned(tmp_path, out=tmp_path / "b", gen="a")
     with pytest.raises(UsageError, match=r"--out must end in \.csv, got s: pass s\.csv for example"):
-        output_file(Path("s"), ".csv", lambda found: True, False)
+        check_suffix(Path("s"), ".csv")
     (tmp_path / "c.csv").mkdir()
     with pytest.raises(UsageError, match=r"c\.csv is a folder: name the file to write"):
-        output_file(tmp_path / "c.csv", ".csv", lambda found: True, True)
+        refuse_loss(tmp_path / "c.csv", lambda found: True, True)
 
 
 def test_force_makes_room_for_a_file_of_another_kind(tmp_path):

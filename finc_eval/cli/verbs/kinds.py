@@ -37,7 +37,7 @@ def kinds(
     """
     sources = named_sets(sets)
     check_given(sources.values(), extractor)
-    output = output_folder("kinds", "kinds", sources, out, force)
+    output = output_folder("kinds", "kinds", sources, out, force, titles=list(sources))
     with running(device) as run:
         result = fe.kinds(embed_all(sources, extractor, strict, run), settings, run=run)
     emit(result, output, as_json)

@@ -44,7 +44,7 @@ def models(
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or rename the model')
     sources |= {} if ref is None else {REFERENCE: ref}
     check_given(sources.values(), extractor)
-    output = output_folder("models", "models", sources, out, force)
+    output = output_folder("models", "models", sources, out, force, titles=list(sources))
     with running(device) as run:
         found = embed_all(sources, extractor, strict, run)
         reference = found.pop(REFERENCE, None)

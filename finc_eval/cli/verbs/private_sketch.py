@@ -13,7 +13,7 @@ from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
-from finc_eval.cli.output import Force, check_suffix, emit, make_room, output_file, output_folder
+from finc_eval.cli.output import Force, check_suffix, emit, make_room, output_folder, refuse_loss
 from finc_eval.cli.sets import check_given, embed_all, named_sets, titled
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
@@ -169,7 +169,7 @@ def merge(
     check_given(sketches)
     check_suffix(out, ".h5")
     merged = fe.privacy.PrivateSketch.merge([fe.privacy.PrivateSketch.load(path) for path in sketches])
-    output_file(out, ".h5", lambda found: _header(found) == merged.header, force)
+    refuse_loss(out, lambda found: _header(found) == merged.header, force)
     make_room(out, force)
     merged.save(out)
     _print_sketch(out, merged, as_json)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.output import Force, output_file
+from finc_eval.cli.output import Force, check_suffix, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.marks import mark, mark_of, text_digest
 
@@ -27,10 +27,12 @@ def report(
     The report is one HTML file that loads nothing. It shows the images that it finds.
     """
     check_given([comparison, gen_samples, ref_samples])
+    page = out or comparison.with_suffix(".html")
+    check_suffix(page, ".html")
     result = fe.Comparison.load(comparison)
     job = result.provenance.job or text_digest(result.to_json())  # made in Python: known by its content
     own = mark(result.type_name, job)
-    page = output_file(out or comparison.with_suffix(".html"), ".html", lambda found: mark_of(found) == own, force)
+    refuse_loss(page, lambda found: mark_of(found) == own, force)
     samples = {"gen": gen_samples, "ref": ref_samples}
     moved = {label: where for label, where in samples.items() if where is not None}
     print(result.marked(job).to_html(page, samples=moved))

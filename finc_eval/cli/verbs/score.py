@@ -10,7 +10,7 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Device, Strict, running
-from finc_eval.cli.output import Force, output_file
+from finc_eval.cli.output import Force, check_suffix, refuse_loss
 from finc_eval.cli.sets import check_given, embed, is_embedded
 from finc_eval.core.storage import written_whole
 
@@ -28,9 +28,10 @@ def score(
     A high score means that the sample belongs to the mode.
     """
     check_given([comparison, samples])
+    check_suffix(out, ".csv")
     result = fe.Comparison.load(comparison)
     columns = ["id", *(mode.id for mode in result.modes)]
-    output_file(out, ".csv", lambda found: _scores(found, columns, samples), force)
+    refuse_loss(out, lambda found: _scores(found, columns, samples), force)
     with running(device) as run:
         found = embed("samples", samples, result.space.split("@")[0], strict, run)
         cache = fe.EmbeddingCache(found) if isinstance(found, str) else found

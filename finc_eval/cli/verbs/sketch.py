@@ -9,7 +9,7 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Device, given_options, running, takes
-from finc_eval.cli.output import Force, make_room, output_file
+from finc_eval.cli.output import Force, check_suffix, make_room, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.storage import file_attribute
@@ -40,8 +40,9 @@ def sketch(
     if feature_map_of is not None and given:
         raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
     check_given([embeddings, feature_map_of])
+    check_suffix(out, ".h5")
     with fe.EmbeddingCache(embeddings) as cache:
-        output_file(out, ".h5", lambda found: file_attribute(found, "sketch", "sources") == [cache.key], force)
+        refuse_loss(out, lambda found: file_attribute(found, "sketch", "sources") == [cache.key], force)
     with running(device) as run:
         if feature_map_of is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
