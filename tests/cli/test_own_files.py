@@ -1,5 +1,8 @@
 """Every verb replaces what it made of the same inputs, and nothing else without --force."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -7,6 +10,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.cli.output import output_folder
 from finc_eval.demo.planted import shipped_digits
 
 
@@ -61,9 +65,10 @@ def test_a_comparison_replaces_its_own_and_not_that_of_other_sets(made):
     assert (made / "out" / "comparison.h5").read_bytes() == before
 
 
-def test_the_default_folder_is_named_by_the_sets_and_belongs_to_them(made, tmp_path):
-    done(*compare(made, "x")[:-2])
-    assert (tmp_path / "reports" / "gen-vs-ref" / "comparison.html").exists()
+def test_the_default_folder_is_named_by_the_sets(made):
+    for suffix in ("", ".h5"):
+        inputs = {label: str(made / f"{label}{suffix}") for label in ("gen", "ref")}
+        assert output_folder("compare", "comparison", inputs, None, False).folder == Path("reports/gen-vs-ref")
 
 
 def test_embeddings_are_not_replaced_by_those_of_another_set(made):
@@ -107,9 +112,9 @@ def test_a_report_replaces_the_page_of_its_own_comparison_only(made, tmp_path):
 
 
 def test_a_report_of_a_comparison_made_in_python_is_known_by_its_content(made, tmp_path):
-    gen, ref = (fe.EmbeddingCache(made / f"{name}.h5") for name in ("gen", "ref"))
-    for name, modes in (("a", 1), ("b", 2)):
-        fe.compare(gen, ref, features=20, modes=modes).save(tmp_path / f"{name}.h5")
+    comparison = fe.load(made / "out" / "comparison.h5").marked(None)
+    for name in ("a", "b"):
+        replace(comparison, warnings=(name,)).save(tmp_path / f"{name}.h5")
     page = tmp_path / "p.html"
     done("report", "--comparison", tmp_path / "a.h5", "--out", page)
     done("report", "--comparison", tmp_path / "a.h5", "--out", page)
