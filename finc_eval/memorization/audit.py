@@ -42,7 +42,7 @@ from finc_eval.memorization.copying import (
 from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, SuspiciousPair
-from finc_eval.memorization.settings import AuditOptions, AuditSettings
+from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
 from finc_eval.numerics.inference import holm
@@ -207,8 +207,8 @@ class AuditData:
                 measures.append(_timed(progress, name, compute))
             except DataError as error:
                 notes.append(f"{name} is left out: {error}")
-        adjusted = holm(torch.tensor([measure.p_value for measure in measures], dtype=torch.double)).tolist()
-        alpha = AUDIT_ALPHA / len(measures)
+        adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
+        alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
         power = _timed(
             progress,
             "planted copies",

@@ -63,7 +63,7 @@ class Measure(Record):
         null: value of a generator that knows only the distribution; None where it is not known.
         copies_lower: whether copies lower the value; else they raise it.
         p_value: p-value of "no nearer to the training samples than fresh ones are", one-sided, for this measure alone.
-        adjusted: the same, adjusted for all measures of the audit (Holm).
+        adjusted: the same, adjusted for everything that the audit may find (Holm).
     """
 
     name: MeasureName
