@@ -24,8 +24,8 @@ from sklearn.mixture import GaussianMixture
 
 import finc_eval as fe
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import as_embeddings
-from finc_eval.embeddings.neighbors import kth_distances, nearest
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import kth_distances, nearest
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
 from finc_eval.memorization.power import calibrated_distances, plant_copies, power_table

@@ -21,8 +21,9 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset, as_embeddings
-from finc_eval.embeddings.neighbors import Neighbors, kth_distances, open_pair
+from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
 from finc_eval.embeddings.set_info import set_info
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings

@@ -20,7 +20,7 @@ from finc_eval.baselines.fld import Gap, likelihood_gap
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.embeddings.neighbors import nearest
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.memorization.tails import tail_p_value

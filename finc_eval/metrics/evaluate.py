@@ -9,11 +9,12 @@ from pathlib import Path
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
+from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics
 from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, open_set
-from finc_eval.metrics.reference_statistics import holds_statistics, read_statistics
+from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.registry import METRICS, get_metric
 from finc_eval.metrics.score import Score, Scores
 

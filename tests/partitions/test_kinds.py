@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.counts import Counts, count
 from finc_eval.partitions.kmeans import kmeans
 from finc_eval.partitions.partition import Partition, pooled_sample

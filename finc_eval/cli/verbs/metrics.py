@@ -37,9 +37,9 @@ def metrics(
     --gen and --ref may also be an .npz of statistics (mu, sigma; mu_s, sigma_s for sfid), for Fréchet distances.
     """
     # These load torch, which help and wrong options need not wait for.
+    from finc_eval.embeddings.array_files import holds_statistics
     from finc_eval.metrics.evaluate import choose_metrics, evaluate
     from finc_eval.metrics.inputs import refuse_private_sketch
-    from finc_eval.metrics.reference_statistics import holds_statistics
 
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     for label, source in sources.items():
