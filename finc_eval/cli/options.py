@@ -18,7 +18,10 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
 Gen = Annotated[
     str,
-    typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract or sketch wrote."),
+    typer.Option(
+        help="Generated set: a folder, .zip or .npz of images, an .h5 file that extract or sketch wrote, or embeddings "
+        "of your own (.npy, .npz, .pt, .safetensors or .parquet)."
+    ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]
 Extractor = Annotated[

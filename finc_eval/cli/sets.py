@@ -82,5 +82,7 @@ def card_again(made_by: str) -> str:
 
 
 def is_embedded(source: str) -> bool:
-    """Return True for an HDF5 file, even a damaged one: the message should be about the damage."""
-    return Path(source).is_file() and bool(h5py.is_hdf5(source))
+    """Return True for files of embeddings and sketches, even damaged ones: the message should be about the damage."""
+    from finc_eval.embeddings.array_files import is_array_file  # loads torch
+
+    return Path(source).is_file() and (bool(h5py.is_hdf5(source)) or is_array_file(source))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
@@ -63,6 +62,7 @@ class Embeddings(ABC):
         n: number of rows.
         dim: number of entries of a row.
         name: name of the set in messages.
+        title: name of the set in results; None where only its label names it.
         space: the extractor, as name@digest; embeddings of one space can be compared.
         columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
     """
@@ -71,6 +71,7 @@ class Embeddings(ABC):
     dim: int
     name: str
     space: str
+    title: str | None = None
     columns: tuple[str, ...] = ()
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
@@ -230,11 +231,6 @@ class ArrayEmbeddings(Embeddings):
         return rows
 
 
-def title_of(embeddings: Embeddings) -> str | None:
-    """Return the title of a set that comes from files; None for arrays and others that only a label names."""
-    return cache_title(embeddings.cache) if isinstance(embeddings, CachedEmbeddings) else None
-
-
 class CachedEmbeddings(Embeddings):
     """Embeddings in an `EmbeddingCache`, with the ids of its samples."""
 
@@ -242,7 +238,7 @@ class CachedEmbeddings(Embeddings):
         self.cache = cache
         self.n = cache.n
         self.dim = cache.dim
-        self.name = str(cache.path)
+        self.name, self.title = str(cache.path), cache_title(cache)
         self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
         self.columns = cache.columns
 
@@ -297,7 +293,7 @@ class Subset(Embeddings):
     ) -> None:
         self.source, self.rows, self.entries = source, rows, entries
         self.n, self.dim = len(rows), source.dim if entries is None else len(entries)
-        self.name, self.space = name or source.name, source.space
+        self.name, self.title, self.space = name or source.name, source.title, source.space
         self.columns, self._group_name = source.columns, source._group_name
         self._groups = None if source._groups is None else source._groups[rows]
 
@@ -334,22 +330,6 @@ class Subset(Embeddings):
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))
-
-
-def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
-    """Open the embeddings in an array, a tensor, an `EmbeddingSet`, a cache or the path of a cache.
-
-    Args:
-        source: array-like or tensor of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, or the path of one.
-        name: name of an array in messages.
-    """
-    if isinstance(source, Embeddings):
-        return source
-    if isinstance(source, str | Path):
-        return CachedEmbeddings(EmbeddingCache(source))
-    if isinstance(source, EmbeddingCache):
-        return CachedEmbeddings(source)
-    return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
 def check_same_space(name: str, space: str, other: str, other_space: str) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
-from finc_eval.embeddings.base import Embeddings, as_embeddings, check_alike
+from finc_eval.embeddings.base import Embeddings, check_alike
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.sketches.sketch import Sketch

@@ -15,10 +15,11 @@ from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, as_embeddings, check_same_space, title_of
+from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, check_same_space
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.hdf5 import read_strings, title_in, write_strings
 from finc_eval.embeddings.keys import sample_keys, video_hashes
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
@@ -334,6 +335,6 @@ def sketch_all(
         for sketch in sketches:
             sketch._add(fold, rows)
     for sketch in sketches:
-        sketch.sources, sketch.name = (embeddings.digest,), title_of(embeddings)
+        sketch.sources, sketch.name = (embeddings.digest,), embeddings.title
         sketch._count_groups(embeddings.n, groups, embeddings.grouping)
     return sketches

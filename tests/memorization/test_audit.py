@@ -115,7 +115,7 @@ def test_each_of_seven_measures_has_an_interval_a_control_and_an_adjusted_p_valu
             assert measure.interval[0] <= measure.value <= measure.interval[1]
             assert measure.control_interval[0] <= measure.control <= measure.control_interval[1]
             assert measure.p_value <= measure.adjusted
-    assert fresh.copying.power_alpha == pytest.approx(0.05 / 7)
+    assert fresh.copying.power_alpha == pytest.approx(0.5 * 0.05 / 7)
 
 
 def test_the_three_blocks_are_apart_in_the_json_and_none_is_a_probability_or_a_score_of_privacy(threes, tmp_path):

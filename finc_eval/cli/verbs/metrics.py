@@ -39,9 +39,9 @@ def metrics(
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     check_given(sources.values(), extractor)
     # These load torch, which help and wrong options need not wait for.
+    from finc_eval.embeddings.array_files import holds_statistics
     from finc_eval.metrics.evaluate import choose_metrics, evaluate
     from finc_eval.metrics.inputs import refuse_private_sketch
-    from finc_eval.metrics.reference_statistics import holds_statistics
 
     for label, source in sources.items():
         refuse_private_sketch(source, label)

@@ -200,7 +200,7 @@ def inspect(
 def _constant_transform(
     data: object, dims: int, length_scale: float, radius: float, seed: int
 ) -> fe.privacy.PublicTransform:
-    from finc_eval.embeddings.base import as_embeddings  # loads torch, which wrong options need not wait for
+    from finc_eval.embeddings.opening import as_embeddings  # loads torch, which wrong options need not wait for
 
     dim = as_embeddings(data).dim
     return fe.privacy.PublicTransform.constant(dim, min(dims, dim), length_scale=length_scale, radius=radius, seed=seed)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core.errors import BudgetError, DataError, UsageError
-from finc_eval.core.locks import held
+from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
 from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
@@ -264,8 +264,7 @@ def _locked(path: Path) -> Iterator[None]:
     """Keep other processes from reading what is left, and spending it, at the same time."""
     with ExitStack() as stack:
         with disk_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(held(path))
+            stack.enter_context(after_other_writers_of(path))
         yield
 
 
