@@ -16,6 +16,7 @@ from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
+from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings
@@ -242,6 +243,6 @@ def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings,
 
 def _too_few(label: str, n: int) -> DataError:
     return DataError(
-        f"{label} has {n} samples: a comparison needs at least {MIN_SAMPLES} of each set, and hundreds to say "
-        "anything with confidence"
+        f"{label} has {counted(n, 'sample')}: a comparison needs at least {MIN_SAMPLES} of each set, and hundreds "
+        "to say anything with confidence"
     )

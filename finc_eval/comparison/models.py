@@ -24,6 +24,7 @@ from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import Signature, SignatureText
+from finc_eval.core.words import counted
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.inference import holm
@@ -124,8 +125,8 @@ class ModelComparison(Document):
         return significant(self.modes, alpha)
 
     def __repr__(self) -> str:
-        found = len(self.significant())
-        return f"ModelComparison({', '.join(self.sets)}: {len(self.modes)} modes, {found} of them with p ≤ 0.05)"
+        modes, found = counted(len(self.modes), "mode"), len(self.significant())
+        return f"ModelComparison({', '.join(self.sets)}: {modes}, {found} of them with p ≤ 0.05)"
 
 
 @arithmetic("float32")

@@ -21,6 +21,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.core.words import counted
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
@@ -279,8 +280,8 @@ def _open_sets(gen: object, train: object, holdout: object, reference: object | 
             open_pair(sets["gen"], one)
         if one.n < MIN_AUDIT_SAMPLES:
             raise DataError(
-                f"{label} has {one.n} samples: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and thousands "
-                "to see a few copies"
+                f"{label} has {counted(one.n, 'sample')}: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and "
+                "thousands to see a few copies"
             )
     if "reference" in sets:
         for label in ("train", "holdout"):

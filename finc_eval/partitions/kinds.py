@@ -20,6 +20,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import existing_hdf5, new_hdf5
+from finc_eval.core.words import counted
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.numerics.precision import arithmetic
@@ -180,7 +181,7 @@ class Kinds(Document):
     def __repr__(self) -> str:
         low, high = self.difference_interval
         return (
-            f"Kinds({', '.join(self.sets)}: {len(self.significant())} kinds with p ≤ 0.05, "
+            f"Kinds({', '.join(self.sets)}: {counted(len(self.significant()), 'kind')} with p ≤ 0.05, "
             f"different by {self.difference:.1%} [{low:.1%}, {high:.1%}])"
         )
 

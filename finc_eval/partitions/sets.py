@@ -9,6 +9,7 @@ from pathlib import Path
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
+from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, check_alike
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import repeats_as_groups
@@ -80,5 +81,5 @@ def _open(label: str, source: object, groups: str | None) -> OpenedSet:
         embeddings = as_embeddings(source, label)
         embeddings = embeddings if groups is None else embeddings.grouped(groups)
     if embeddings.n < MIN_SAMPLES:
-        raise DataError(f"{label} has {embeddings.n} samples: at least {MIN_SAMPLES} of each set are needed")
+        raise DataError(f"{label} has {counted(embeddings.n, 'sample')}: at least {MIN_SAMPLES} of each set are needed")
     return OpenedSet(label, embeddings, source if isinstance(source, Sketch) else None)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.words import counted
 from finc_eval.samples.datasets import DatasetSource
 from finc_eval.samples.files import VIDEO_SUFFIXES, FolderFiles, ImageFiles, ZipFiles, no_images, sort_out
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
@@ -73,7 +74,9 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
     if n is None or n == len(opened.ids):
         return opened
     if n > len(opened.ids):
-        raise UsageError(f"{opened.name} has {len(opened.ids)} samples, but n is {n}: ask for at most as many")
+        raise UsageError(
+            f"{opened.name} has {counted(len(opened.ids), 'sample')}, but n is {n}: ask for at most as many"
+        )
     return Subset(opened, n, seed)
 
 

@@ -304,7 +304,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
     [
         (("extract", "no/such/folder"), "no/such/folder"),
         (("compare", "--gen", "{empty}", "--ref", "{gen}"), "empty"),
-        (("compare", "--gen", "{one}", "--ref", "{gen}"), "gen has 1 samples"),
+        (("compare", "--gen", "{one}", "--ref", "{gen}"), "gen has 1 sample: a comparison needs"),
         (("compare", "--gen", "{bad}", "--ref", "{gen}"), "bad.png"),
         (("compare", *SAME_SETS, "--extractor", "pixel"), "pixels"),
         (("compare", *SAME_SETS, "--rho", "-1"), "rho must be a positive number, got -1.0"),

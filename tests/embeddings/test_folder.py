@@ -80,7 +80,7 @@ def test_verify_finds_a_changed_row(folder):
     code, text, error = run("verify", cache.path)
     assert code == 3
     assert text == f"{cache.path}: its rows are not those that were written"
-    assert "1 of 1 caches are damaged" in error
+    assert "1 of 1 cache damaged" in error
 
 
 def test_caches_are_deleted_by_the_beginning_of_their_key_or_all_that_is_unfinished(folder, cache_folder):
@@ -88,9 +88,9 @@ def test_caches_are_deleted_by_the_beginning_of_their_key_or_all_that_is_unfinis
     part_of(cache_folder / "begun.h5").write_bytes(b"x" * 9000)
     assert run("rm")[0] == 3
     assert run("rm", "--unfinished", "--all")[0] == 3
-    assert run("rm", "--unfinished")[1].startswith("deleted 1 caches")
+    assert run("rm", "--unfinished")[1].startswith("deleted 1 cache,")
     assert [entry.path for entry in entries()] == [cache.path]
-    assert run("rm", cache.key[:6])[1].startswith("deleted 1 caches")
+    assert run("rm", cache.key[:6])[1].startswith("deleted 1 cache,")
     assert list(cache_folder.iterdir()) == []
 
 
@@ -149,13 +149,13 @@ def test_files_of_others_are_neither_listed_nor_deleted(folder, cache_folder, tm
         code, _, error = run("rm", name)
         assert code == 3 and "is not an embedding cache" in error
         assert name.exists()
-    assert run("rm", "--all")[1].startswith("deleted 1 caches")
+    assert run("rm", "--all")[1].startswith("deleted 1 cache,")
     assert [file.name for file in cache_folder.iterdir()] == ["thesis.h5"]
 
 
 def test_a_cache_elsewhere_is_deleted_by_its_path_whatever_its_name(folder, tmp_path):
     cache = extract(folder, "pixels", tmp_path / "embeddings")
-    assert run("rm", cache.path)[1].startswith("deleted 1 caches")
+    assert run("rm", cache.path)[1].startswith("deleted 1 cache,")
     assert not cache.path.exists()
 
 
@@ -163,7 +163,7 @@ def test_what_nobody_is_writing_is_deleted_though_something_else_is_being_writte
     idle, busy = extract(folder, "pixels", n=3), extract(folder, "pixels")  # the latest is looked at first
     with only_writer(busy.path):
         code, text, error = run("rm", "--all")
-    assert (code, text.startswith("deleted 1 caches")) == (3, True)
+    assert (code, text.startswith("deleted 1 cache,")) == (3, True)
     assert "is being written by another process" in error
     assert (busy.path.exists(), idle.path.exists()) == (True, False)
 

@@ -87,7 +87,7 @@ def test_the_planted_kinds_are_found_where_nothing_is_wrong(planted):
 
 
 ONE = normal(1, 6)
-FEW = "has 1 samples: a comparison needs at least 20 of each set"
+FEW = "has 1 sample: a comparison needs at least 20 of each set"
 NO_SIGMA = "the median distance of the reference embeddings is 0, so no bandwidth follows from it: .*pass sigma"
 NOT_FINITE = r"the embedding in row 3 is not finite \(NaN or Inf\): leave it out"
 

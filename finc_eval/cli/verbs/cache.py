@@ -13,6 +13,7 @@ from finc_eval.cli.output import print_json
 from finc_eval.cli.sets import card_again
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import terminal
+from finc_eval.core.words import counted
 from finc_eval.embeddings import folder
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.recipe import recipe_of
@@ -56,7 +57,7 @@ def explain(
     with EmbeddingCache(folder.find(cache)) as found, terminal() as progress:
         card = load_card(extractor or card_again(found.extractor))
         lines = folder.explain(found, samples, card, recipe_of(card, precision), n=n, seed=seed, progress=progress)
-        name = f"{found.path}: {found.n} samples of {found.source} by {found.extractor}"
+        name = f"{found.path}: {counted(found.n, 'sample')} of {found.source} by {found.extractor}"
     print(name)
     for line in lines:
         print(f"  changed: {line}")
@@ -74,7 +75,7 @@ def verify(caches: Caches = None) -> None:
     damaged = [path for path, problem in problems.items() if problem]
     if damaged:
         raise DataError(
-            f"{len(damaged)} of {len(paths)} caches are damaged: finc-eval cache rm {damaged[0].name[:12]}, "
+            f"{len(damaged)} of {counted(len(paths), 'cache')} damaged: finc-eval cache rm {damaged[0].name[:12]}, "
             "and extract again"
         )
 
@@ -99,7 +100,7 @@ def rm(
             freed.append(folder.remove(entry))
         except DataError as error:
             kept.append(error)
-    print(f"deleted {len(freed)} caches, {sum(freed) / 1e6:,.1f} MB")
+    print(f"deleted {counted(len(freed), 'cache')}, {sum(freed) / 1e6:,.1f} MB")
     if kept:
         raise kept[0]
 

@@ -13,6 +13,7 @@ import finc_eval as fe
 from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed, running
 from finc_eval.cli.output import Force, check_suffix, print_json
 from finc_eval.cli.sets import check_given
+from finc_eval.core.words import counted
 from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
@@ -77,12 +78,12 @@ def extract(
         record = {name: getattr(cache, name) for name in fields}
         print_json(record | {"unreadable": dict(cache.failures), "ignored": cache.ignored})
         return
-    print(f"{cache.path}: {cache.n} embeddings of dimension {cache.dim} by {cache.extractor}")
+    print(f"{cache.path}: {counted(cache.n, 'embedding')} of dimension {cache.dim} by {cache.extractor}")
     if cache.columns:
         print(f"  metadata: {', '.join(cache.columns)}")
     for name, reason in cache.failures[:MAX_FAILURES_SHOWN]:
         print(f"  unreadable: {name}: {reason}")
     if len(cache.failures) > MAX_FAILURES_SHOWN:
-        print(f"  … and {len(cache.failures) - MAX_FAILURES_SHOWN} more unreadable samples")
+        print(f"  … and {len(cache.failures) - MAX_FAILURES_SHOWN} more unreadable")
     if cache.ignored:
         print("  ignored, not samples: " + ", ".join(f"{count} × {suffix}" for suffix, count in cache.ignored.items()))

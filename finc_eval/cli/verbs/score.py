@@ -13,6 +13,7 @@ from finc_eval.cli.options import Device, Strict, running
 from finc_eval.cli.output import Force, check_suffix, refuse_loss
 from finc_eval.cli.sets import check_given, embed, is_embedded
 from finc_eval.core.storage import written_whole
+from finc_eval.core.words import counted
 
 
 def score(
@@ -44,7 +45,7 @@ def score(
                 lines = ([f"{score:.6f}" for score in line] for line in scores)
                 writer.writerows([name, *line] for name, line in zip(batch.ids, lines, strict=True))
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
-    print(f"{out}: scores of {embeddings.n} samples on {len(result.modes)} modes")
+    print(f"{out}: scores of {counted(embeddings.n, 'sample')} on {counted(len(result.modes), 'mode')}")
 
 
 def _scores(path: Path, columns: list[str], samples: str) -> bool:
