@@ -109,5 +109,6 @@ def _git(folder: Path, *arguments: str) -> str:
 
 def _command() -> str | None:
     """Return the command line of finc-eval, without the program's folder; None for other programs."""
-    program = Path(sys.argv[0]).name if sys.argv else ""
-    return " ".join([program, *sys.argv[1:]]) if program == "finc-eval" else None
+    program = Path(sys.argv[0]) if sys.argv else Path()
+    ours = program.name == "finc-eval" or program.parts[-2:] == ("finc_eval", "__main__.py")
+    return " ".join(["finc-eval", *sys.argv[1:]]) if ours else None

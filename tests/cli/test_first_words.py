@@ -43,6 +43,8 @@ def test_help_is_what_is_printed_without_arguments(arguments):
 def test_the_version_is_told():
     assert run("--version").stdout == f"finc-eval {fe.__version__}\n"
     assert fe.__version__.count(".") == 2
+    as_module = subprocess.run([sys.executable, "-m", "finc_eval", "--version"], capture_output=True, text=True)
+    assert as_module.stdout == f"finc-eval {fe.__version__}\n"
 
 
 WRONG = [
