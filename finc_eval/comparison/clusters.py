@@ -25,7 +25,8 @@ from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
 from finc_eval.partitions.counts import Counted, count
 from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.overlap import distinct_kinds, shared_members
-from finc_eval.partitions.partition import MAIN_LEVEL, Partition, pooled_sample
+from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tests import KindTests, test_kinds
 
 SAME_MEMBERS = 1 / 3

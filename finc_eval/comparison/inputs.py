@@ -92,7 +92,8 @@ class SketchedSet:
 
     def info(self) -> SetInfo:
         """Describe the set for a report."""
-        return set_info(self.label, self.embeddings, self.sketch.n, "+".join(self.sketch.sources))
+        name = self.sketch.name or self.label
+        return set_info(name, self.embeddings, self.sketch.n, "+".join(self.sketch.sources))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from finc_eval.core.words import listed
+
 
 class FincEvalError(Exception):
     """An error that the user can mend; anything else that is raised is a fault of the program.
@@ -75,7 +77,15 @@ class BudgetError(FincEvalError):
     """
 
 
+MAX_HINTS = 4
+"""Known words that a hint names where one word is the beginning or a part of them all."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean "x"?)' with the known word nearest to `word`, or an empty string."""
-    matches = difflib.get_close_matches(word, list(known), n=1)
-    return f' (did you mean "{matches[0]}"?)' if matches else ""
+    """Return ' (did you mean "x"?)' with the known word nearest to `word`, or those that hold it, or nothing."""
+    words = list(known)
+    matches = difflib.get_close_matches(word, words, n=1)
+    if not matches and len(word) > 2:
+        matches = [one for one in words if word.lower() in one.lower()][:MAX_HINTS]
+    hints = listed([f'"{one}"' for one in matches], "or")
+    return f" (did you mean {hints}?)" if matches else ""

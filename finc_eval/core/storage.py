@@ -82,6 +82,15 @@ def file_type(path: str | Path) -> str | None:
         return None
 
 
+def file_attribute(path: str | Path, type_name: str, name: str) -> object:
+    """Return a list of texts in the header of a finc-eval file of this type; None where it is not in there."""
+    try:
+        with h5py.File(path, "r") as file:
+            return list(map(str, file.attrs[name])) if _type_of(file) == type_name else None
+    except (OSError, KeyError):
+        return None
+
+
 @contextmanager
 def existing_hdf5(path: str | Path, type_name: str, layout: int) -> Iterator[h5py.File]:
     """Yield the HDF5 file at `path`, read-only, if it is of this type and layout.

@@ -18,7 +18,7 @@ from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
-from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
 from finc_eval.embeddings.pictures import pictures_of, source_at
@@ -227,6 +227,11 @@ class ArrayEmbeddings(Embeddings):
             row = numbers[int((~finite).nonzero()[0])]
             raise DataError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
         return rows
+
+
+def title_of(embeddings: Embeddings) -> str | None:
+    """Return the title of a set that comes from files; None for arrays and others that only a label names."""
+    return cache_title(embeddings.cache) if isinstance(embeddings, CachedEmbeddings) else None
 
 
 class CachedEmbeddings(Embeddings):

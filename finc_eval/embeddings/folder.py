@@ -14,7 +14,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import PARTIAL, WHOLE, EmbeddingCache
-from finc_eval.embeddings.files import lock_of, only_writer, part_of
+from finc_eval.embeddings.files import only_writer, part_of
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.extractors.card import Card
 from finc_eval.samples import open_source
@@ -139,7 +139,6 @@ def remove(entry: Entry) -> int:
     with only_writer(entry.path):
         for path in (entry.path, part_of(entry.path)):
             path.unlink(missing_ok=True)
-    lock_of(entry.path).unlink(missing_ok=True)
     return entry.size
 
 

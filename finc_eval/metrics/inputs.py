@@ -114,12 +114,13 @@ def open_set(source: object, name: str) -> OpenedSet:
     if isinstance(source, GaussianStatistics):
         return source
     if isinstance(source, Sketch):
-        return from_sketch(source, name)
+        return from_sketch(source, source.name or name)
     if isinstance(source, str | Path):
         if Path(source).suffix.lower() in (".npz", ".pkl") and not is_array_file(source):
             return read_statistics(source)
         if file_type(source) == "sketch":
-            return from_sketch(Sketch.load(source), str(source))
+            sketch = Sketch.load(source)
+            return from_sketch(sketch, sketch.name or name)
     return as_embeddings(source, name)
 
 

@@ -37,7 +37,7 @@ class OpenedSet:
         """Describe the set for a report."""
         if self.sketch is None:
             return set_info(self.label, self.embeddings, self.embeddings.n, self.embeddings.digest)
-        return set_info(self.label, None, self.sketch.n, "+".join(self.sketch.sources))
+        return set_info(self.sketch.name or self.label, None, self.sketch.n, "+".join(self.sketch.sources))
 
     def warnings(self) -> tuple[str, ...]:
         """Warn of a sketch that holds only some of its samples."""

@@ -298,12 +298,12 @@ def folders(digits, tmp_path_factory):
 def test_the_verb_audits_folders_of_images_and_shows_pairs(folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-    page = tmp_path / "page.html"
+    page = tmp_path / "out" / "audit.html"
     arguments = [
         "audit",
         *(part for name in ("gen", "train", "holdout") for part in (f"--{name}", str(folders / name))),
     ]
-    arguments += ["--extractor", "pixels", "--out", str(page), "--stated-epsilon", "9", "--stated-delta", "0"]
+    arguments += ["--extractor", "pixels", "--out", str(page.parent), "--stated-epsilon", "9", "--stated-delta", "0"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     for block in ("1. Copying in the samples", "2. Attackability", "3. Stated guarantee"):

@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
 
-import filelock
-
 from finc_eval.core.errors import BudgetError, DataError, UsageError
+from finc_eval.core.locks import held
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
 from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
@@ -263,14 +262,11 @@ def _spending(line: dict[str, Any] | None) -> Spending | None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Keep other processes from reading what is left, and spending it, at the same time."""
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(path.with_name(f".{path.name}.lock"))
-        lock.acquire()
-    try:
+    with ExitStack() as stack:
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(held(path))
         yield
-    finally:
-        lock.release()
 
 
 def _sync_folder(path: Path) -> None:
