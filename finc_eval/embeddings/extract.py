@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
+from finc_eval.core.locks import lock_of
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.decode import DecodedBatch, decoded, decoded_batches
-from finc_eval.embeddings.files import lock_of, only_writer, part_of, whole_cache, with_columns
+from finc_eval.embeddings.files import only_writer, part_of, whole_cache, with_columns
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
 from finc_eval.embeddings.tables import metadata_table

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import filelock
 import h5py
 
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import UsageError
+from finc_eval.core.locks import only_writer_of
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.hdf5 import write_columns
@@ -20,11 +20,6 @@ from finc_eval.embeddings.recipe import CACHE_LAYOUT
 def part_of(path: Path) -> Path:
     """Return the path of the unfinished cache of `path`."""
     return path.with_name(f"{path.name}.part")
-
-
-def lock_of(path: Path) -> Path:
-    """Return the path of the lock that the only writer of `path` holds."""
-    return path.with_name(f".{path.name}.lock")
 
 
 def whole_cache(path: Path, key: str) -> EmbeddingCache | None:
@@ -70,19 +65,10 @@ def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) ->
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
     """Hold the lock that makes this process the only one to write `path`."""
-    with resumable(path, part_of(path).exists()):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(lock_of(path), timeout=0)
-        try:
-            lock.acquire()
-        except filelock.Timeout as error:
-            raise DataError(
-                f"{path} is being written by another process: wait for it, or choose another output file"
-            ) from error
-    try:
+    with ExitStack() as held:
+        with resumable(path, part_of(path).exists()):
+            held.enter_context(only_writer_of(path))
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

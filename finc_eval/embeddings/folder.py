@@ -11,10 +11,11 @@ from typing import Literal
 import h5py
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.locks import lock_of
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import PARTIAL, WHOLE, EmbeddingCache
-from finc_eval.embeddings.files import lock_of, only_writer, part_of
+from finc_eval.embeddings.files import only_writer, part_of
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.extractors.card import Card
 from finc_eval.samples import open_source

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -49,8 +47,7 @@ def extract(
     as_json: Json = False,
 ) -> None:
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped."""
-    with running(device) as run, warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always", UserWarning)
+    with running(device) as run:
         cache = fe.extract(
             samples,
             extractor or DEFAULT_EXTRACTOR,
@@ -64,8 +61,6 @@ def extract(
             metadata=metadata,
             run=run,
         )
-    for note in notes:
-        print(note.message, file=sys.stderr)
     if as_json:
         fields = ("path", "n", "dim", "extractor", "outputs", "columns", "key")
         record = {name: getattr(cache, name) for name in fields}

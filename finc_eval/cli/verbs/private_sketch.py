@@ -16,7 +16,7 @@ from finc_eval.cli.output import emit, twin_of
 from finc_eval.cli.sets import embed_all, named_sets
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
-from finc_eval.core.storage import disk_errors
+from finc_eval.core.storage import reserved
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.settings import ReleaseSettings
 
@@ -84,8 +84,7 @@ def release(
             "say where scales come from, as they must not come from the private set: pass one of --public, "
             "--feature-map-of, or --length-scale with --radius"
         )
-    _check_room(out)
-    with running(device) as run:
+    with reserved(out, RELEASE_BYTES) as write, running(device) as run:
         book = opened_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
@@ -103,7 +102,7 @@ def release(
             classes=classes,
             run=run,
         )
-        sketch.save(out)
+        write(sketch.save)
     _print_sketch(out, sketch, as_json)
 
 
@@ -199,16 +198,3 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
     from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
 
     show_sketch(str(path), sketch)
-
-
-def _check_room(out: Path) -> None:
-    """Refuse a path that a sketch could not be written to, because its budget would be lost."""
-    probe = out.with_name(f".{out.name}.room")
-    with disk_errors(out, "nothing is spent"):
-        if out.exists():
-            raise UsageError(f"{out} exists, and what it cost would be lost: choose another name for the release")
-        out.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            probe.write_bytes(bytes(RELEASE_BYTES))
-        finally:
-            probe.unlink(missing_ok=True)
