@@ -76,6 +76,7 @@ class BudgetError(FincEvalError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean "x"?)' with the known word nearest to `word`, or an empty string."""
-    matches = difflib.get_close_matches(word, list(known), n=1)
-    return f' (did you mean "{matches[0]}"?)' if matches else ""
+    """Return ' (did you mean "x"?)' with the known word nearest to `word` in any case, or an empty string."""
+    by_lower = {one.lower(): one for one in known}
+    matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    return f' (did you mean "{by_lower[matches[0]]}"?)' if matches else ""

@@ -15,7 +15,7 @@ from finc_eval.core.storage import file_type
 from finc_eval.embeddings.base import Embeddings, Subset, as_embeddings
 from finc_eval.embeddings.neighbors import open_pair
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
-from finc_eval.metrics.reference_statistics import read_statistics
+from finc_eval.metrics.reference_statistics import holds_statistics, read_statistics
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.sketches.reference import bottom_rows
@@ -119,6 +119,13 @@ def open_set(source: object, name: str) -> OpenedSet:
         if file_type(source) == "sketch":
             return from_sketch(Sketch.load(source), str(source))
     return as_embeddings(source, name)
+
+
+def is_moments_alone(source: object) -> bool:
+    """Return whether a set is moments without embeddings: a sketch, statistics, or the path of either."""
+    if isinstance(source, str | Path):
+        return holds_statistics(source) or file_type(source) == "sketch"
+    return isinstance(source, Sketch | GaussianStatistics)
 
 
 def refuse_private_sketch(source: object, name: str) -> None:
