@@ -65,8 +65,8 @@ def kernel_warnings(error: KernelError | None, features: int | None) -> list[str
     if error is None or features is None or error.rms <= LARGE_KERNEL_ERROR:
         return []
     return [
-        f"with features={features}, the kernel has an error of {error.rms:.2f} (rms), so modes and shares depend on the "
-        "seed: take more, such as the default"
+        f"with features={features}, the kernel has an error of {error.rms:.2f} (rms), so that modes and shares depend "
+        "on the seed: take more, such as the default"
     ]
 
 

@@ -25,9 +25,8 @@ def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
     try:
         values = np.asarray(array)
     except (TypeError, ValueError) as error:  # such as rows of several lengths
-        raise UsageError(
-            f"{name} must be an array of embeddings (n, d), got {type(array).__name__} ({error})"
-        ) from error
+        what = f"a {type(array).__name__} that is not one"
+        raise UsageError(f"{name} must be an array of embeddings, shape (n, d), got {what}") from error
     if values.ndim == 0:
         raise UsageError(f"{name} must be an array of embeddings, a cache or a path of one, got {type(array).__name__}")
     if values.dtype.kind not in "biufc":
