@@ -4,13 +4,65 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from finc_eval.core.errors import DataError
+
+SILENT_SECONDS = 1.0
+"""Longest wait for a lock that is not worth a word."""
 
 
 class HeldByAnother(Exception):
     """Another process or thread holds the lock."""
+
+
+def lock_of(path: Path) -> Path:
+    """Return the path of the lock that the only writer of `path` holds."""
+    return path.with_name(f".{path.name}.lock")
+
+
+@contextmanager
+def only_writer_of(path: Path) -> Iterator[None]:
+    """Hold the lock of `path`, and make its folder.
+
+    Raises:
+        DataError: another process holds it.
+        OSError: the lock cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(path, wait=False))
+        except HeldByAnother as error:
+            raise DataError(
+                f"{path} is being written by another process: wait for it, or choose another output file"
+            ) from error
+        yield
+
+
+@contextmanager
+def after_other_writers_of(path: Path) -> Iterator[None]:
+    """Wait for the lock of `path`, warn if the wait is long, and hold it; its folder is made.
+
+    Raises:
+        OSError: the lock cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    told = time.monotonic() + SILENT_SECONDS
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(held(path, wait=time.monotonic() > told))
+                break
+            except HeldByAnother:
+                time.sleep(SILENT_SECONDS / 20)
+                if time.monotonic() > told:
+                    warnings.warn(f"another process holds {path}: waiting until it is done", stacklevel=3)
+        yield
 
 
 @contextmanager
@@ -25,7 +77,7 @@ def held(path: Path, *, wait: bool = True) -> Iterator[None]:
         HeldByAnother: another process or thread holds the lock, and `wait` is False.
         OSError: the lock file cannot be made.
     """
-    with _held(path.with_name(f".{path.name}.lock"), wait):
+    with _held(lock_of(path), wait):
         yield
 
 

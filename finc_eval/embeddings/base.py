@@ -18,6 +18,7 @@ from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.arrays import as_tensor
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
@@ -180,7 +181,7 @@ class ArrayEmbeddings(Embeddings):
     """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers."""
 
     def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
-        rows = array if isinstance(array, torch.Tensor) else _as_tensor(array, name)
+        rows = array if isinstance(array, torch.Tensor) else as_tensor(array, name)
         if rows.ndim != 2 or 0 in rows.shape:
             raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
         if not rows.dtype.is_floating_point:
@@ -221,10 +222,17 @@ class ArrayEmbeddings(Embeddings):
         self._digest = sha.hexdigest()
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
-        rows = rows.detach().float()
+        given, rows = rows.detach(), rows.detach().float()
         # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
         if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
-            row = numbers[int((~finite).nonzero()[0])]
+            place = int((~finite).nonzero()[0])
+            row = numbers[place]
+            if given[place].isfinite().all():
+                most = float(given[place].abs().max())
+                raise DataError(
+                    f"{self.name}: the embedding in row {row} has the entry {most:.3g}, more than float32 can hold "
+                    "(3.4e38): scale the embeddings, or leave it out"
+                )
             raise DataError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
         return rows
 
@@ -241,7 +249,8 @@ class CachedEmbeddings(Embeddings):
         self.cache = cache
         self.n = cache.n
         self.dim = cache.dim
-        self.name = str(cache.path)
+        # The file of a cache in the folder of caches has its key as name, which tells a reader nothing.
+        self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
         self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
         self.columns = cache.columns
 
@@ -364,13 +373,3 @@ def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> Non
             f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
             "extractor"
         )
-
-
-def _as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
-    try:
-        values = np.asarray(array)
-        return torch.from_numpy(values if values.flags.writeable else values.copy())
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"{name} must be an array of embeddings, a cache or a path of one, got {type(array).__name__}"
-        ) from error

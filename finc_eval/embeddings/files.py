@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.locks import HeldByAnother, held
+from finc_eval.core.locks import only_writer_of
 from finc_eval.core.storage import disk_errors, written_whole
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.hdf5 import write_columns, write_strings
@@ -115,15 +115,9 @@ def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) ->
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
     """Hold the lock that makes this process the only one to write `path`."""
-    with ExitStack() as stack:
+    with ExitStack() as held:
         with resumable(path, part_of(path).exists()):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                stack.enter_context(held(path, wait=False))
-            except HeldByAnother as error:
-                raise DataError(
-                    f"{path} is being written by another process: wait for it, or choose another output file"
-                ) from error
+            held.enter_context(only_writer_of(path))
         yield
 
 
