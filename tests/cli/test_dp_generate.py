@@ -197,11 +197,11 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
             ["--table", "table.toml"],
             "exists, and what it cost would be lost",
         ),
-        ({"data": "nobody.csv"}, ["--table", "table.toml"], "cannot be read as a .csv"),
+        ({"data": "nobody.csv"}, ["--table", "table.toml"], "does not exist: check the path"),
         ({}, ["--table", "table.toml", "--method", "dp-ph"], "'dp-ph' is not one of 'dp-hp'"),
         ({}, ["--table", "table.toml", "--count", "0"], "count must be a whole number of at least 1, got 0"),
         ({"epsilon": 0}, ["--table", "table.toml"], "epsilon must be a positive number"),
-        ({"data": "made.npz", "out": "new.npz"}, [], "cannot be read as an .npz"),
+        ({"data": "made.npz", "out": "new.npz"}, [], "does not exist: check the path"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_the_budget_is_touched(files, monkeypatch, change, more, message):
