@@ -1,4 +1,4 @@
-"""Locks of files: at most one process writes a file at a time, and nothing is left when it has ended."""
+"""Locks between processes: a hidden file beside the file that one alone may write, gone when nobody holds it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from finc_eval.core.errors import DataError
@@ -15,112 +15,91 @@ from finc_eval.core.errors import DataError
 SILENT_SECONDS = 1.0
 """Longest wait for a lock that is not worth a word."""
 
-
-class HeldByAnother(Exception):
-    """Another process or thread holds the lock."""
-
-
-def lock_of(path: Path) -> Path:
-    """Return the path of the lock that the only writer of `path` holds."""
-    return path.with_name(f".{path.name}.lock")
+SECONDS_BETWEEN_TRIES = 0.02
 
 
 @contextmanager
 def only_writer_of(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`, and make its folder.
+    """Hold the lock of `path` until the block ends.
 
     Raises:
         DataError: another process holds it.
         OSError: the lock cannot be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(held(path, wait=False))
-        except HeldByAnother as error:
-            raise DataError(
-                f"{path} is being written by another process: wait for it, or choose another output file"
-            ) from error
+    lock = lock_of(path)
+    held = _acquired(lock, wait=False)
+    if held is None:
+        raise DataError(f"{path} is being written by another process: wait for it, or choose another output file")
+    try:
         yield
+    finally:
+        _release(lock, held)
 
 
 @contextmanager
 def after_other_writers_of(path: Path) -> Iterator[None]:
-    """Wait for the lock of `path`, warn if the wait is long, and hold it; its folder is made.
+    """Wait for the lock of `path`, hold it until the block ends, and warn if the wait is long.
 
     Raises:
         OSError: the lock cannot be made.
     """
+    lock, until = lock_of(path), time.monotonic() + SILENT_SECONDS
+    while (held := _acquired(lock, wait=False)) is None and time.monotonic() < until:
+        time.sleep(SECONDS_BETWEEN_TRIES)
+    if held is None:
+        warnings.warn(f"another process holds {path}: waiting until it is done", stacklevel=3)
+        held = _acquired(lock, wait=True)
+    try:
+        yield
+    finally:
+        _release(lock, held)
+
+
+def lock_of(path: Path) -> Path:
+    """Return the path of the lock of a file, whose folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = time.monotonic() + SILENT_SECONDS
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(held(path, wait=time.monotonic() > told))
-                break
-            except HeldByAnother:
-                time.sleep(SILENT_SECONDS / 20)
-                if time.monotonic() > told:
-                    warnings.warn(f"another process holds {path}: waiting until it is done", stacklevel=3)
-        yield
-
-
-@contextmanager
-def held(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of the file at `path`, which need not exist. Its lock file is gone when nobody holds the lock.
-
-    Args:
-        path: file to lock, in a folder that exists.
-        wait: whether to wait for another holder.
-
-    Raises:
-        HeldByAnother: another process or thread holds the lock, and `wait` is False.
-        OSError: the lock file cannot be made.
-    """
-    with _held(lock_of(path), wait):
-        yield
+    return path.with_name(f".{path.name}.lock")
 
 
 if sys.platform == "win32":  # pragma: no cover
+    import filelock
 
-    @contextmanager
-    def _held(lock: Path, wait: bool) -> Iterator[None]:
-        import filelock
-
+    def _acquired(lock: Path, wait: bool) -> filelock.FileLock | None:
+        found = filelock.FileLock(lock, timeout=-1 if wait else 0)
         try:
-            with filelock.FileLock(lock, timeout=-1 if wait else 0):  # removes its file when it is released
-                yield
-        except filelock.Timeout as error:
-            raise HeldByAnother from error
+            found.acquire()
+        except filelock.Timeout:
+            return None
+        return found
+
+    def _release(lock: Path, held: filelock.FileLock | None) -> None:
+        if held is not None:
+            held.release()  # removes its file
 
 else:
     import fcntl
 
-    @contextmanager
-    def _held(lock: Path, wait: bool) -> Iterator[None]:
-        descriptor = _acquired(lock, wait)
-        try:
-            yield
-        finally:
-            # Only the holder removes the file, and before it lets go: whoever waited for this file then finds that it
-            # is not at its path any more, and begins again.
-            lock.unlink(missing_ok=True)
-            os.close(descriptor)
-
-    def _acquired(lock: Path, wait: bool) -> int:
-        """Return the descriptor of the locked file that is at the path."""
+    def _acquired(lock: Path, wait: bool) -> int | None:
+        """Return the descriptor of the locked file, or None if another holds it."""
         while True:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
                 if os.path.samestat(os.fstat(descriptor), lock.stat()):
                     return descriptor
-            except BlockingIOError as error:
+            except BlockingIOError:
                 os.close(descriptor)
-                raise HeldByAnother from error
+                return None
             except FileNotFoundError:
                 pass  # its holder removed it
             except BaseException:
                 os.close(descriptor)
                 raise
             os.close(descriptor)
+
+    def _release(lock: Path, held: int | None) -> None:
+        # Only the holder removes the file, and before it lets go: whoever waited for this file then finds that it is
+        # not at its path any more, and begins again.
+        if held is not None:
+            lock.unlink(missing_ok=True)
+            os.close(held)

@@ -77,7 +77,9 @@ def read_array_file(path: str | Path) -> EmbeddingSet:
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
     columns = {SINGULAR.get(name, name): _texts(one) for name, one in beside.items()}
-    return EmbeddingSet(rows, None if ids is None else _texts(ids), columns or None, name=str(path))
+    found = EmbeddingSet(rows, None if ids is None else _texts(ids), columns or None, name=str(path))
+    found.title = path.stem
+    return found
 
 
 def _embeddings(arrays: Arrays, path: Path) -> NDArray[Any] | torch.Tensor:

@@ -63,6 +63,7 @@ class Embeddings(ABC):
         n: number of rows.
         dim: number of entries of a row.
         name: name of the set in messages.
+        title: name of the set in results; None where only its label names it.
         space: the extractor, as name@digest; embeddings of one space can be compared.
         columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
     """
@@ -71,6 +72,7 @@ class Embeddings(ABC):
     dim: int
     name: str
     space: str
+    title: str | None = None
     columns: tuple[str, ...] = ()
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
@@ -237,11 +239,6 @@ class ArrayEmbeddings(Embeddings):
         return rows
 
 
-def title_of(embeddings: Embeddings) -> str | None:
-    """Return the title of a set that comes from files; None for arrays and others that only a label names."""
-    return cache_title(embeddings.cache) if isinstance(embeddings, CachedEmbeddings) else None
-
-
 class CachedEmbeddings(Embeddings):
     """Embeddings in an `EmbeddingCache`, with the ids of its samples."""
 
@@ -251,6 +248,7 @@ class CachedEmbeddings(Embeddings):
         self.dim = cache.dim
         # The file of a cache in the folder of caches has its key as name, which tells a reader nothing.
         self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
+        self.title = cache_title(cache)
         self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
         self.columns = cache.columns
 
@@ -305,7 +303,7 @@ class Subset(Embeddings):
     ) -> None:
         self.source, self.rows, self.entries = source, rows, entries
         self.n, self.dim = len(rows), source.dim if entries is None else len(entries)
-        self.name, self.space = name or source.name, source.space
+        self.name, self.title, self.space = name or source.name, source.title, source.space
         self.columns, self._group_name = source.columns, source._group_name
         self._groups = None if source._groups is None else source._groups[rows]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import counted, listed
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, title_of
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.samples import Samples, open_source
 from finc_eval.samples.clips import Clip
 
@@ -81,7 +81,7 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
     cache = embeddings.cache if isinstance(embeddings, CachedEmbeddings) else None
     failures = cache.failures if cache else []
     return SetInfo(
-        name=label if embeddings is None else title_of(embeddings) or label,
+        name=(embeddings and embeddings.title) or label,
         source=_below_here(cache.source) if cache else None,
         n=n,
         digest=digest,

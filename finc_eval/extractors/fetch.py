@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.locks import held
+from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.storage import disk_errors
 from finc_eval.extractors.card import Card, Weights
@@ -32,12 +32,10 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
         found = checked_weights(card)
         return found[0] if found else Path(weights.file)
     target = weights_folder() / weights.file
-    with disk_errors(target, kept="what has arrived is kept"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with held(target):
-            # The process that held the lock may just have fetched the file.
-            if not target.is_file() or objection_to(weights, target, file_digest(target)):
-                _fetch_to(target, card, weights, progress)
+    with disk_errors(target, kept="what has arrived is kept"), after_other_writers_of(target):
+        # The process that held the lock may just have fetched the file.
+        if not target.is_file() or objection_to(weights, target, file_digest(target)):
+            _fetch_to(target, card, weights, progress)
     return target
 
 

@@ -10,7 +10,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
-from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings, Embeddings, title_of
+from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings, Embeddings
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics
 from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set
@@ -123,7 +123,7 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
 
 def _display_name(one: OpenedSet) -> str:
     """Return the title of a set."""
-    return (title_of(one) if isinstance(one, Embeddings) else None) or one.name
+    return (one.title if isinstance(one, Embeddings) else None) or one.name
 
 
 def _in_space(metric: Metric, source: object, one: OpenedSet) -> OpenedSet:

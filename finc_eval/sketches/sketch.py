@@ -15,7 +15,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, check_same_space, title_of
+from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, check_same_space
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.hdf5 import read_strings, title_in, write_strings
 from finc_eval.embeddings.keys import sample_keys, video_hashes
@@ -344,6 +344,6 @@ def sketch_all(
         for sketch in sketches:
             sketch._add(fold, rows)
     for sketch in sketches:
-        sketch.sources, sketch.name = (embeddings.digest,), title_of(embeddings)
+        sketch.sources, sketch.name = (embeddings.digest,), embeddings.title
         sketch._count_groups(embeddings.n, groups, embeddings.grouping)
     return sketches

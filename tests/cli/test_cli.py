@@ -312,7 +312,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
         (("compare", *SAME_SETS, "--out", "{text}"), "text is a file, and --out is a folder"),
         (("compare", *SAME_SETS, "--out", "c.json"), "--out is the folder of several files, got c.json: pass c for"),
-        (("sketch", "--embeddings", "{text}", "--out", "s.html"), "text is not a finc-eval embedding cache"),
+        (("sketch", "--embeddings", "{text}", "--out", "s.h5"), "text is not a finc-eval embedding cache"),
         (("extract", "{gen}", "--out", "gen"), "--out must end in .h5, got gen: pass gen.h5 for example"),
         (("score", "--comparison", "{text}", "--samples", "{gone}", "--out", "s.csv"), "gone does not exist"),
         (("compare", *SAME_SETS, "--kernel", "cosin"), "'cosin' is not one of 'gaussian', 'cosine'"),

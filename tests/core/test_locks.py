@@ -5,22 +5,24 @@ import time
 
 import pytest
 
-from finc_eval.core.locks import HeldByAnother, held
+from finc_eval.core import locks
+from finc_eval.core.errors import DataError
+from finc_eval.core.locks import after_other_writers_of, only_writer_of
 
 
 def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path):
     path = tmp_path / "x.h5"
-    with held(path):
+    with only_writer_of(path):
         assert [file.name for file in tmp_path.iterdir()] == [".x.h5.lock"]
-        with pytest.raises(HeldByAnother), held(path, wait=False):
+        with pytest.raises(DataError, match="is being written by another process"), only_writer_of(path):
             pass
     assert not list(tmp_path.iterdir())
-    with held(path, wait=False):
+    with only_writer_of(path):
         pass
 
 
 def test_an_error_releases_the_lock(tmp_path):
-    with pytest.raises(KeyError), held(tmp_path / "x.h5"):
+    with pytest.raises(KeyError), after_other_writers_of(tmp_path / "x.h5"):
         raise KeyError
     assert not list(tmp_path.iterdir())
 
@@ -31,7 +33,7 @@ def test_those_who_wait_take_turns_though_each_holder_removes_the_lock_file(tmp_
 
     def work():
         for _ in range(30):
-            with held(tmp_path / "x.h5"):
+            with after_other_writers_of(tmp_path / "x.h5"):
                 inside.append(1)
                 most.append(len(inside))
                 time.sleep(0.0002)
@@ -49,6 +51,23 @@ def test_those_who_wait_take_turns_though_each_holder_removes_the_lock_file(tmp_
 
 def test_a_lock_file_that_a_kill_left_is_no_obstacle(tmp_path):
     (tmp_path / ".x.h5.lock").touch()
-    with held(tmp_path / "x.h5", wait=False):
+    with only_writer_of(tmp_path / "x.h5"):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def test_a_long_wait_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "SILENT_SECONDS", 0.0)
+    inside = threading.Event()
+
+    def work():
+        with only_writer_of(tmp_path / "x.h5"):
+            inside.set()
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    with pytest.warns(UserWarning, match="another process holds"), after_other_writers_of(tmp_path / "x.h5"):
+        pass
+    thread.join()

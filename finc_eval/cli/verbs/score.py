@@ -29,27 +29,31 @@ def score(
     """
     check_given([comparison, samples])
     check_suffix(out, ".csv")
+    from finc_eval.embeddings.opening import as_embeddings  # loads torch, which wrong options need not wait for
+
     result = fe.Comparison.load(comparison)
     columns = ["id", *(mode.id for mode in result.modes)]
     refuse_loss(out, lambda found: _scores(found, columns, samples), force)
     with running(device) as run:
         found = embed("samples", samples, result.space.split("@")[0], strict, run)
-        cache = fe.EmbeddingCache(found) if isinstance(found, str) else found
+        embeddings = as_embeddings(found)
         with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
-            for batch, scores in result.score_batches(cache, result.modes):
+            for batch, scores in result.score_batches(embeddings, result.modes):
                 lines = ([f"{score:.6f}" for score in line] for line in scores)
                 writer.writerows([name, *line] for name, line in zip(batch.ids, lines, strict=True))
-                run.progress("score", batch.start + len(batch.ids), cache.n)
-    print(f"{out}: scores of {cache.n} samples on {len(result.modes)} modes")
+                run.progress("score", batch.start + len(batch.ids), embeddings.n)
+    print(f"{out}: scores of {embeddings.n} samples on {len(result.modes)} modes")
 
 
 def _scores(path: Path, columns: list[str], samples: str) -> bool:
     """Return whether a file has the scores of these samples in these columns."""
+    from finc_eval.embeddings.opening import as_embeddings
+
     if is_embedded(samples):
-        with fe.EmbeddingCache(samples) as cache:
-            known = set(cache.ids)
+        embeddings = as_embeddings(samples)
+        known = set(embeddings.ids_between(0, embeddings.n))
     else:
         known = set(fe.open_source(samples).ids)
     try:

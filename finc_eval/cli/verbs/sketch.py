@@ -42,8 +42,7 @@ def sketch(
         raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
     check_given([embeddings, feature_map_of])
     check_suffix(out, ".h5")
-    with fe.EmbeddingCache(embeddings) as cache:
-        refuse_loss(out, lambda found: file_attribute(found, "sketch", "sources") == [cache.key], force)
+    refuse_loss(out, lambda found: file_attribute(found, "sketch", "sources") == [_digest(embeddings)], force)
     with running(device) as run:
         if feature_map_of is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
@@ -65,3 +64,9 @@ def sketch(
         print(f"{out}: sketch of {result.n} samples, {phi.kernel} kernel, {phi.dim} entries per embedding")
     else:
         print(f"{out}: sketch of {result.n} samples, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+
+
+def _digest(embeddings: Path) -> str:
+    from finc_eval.embeddings.opening import as_embeddings  # loads torch, which wrong options need not wait for
+
+    return as_embeddings(embeddings).digest
