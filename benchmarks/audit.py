@@ -24,12 +24,13 @@ from sklearn.mixture import GaussianMixture
 
 import finc_eval as fe
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import as_embeddings
-from finc_eval.embeddings.neighbors import kth_distances, nearest
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import kth_distances, nearest
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
 from finc_eval.memorization.power import calibrated_distances, plant_copies, power_table
 from finc_eval.memorization.result import AUDIT_ALPHA
+from finc_eval.memorization.settings import MEASURES_PART, STRATA_PART
 from finc_eval.memorization.tails import tail_p_value
 
 PARTS = ("train", "holdout", "reference", "gen")
@@ -156,7 +157,7 @@ def null(repeats=60):
     if x is None:
         return
     rng, levels, controls, intervals = np.random.default_rng(2), {}, {}, {}
-    anything = kinds = 0
+    anything = kinds = alarms = 0
     for _ in range(repeats):
         sets = parts(x, rng)
         found = fe.audit(sets["gen"], sets["train"], sets["holdout"], sets["reference"])
@@ -168,12 +169,15 @@ def null(repeats=60):
             intervals.setdefault(attack.name, []).append(low <= 0.5 <= high)
         anything += bool(found.copying.found_by)
         kinds += bool(found.copying.memorized_strata)
+        tells = [attack for attack in found.attacks if attack.tells]
+        alarms += bool(found.copying.found_by or found.copying.memorized_strata or tells)
     rows = [
         {"what": f"{name}: p ≤ .05, of {repeats}", "seen": sum(passed), "expected": f"{0.05 * repeats:g}"}
         for name, passed in levels.items()
     ]
-    rows.append({"what": f"any measure, adjusted, of {repeats}", "seen": anything, "expected": f"≤ {0.05 * repeats:g}"})
-    rows.append({"what": f"any kind, adjusted, of {repeats}", "seen": kinds, "expected": f"≤ {0.05 * repeats:g}"})
+    for what, seen, part in (("measure", anything, MEASURES_PART), ("kind", kinds, STRATA_PART), ("alarm", alarms, 1)):
+        expected = f"≤ {part * AUDIT_ALPHA * repeats:g}"
+        rows.append({"what": f"any {what}, adjusted, of {repeats}", "seen": seen, "expected": expected})
     rows += [
         {
             "what": f"{name}: control AUC, least and largest",
@@ -196,7 +200,7 @@ def power(repeats=200):
     x = mnist()
     if x is None:
         return
-    rng, alpha = np.random.default_rng(3), AUDIT_ALPHA / 7
+    rng, alpha = np.random.default_rng(3), MEASURES_PART * AUDIT_ALPHA / 7
     seen, printed = {}, {}
     for _ in range(repeats):
         sets = parts(x, rng)
@@ -229,7 +233,7 @@ def power(repeats=200):
     ]
     for row in rows:
         print(row, flush=True)
-    record("audit_power", rows, notes=f"MNIST, {repeats} random splits of 8 000 images in four, at α = .05/7")
+    record("audit_power", rows, notes=f"MNIST, {repeats} random splits of 8 000 images in four, at α = .025/7")
 
 
 def speed(n=50_000, dim=1024):

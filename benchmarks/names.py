@@ -15,7 +15,8 @@ from _real import CACHE, asset
 from _record import record
 
 import finc_eval as fe
-from finc_eval.embeddings.base import Subset, as_embeddings
+from finc_eval.embeddings.base import Subset
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.naming.names import name_modes
 
 DRAWS, NULL_RUNS = 10, 400

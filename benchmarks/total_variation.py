@@ -2,8 +2,9 @@
 
 Counts are drawn from two laws of K kinds. *none*: the laws are equal. *sparse*: one kind of 5 % that the reference
 lacks. *dense*: all shares of gen are multiplied by log-normal numbers (sd 0.4 of the logarithm). *half gone*: gen lacks
-every second kind. The shares of the reference are even, or in proportion to 1/rank (*zipf*). The truth is the total
-variation of the laws. *plain* is that of the samples, *permuted* the plain one minus its mean under permuted labels.
+every second kind. *collapsed*: nine tenths of gen are of one kind, the rest of two others. The shares of the reference
+are even, or in proportion to 1/rank (*zipf*). The truth is the total variation of the laws. *plain* is that of the
+samples, *permuted* the plain one minus its mean under permuted labels.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from _runs import counted
 
 from finc_eval.partitions.difference import total_variation
 
-KINDS, SIZES = (20, 50, 200), ((100, 100), (1000, 1000), (5000, 5000), (100, 5000), (1000, 10_000))
+KINDS, SIZES = (20, 50, 200), ((100, 100), (1000, 1000), (5000, 5000), (100, 5000), (1000, 10_000), (50, 10_000))
 DRAWS = 200
 """Permutations behind the mean that is subtracted."""
 
@@ -30,6 +31,8 @@ def laws(name, kinds, rng):
         gen = gen * np.exp(0.4 * rng.standard_normal(kinds))
     if name.endswith("half gone"):
         gen = gen * (np.arange(kinds) % 2)
+    if name == "collapsed":
+        gen = np.append([0.9, 0.07, 0.03], np.zeros(kinds - 3))
     return gen / gen.sum(), ref / ref.sum()
 
 
@@ -52,7 +55,7 @@ def main():
     arguments.add_argument("--runs", type=int, default=200, help="runs of each setting")
     runs = arguments.parse_args().runs
     rows = []
-    for name, sizes in product(("none", "zipf none", "sparse", "dense", "zipf dense", "half gone"), SIZES):
+    for name, sizes in product(("none", "zipf none", "sparse", "dense", "zipf dense", "half gone", "collapsed"), SIZES):
         for kinds in KINDS:
             found = [one(name, kinds, sizes, seed) for seed in range(runs)]
             truth, plain, permuted, value, held, rejected = np.array(found).T

@@ -40,3 +40,5 @@ from .partitions.settings import KindSettings as KindSettings
 from .samples import open_source as open_source
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch
+
+__version__: str

@@ -15,7 +15,7 @@ from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.neighbors import open_pair
+from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.eigen import all_eigenpairs
 from finc_eval.numerics.kernels import gaussian_kernel

@@ -14,8 +14,8 @@ from finc_eval.core.checks import check_count
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import as_embeddings
-from finc_eval.embeddings.neighbors import check_enough, nearest
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import check_enough, nearest
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
+from finc_eval.cli.group import Group
 from finc_eval.core.errors import FincEvalError
+from finc_eval.core.provenance import package_version
 from finc_eval.core.terminal import visible_output
 
 VERBS: dict[str, dict[str, str]] = {
@@ -72,7 +74,7 @@ class LazyVerb(TyperCommand):
         return load_verb(str(self.name)).make_context(info_name, args, parent, **extra)
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(Group):
     """The group of all verbs. It also turns errors into one sentence and an exit code."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -130,12 +132,26 @@ def load_verb(name: str) -> Any:
 
 
 app = typer.Typer(
-    cls=LazyGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+    cls=LazyGroup,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"finc-eval {package_version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def finc_eval() -> None:
+def finc_eval(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Compare image and video generators: which kinds of samples does one make more often than another?
 
     [bold]finc-eval demo[/bold]                        see it work, on digits that come with it

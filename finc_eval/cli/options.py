@@ -18,7 +18,10 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
 Gen = Annotated[
     str,
-    typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract or sketch wrote."),
+    typer.Option(
+        help="Generated set: a folder, .zip or .npz of images, an .h5 file that extract or sketch wrote, or embeddings "
+        "of your own (.npy, .npz, .pt, .safetensors or .parquet)."
+    ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]
 Extractor = Annotated[
@@ -43,17 +46,18 @@ Device = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output instead of a table.")]
 
-Page = Annotated[Path, typer.Option(help="HTML page to write. A JSON file of the same name is written, too.")]
-
 GIVEN = ("COMMANDLINE", "ENVIRONMENT")
 """Sources of a value that a person chose."""
 
 
 @contextmanager
 def running(device: str | None) -> Iterator[Run]:
-    """Yield a run on this device whose progress is drawn on standard error."""
+    """Yield a run on this device whose progress is drawn on standard error; a device that is not there is refused."""
     with terminal() as progress:
-        yield Run(device=device, progress=progress)
+        run = Run(device=device, progress=progress)
+        if device not in (None, "cpu"):
+            run.torch_device  # noqa: B018  raises before any work
+        yield run
 
 
 def given_options(context: typer.Context, *names: str) -> list[str]:

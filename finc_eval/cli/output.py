@@ -1,47 +1,158 @@
-"""The output of a verb: the page of its result, the JSON twin of the page, and the table on the terminal."""
+"""The output of a verb: files that are named by what they are, nothing that others made overwritten, and a table.
+
+A verb that writes one file takes `--out FILE` and checks its suffix; one that writes several takes `--out DIR`.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from finc_eval import report
+from finc_eval.cli.sets import titled
 from finc_eval.core.errors import UsageError
+from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import file_type
+
+SUFFIXES = {"comparison": (".h5", ".json", ".html"), "kinds": (".h5", ".json", ".html")}
+"""Types of results with arrays, which an .h5 file keeps; all others have a page and a JSON file."""
+
+NAMED_SETS = 4
+"""Sets that the name of a default folder names."""
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder to write to: a page, the same as JSON, and an .h5 file where later steps need one. Default: a "
+        "folder in reports/ that is named by the sets.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that this command did not make, too.")]
 
 
-def twin_of(page: Path) -> Path:
-    """Return the path of the JSON twin of a page; call it before any work, as it refuses paths that cannot be used."""
-    twin = page.with_suffix(".json")
-    if twin == page:
-        raise UsageError(f"{page} is the name of the JSON twin: call the page {page.stem}.html")
-    if file_type(page) is not None:
-        raise UsageError(f"{page} is a finc-eval file, not a page: it is not overwritten, choose another name")
-    return twin
+@dataclass(frozen=True)
+class Output:
+    """Files of a result, in one folder.
+
+    Attributes:
+        folder: the folder.
+        type_name: type of the result.
+        stem: name of its files.
+        job: digest of the command and its inputs.
+        force: whether files of other jobs are overwritten.
+    """
+
+    folder: Path
+    type_name: str
+    stem: str
+    job: str
+    force: bool
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Paths of the files, by suffix."""
+        suffixes = SUFFIXES.get(self.type_name, (".json", ".html"))
+        return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
+
+    def write(self, result: Any) -> None:
+        """Write the files of the result, which is marked."""
+        files = self.files
+        if ".h5" in files:
+            make_room(files[".h5"], self.force)
+            result.save(files[".h5"])
+        result.to_json(files[".json"])
+        result.to_html(files[".html"])
 
 
-def emit(result: Document, page: Path | None, as_json: bool, saved_as: tuple[Path, ...] = ()) -> None:
-    """Write the page of a result and its JSON twin, and print the result.
+def output_folder(
+    verb: str,
+    type_name: str,
+    inputs: Mapping[str, str],
+    out: Path | None,
+    force: bool,
+    *,
+    stem: str | None = None,
+    titles: Sequence[str] | None = None,
+) -> Output:
+    """Choose the files of a result; call it before any work, as it refuses paths that cannot be used.
 
     Args:
-        result: the result.
-        page: HTML file to write; None for neither page nor twin.
-        as_json: print the JSON of the result instead of its table.
-        saved_as: files that hold the result already, in place of the twin.
+        verb: the verb.
+        type_name: type of its result.
+        inputs: paths of its inputs by label, which tell its job from others.
+        out: folder that the user names; None for the default.
+        force: whether to overwrite files of other jobs.
+        stem: name of the files; default: the type.
+        titles: titles that name the default folder; default: those of the inputs.
     """
-    if page is not None and not saved_as:
-        saved_as = (twin_of(page),)
-        result.to_json(saved_as[0])
-    paths = saved_as if page is None else (result.to_html(page), *saved_as)
+    folder = out or default_folder(titles or [titled(place, label) for label, place in inputs.items()])
+    if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():
+        raise UsageError(
+            f"--out is the folder of several files, got {folder}: pass {folder.with_suffix('')} for example"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
+    output = Output(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
+    own = mark(type_name, output.job)
+    for path in output.files.values():
+        refuse_loss(path, lambda found: mark_of(found) == own, force)
+    return output
+
+
+def default_folder(titles: Sequence[str]) -> Path:
+    """Return the folder of a result on sets with these titles: reports/gen-vs-ref."""
+    more = len(titles) - NAMED_SETS
+    names = [*titles[:NAMED_SETS], *([f"{more}-more"] if more > 0 else [])]
+    return Path("reports") / "-vs-".join(names)
+
+
+def check_suffix(out: Path, suffix: str) -> None:
+    """Raise UsageError unless the path of a file ends as files of its kind do."""
+    if out.suffix != suffix:
+        raise UsageError(f"--out must end in {suffix}, got {out}: pass {out.with_suffix(suffix)} for example")
+
+
+def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool) -> None:
+    """Raise UsageError where a file would be lost that the command did not make; call it before the work.
+
+    Args:
+        path: file to write.
+        is_own: whether the file that is there is what this command made of the same inputs before.
+        force: whether to overwrite any other file.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the file to write")
+    if path.exists() and not force and not is_own(path):
+        raise UsageError(
+            f"{path} exists, and this command with these inputs did not make it: choose another --out, or pass --force"
+        )
+
+
+def make_room(path: Path, force: bool) -> None:
+    """Remove a file of another kind that is to be overwritten: results replace files of their own kind alone."""
+    if force:
+        path.unlink(missing_ok=True)
+
+
+def emit(result: Document, output: Output | None, as_json: bool) -> None:
+    """Write the files of a result, and print it as a table, or as JSON; without an output, print only."""
+    if output is not None:
+        result = result.marked(output.job)
+        output.write(result)
     if as_json:
         print(result.to_json())
         return
     report.show(result)
-    if paths:
-        print("", *paths, sep="\n")
+    if output is not None:
+        print("", *reversed(output.files.values()), sep="\n")
 
 
 def print_json(value: Any) -> None:

@@ -10,7 +10,11 @@ import h5py
 import finc_eval as fe
 from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards
+from finc_eval.core.storage import file_type
+from finc_eval.embeddings.cache import EmbeddingCache, cache_title
+from finc_eval.embeddings.hdf5 import title_in
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards, load_card
+from finc_eval.samples.opening import existing_path
 
 
 def named_sets(arguments: Iterable[str]) -> dict[str, str]:
@@ -24,6 +28,29 @@ def named_sets(arguments: Iterable[str]) -> dict[str, str]:
             raise UsageError(f"two models are called {name!r}: give each its own name")
         sets[name] = path
     return sets
+
+
+def check_given(sources: Iterable[str | Path | None], extractor: str | None = None) -> None:
+    """Refuse paths that do not exist and extractors that nobody knows; call it first, as the work loads torch."""
+    for source in sources:
+        if source is not None:
+            existing_path(source)
+    if extractor is not None and not extractor.startswith("timm:"):
+        load_card(extractor)
+
+
+def titled(source: str, label: str) -> str:
+    """Return the title of a set, as results have it, from its path."""
+    path = existing_path(source)
+    if path is None:
+        return Path(source).name
+    if file_type(path) == "embeddings":
+        with EmbeddingCache(path) as cache:
+            return cache_title(cache) or label
+    if file_type(path) == "sketch":
+        with h5py.File(path, "r") as sketch:
+            return title_in(sketch)
+    return path.stem if is_embedded(source) else path.resolve().name
 
 
 def embed_all(
@@ -55,5 +82,7 @@ def card_again(made_by: str) -> str:
 
 
 def is_embedded(source: str) -> bool:
-    """Return True for an HDF5 file, even a damaged one: the message should be about the damage."""
-    return Path(source).is_file() and bool(h5py.is_hdf5(source))
+    """Return True for files of embeddings and sketches, even damaged ones: the message should be about the damage."""
+    from finc_eval.embeddings.array_files import is_array_file  # loads torch
+
+    return Path(source).is_file() and (bool(h5py.is_hdf5(source)) or is_array_file(source))

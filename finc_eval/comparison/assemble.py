@@ -105,7 +105,7 @@ def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settin
         first, second = (one.masses[starts[role] : family] for one in sets.ordered(role))
         estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
     weight, _ = settings.weights
-    adjusted = (holm(torch.cat([one.p_values() for one in estimates.values()])) / weight).clamp_max(1)
+    adjusted = holm(torch.cat([one.p_values() for one in estimates.values()]), weight)
     confidence = confidence_of(settings.families * family)
     found = []
     for role, fit in fits.items():

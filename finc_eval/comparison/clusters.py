@@ -22,10 +22,11 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
-from finc_eval.partitions.counts import count
+from finc_eval.partitions.counts import Counted, count
 from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.overlap import distinct_kinds, shared_members
-from finc_eval.partitions.partition import MAIN_LEVEL, Partition, pooled_sample
+from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tests import KindTests, test_kinds
 
 SAME_MEMBERS = 1 / 3
@@ -46,7 +47,7 @@ class FoundKinds:
             not asked for.
         difference: how different the two sets are.
         kept: kinds of the bottom-k sample of each set, by label.
-        nearest: indices of the samples of each set nearest to every center, −1 where there are fewer, by label.
+        counted: counts of each set, by label.
     """
 
     partition: Partition
@@ -56,7 +57,7 @@ class FoundKinds:
     family: int
     difference: Difference
     kept: dict[str, NDArray[np.int32]]
-    nearest: dict[str, NDArray[np.int64]]
+    counted: dict[str, Counted]
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -104,14 +105,10 @@ class FoundKinds:
                         p_value=min(float(self.tests.adjusted[row, number]) / weight, 1.0),
                         stability=None,
                         members=partial(self._members, number),
-                        nearest=(self._nearest("gen", number), self._nearest("ref", number)),
+                        nearest=(self.counted["gen"].nearest_to(number), self.counted["ref"].nearest_to(number)),
                     )
                 )
         return found
-
-    def _nearest(self, label: str, number: int) -> NDArray[np.int64]:
-        index: NDArray[np.int64] = self.nearest[label][number]
-        return np.asarray(index[index >= 0])
 
     def _share(self, row: int, number: int, confidence: float) -> Share:
         members, size = int(self.tests.members[row, number]), int(self.tests.sizes[row])
@@ -164,7 +161,7 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
         family=_testable(tests, weight),
         difference=total_variation(counts[gen.label].effective(place), counts[ref.label].effective(place)),
         kept={one.label: partition.assign(one.sketch.sample.rows, run)[0] for one in (gen, ref)},
-        nearest={label: one.nearest for label, one in counted.items()},
+        counted=counted,
     )
 
 

@@ -16,8 +16,9 @@ from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_alike
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import near_repeat_warnings, repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.feature_maps.base import FeatureMap
@@ -91,7 +92,8 @@ class SketchedSet:
 
     def info(self) -> SetInfo:
         """Describe the set for a report."""
-        return set_info(self.label, self.embeddings, self.sketch.n, "+".join(self.sketch.sources))
+        name = self.sketch.name or self.label
+        return set_info(name, self.embeddings, self.sketch.n, "+".join(self.sketch.sources))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.storage import check_target, existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import Batch, as_embeddings, check_same_space
+from finc_eval.embeddings.base import Batch, check_same_space
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap

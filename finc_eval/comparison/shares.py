@@ -17,12 +17,12 @@ from finc_eval.comparison.score_pass import BINS, ScoredSet
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import critical_value, upper_tail
 
-NOT_MEMBERS = 2.25
-"""Threshold of a member, over the root mean square of the scores of samples that are none."""
-
 LEAST, HALF, MOST = 0.4, 0.5, 0.65
-"""The least and the most that a threshold may be, and the end of those that are no members, over the score of a typical
-member."""
+"""Parts of the score of a typical member: the least threshold; the end of the background, samples of other kinds; and
+the largest threshold."""
+
+ABOVE_BACKGROUND = 2.25
+"""Threshold of a member, over the root mean square of the scores of the background."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def confidence_of(family: int) -> float:
 def thresholds_of(own: ScoredSet, others: Weighted, column: int) -> tuple[float, float]:
     """Return the least score of a member on the directions that score either fold; negative for the negative tail.
 
-    It stands clear of the scores of samples that are no members, within bounds about half the score of a typical one.
+    It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
     All is seen in the fold that the direction was fitted to.
     """
     return _threshold(own, others, 1, column), _threshold(own, others, 0, column)
@@ -93,7 +93,7 @@ def _threshold(own: ScoredSet, others: Weighted, fold: int, column: int) -> floa
     typical = _typical_score(first - second, square) or _typical_score(first, square) or 1.0
     below = square < (HALF * typical) ** 2
     background = _root(float(second[below] @ square[below]), float(second[below].sum()))
-    return (1 - 2 * tail) * min(max(LEAST * typical, NOT_MEMBERS * background), MOST * typical)
+    return (1 - 2 * tail) * min(max(LEAST * typical, ABOVE_BACKGROUND * background), MOST * typical)
 
 
 def _typical_score(more: torch.Tensor, square: torch.Tensor) -> float:

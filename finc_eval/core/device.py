@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from finc_eval.core.errors import UsageError
+from finc_eval.core.words import listed
 
 Device = str | torch.device | None
 """Device as callers name it; None for CUDA if available."""
@@ -25,6 +26,9 @@ def usable_device(device: Device) -> torch.device:
         where = torch.device(device) if device else default_device()
         torch.empty(0, device=where)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f'the device "{device}" cannot be used ({reason}): try cpu or cuda') from error
+        here = listed(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
+        raise UsageError(
+            f'the device "{device}" cannot be used: torch finds only {here} on this machine, so leave the device out, '
+            "or name what is here"
+        ) from error
     return where

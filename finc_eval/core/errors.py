@@ -14,6 +14,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from finc_eval.core.words import listed
+
 
 class FincEvalError(Exception):
     """An error that the user can mend; anything else that is raised is a fault of the program.
@@ -75,8 +77,15 @@ class BudgetError(FincEvalError):
     """
 
 
+MAX_HINTS = 4
+"""Known words that a hint names where one word is the beginning or a part of them all."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean "x"?)' with the known word nearest to `word` in any case, or an empty string."""
+    """Return ' (did you mean "x"?)' with the known word nearest to `word` in any case, or those that hold it."""
     by_lower = {one.lower(): one for one in known}
     matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
-    return f' (did you mean "{by_lower[matches[0]]}"?)' if matches else ""
+    if not matches and len(word) > 2:
+        matches = [one for one in by_lower if word.lower() in one][:MAX_HINTS]
+    hints = listed([f'"{by_lower[one]}"' for one in matches], "or")
+    return f" (did you mean {hints}?)" if matches else ""

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from finc_eval.core.record import Record
+
+if TYPE_CHECKING:
+    from finc_eval.core.device import Device
 
 PACKAGES = ("finc-eval", "torch", "torchvision", "timm", "numpy", "scipy")
 """Packages whose versions can change a number."""
@@ -41,15 +45,17 @@ class Provenance(Record):
         device: device of the computation, such as "cpu" or "NVIDIA H100".
         git: git state of the caller's working folder; None outside a checkout.
         command: command line of `finc-eval`; None for a call from Python.
+        job: digest of the command and its inputs, by which it knows its own files; None for a call from Python.
     """
 
     versions: dict[str, str]
     device: str
     git: GitState | None
     command: str | None
+    job: str | None = None
 
     @classmethod
-    def here(cls, device: object = None) -> Provenance:
+    def here(cls, device: Device = None) -> Provenance:
         """Describe this process; the git state is read once per process and folder.
 
         Args:
@@ -77,11 +83,13 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def _device_name(device: object) -> str:
+def _device_name(device: Device) -> str:
     import torch
 
-    name = ("cuda" if torch.cuda.is_available() else "cpu") if device is None else str(device)
-    return torch.cuda.get_device_name(name) if name.startswith("cuda") else name
+    from finc_eval.core.device import usable_device
+
+    where = usable_device(device)
+    return torch.cuda.get_device_name(where) if where.type == "cuda" else str(where)
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -29,6 +29,10 @@ class Document(Record):
     """Name of the kind of result in files, such as "comparison"."""
 
     provenance: Provenance = field(kw_only=True)
+
+    def marked(self, job: str | None) -> Self:
+        """Return the result with the digest of the job that made it, by which the same job knows its files."""
+        return replace(self, provenance=replace(self.provenance, job=job))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""

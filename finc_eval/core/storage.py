@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.locks import lock_of, only_writer_of
+from finc_eval.core.locks import only_writer_of
 
 PROGRAM = "finc-eval"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -86,7 +86,6 @@ def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path],
             # A lock cannot tell a folder that is not writable from one in which another process holds it.
             tempfile.TemporaryFile(dir=target.parent).close()
             held.enter_context(only_writer_of(target))
-            held.callback(_remove, lock_of(target))
             if target.exists():
                 raise UsageError(f"{target} exists, and what it cost would be lost: choose another name")
             held.callback(_remove, room)
@@ -133,6 +132,15 @@ def file_type(path: str | Path) -> str | None:
         with h5py.File(path, "r") as file:
             return _type_of(file)
     except OSError:
+        return None
+
+
+def file_attribute(path: str | Path, type_name: str, name: str) -> object:
+    """Return a list of texts in the header of a finc-eval file of this type; None where it is not in there."""
+    try:
+        with h5py.File(path, "r") as file:
+            return list(map(str, file.attrs[name])) if _type_of(file) == type_name else None
+    except (OSError, KeyError):
         return None
 
 

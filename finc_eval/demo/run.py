@@ -11,7 +11,7 @@ from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.embeddings.extract import extract
 
 
-def run_demo(folder: str | Path, run: Run | None = None) -> Experiment:
+def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None) -> Experiment:
     """Plant differences between two sets of about 2 000 digits, and find them.
 
     Half of the generated digits are colored by class, most gray sixes are missing, and 20 digits are copies of
@@ -20,6 +20,7 @@ def run_demo(folder: str | Path, run: Run | None = None) -> Experiment:
     Args:
         folder: folder that receives samples, embeddings, comparison and report.
         run: device, portions and progress.
+        job: digest of the command, by which it knows its files.
     """
     out, run = Path(folder), run or Run()
     for done, (name, planted_set) in enumerate(zip(("gen", "ref"), planted_sets(), strict=True)):
@@ -29,7 +30,7 @@ def run_demo(folder: str | Path, run: Run | None = None) -> Experiment:
     gen, ref = (
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run) for name in ("gen", "ref")
     )
-    comparison = compare(gen, ref, run=run)
+    comparison = compare(gen, ref, run=run).marked(job)
     comparison.save(out / "comparison.h5")
     gen_kinds, ref_kinds = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     shares = shares_of(gen_kinds, ref_kinds)
@@ -47,5 +48,5 @@ def run_demo(folder: str | Path, run: Run | None = None) -> Experiment:
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
     planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", comparison.under, under, ref_kinds, shares))
-    report = comparison.to_html(out / "report.html")
+    report = comparison.to_html(out / "comparison.html")
     return Experiment("Digits", comparison, tuple(planted), report, COPIES)

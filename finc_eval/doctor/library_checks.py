@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.baselines.novelty import novelty
-from finc_eval.embeddings.neighbors import kth_distances
+from finc_eval.embeddings.search.neighbors import kth_distances
 from finc_eval.metrics.authenticity import authpct
 from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.inception_score import inception_score

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
@@ -19,7 +18,7 @@ from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
-from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
 from finc_eval.embeddings.pictures import pictures_of, source_at
@@ -238,6 +237,11 @@ class ArrayEmbeddings(Embeddings):
         return rows
 
 
+def title_of(embeddings: Embeddings) -> str | None:
+    """Return the title of a set that comes from files; None for arrays and others that only a label names."""
+    return cache_title(embeddings.cache) if isinstance(embeddings, CachedEmbeddings) else None
+
+
 class CachedEmbeddings(Embeddings):
     """Embeddings in an `EmbeddingCache`, with the ids of its samples."""
 
@@ -338,22 +342,6 @@ class Subset(Embeddings):
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))
-
-
-def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
-    """Open the embeddings in an array, a tensor, an `EmbeddingSet`, a cache or the path of a cache.
-
-    Args:
-        source: array-like or tensor of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, or the path of one.
-        name: name of an array in messages.
-    """
-    if isinstance(source, Embeddings):
-        return source
-    if isinstance(source, str | Path):
-        return CachedEmbeddings(EmbeddingCache(source))
-    if isinstance(source, EmbeddingCache):
-        return CachedEmbeddings(source)
-    return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
 def check_same_space(name: str, space: str, other: str, other_space: str) -> None:

@@ -254,6 +254,16 @@ class EmbeddingCache:
         self.close()
 
 
+def cache_title(cache: EmbeddingCache) -> str | None:
+    """Return the title of the set in a cache: the name of its folder or archive, or else of the cache's own file.
+
+    None for samples that were never in files, in a cache that nobody named.
+    """
+    if Path(cache.source).is_absolute():
+        return Path(cache.source).name
+    return None if cache.path.stem == cache.key else cache.path.stem
+
+
 def _open(path: Path) -> h5py.File:
     """Open a file whose attributes say that it is a finished cache."""
     if not path.exists():

@@ -16,13 +16,12 @@ import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
-from finc_eval.core.locks import lock_of
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.decode import DecodedBatch, decoded, decoded_batches
-from finc_eval.embeddings.files import only_writer, part_of, whole_cache, with_columns
+from finc_eval.embeddings.files import copied_cache, only_writer, part_of, whole_cache, with_columns
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
 from finc_eval.embeddings.tables import metadata_table
@@ -59,12 +58,14 @@ def extract(
     batch_size: int | None = None,
     workers: int = WORKERS,
     metadata: object | None = None,
+    force: bool = False,
     run: Run | None = None,
 ) -> EmbeddingCache:
     """Embed a set of samples, keep the embeddings in a file, and open it; if the file exists, only open it.
 
     The bytes of the samples, the card, its weights and the precision decide whether the file exists already; its name
-    does not. A run that was stopped or killed is resumed by the next one with the same `out`.
+    does not. A run that was stopped or killed is resumed by the next one with the same `out`. Embeddings that the
+    folder of caches has are copied to `out`.
 
     Args:
         source: samples in any form that `open_source` takes: the path of a folder, .zip, .tar, .npz or video, a uint8
@@ -83,13 +84,15 @@ def extract(
             .jsonl or .parquet file, a mapping of columns, or a pandas data frame. Its column "file_name" or "id" holds
             the ids of the samples, that of a video for all its windows; without it, the rows are those of an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
+        force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
+            the same extractor, whose samples have changed since.
         run: device of the network, and progress; its batch size, which counts embeddings, is not used.
 
     Warns:
         UserWarning: samples without metadata, or rows of metadata without a sample.
 
     Raises:
-        UsageError: the extractor, an option, the output file or the metadata cannot be used.
+        UsageError: the extractor, an option, the output file or the metadata cannot be used, or `out` holds other work.
         DataError: the samples cannot be used, `strict` is not met, an embedding is not finite, or another process is
             writing `out`.
 
@@ -111,7 +114,7 @@ def extract(
     run = run or Run()
     size = batch_size or _default_batch_size(card)
     columns = {**samples.columns, **({} if metadata is None else _matched(metadata, samples.ids))}
-    job = _Job(card, recipe_of(card, precision), samples, size, workers, precision, run.device, columns)
+    job = _Job(card, recipe_of(card, precision), samples, size, workers, precision, run.device, columns, force)
     target = None if out is None else Path(out).expanduser()
     cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
@@ -153,6 +156,7 @@ class _Job:
     precision: NetworkPrecision
     device: str | torch.device | None
     columns: Mapping[str, Sequence[str]]
+    force: bool
 
     def identity(self, progress: Progress = silent) -> Identity:
         """Return what the cache is made of; this reads every byte of the set."""
@@ -162,21 +166,21 @@ class _Job:
         """Return the finished cache of the set, making what is missing."""
         identity = self.identity(progress)
         path = out or _default_path(identity.key)
-        cache = whole_cache(path, identity.key)
+        cache = whole_cache(path, identity.key, identity.origin, self.force)
         if cache is None:
             with only_writer(path):
                 # The previous holder of the lock may just have made it.
-                cache = whole_cache(path, identity.key)
-                if cache is None:
+                cache = whole_cache(path, identity.key, identity.origin, self.force)
+                if cache is None and not copied_cache(_default_path(identity.key), path, identity):
                     stage = "extract"
                     if path.exists():
                         stage += f" ({path.name} is of other samples or another card, and is replaced at the end)"
-                    with self._writer(path, identity.key) as writer:
+                    with self._writer(path, identity.key, identity.origin) as writer:
                         self._fill(writer, stage, progress)
                         self._confirm(writer, identity, progress)
                         self._judge(writer, strict)
                         self._finish(writer, identity, path, progress)
-                    cache = EmbeddingCache(path)
+                cache = cache or EmbeddingCache(path)
         elif part_of(path).exists():
             # A kill between the last two steps leaves it; if another process is writing there, the file is its own.
             with suppress(DataError), only_writer(path):
@@ -187,13 +191,12 @@ class _Job:
         """Embed a set that can be read only once: its identity, and so its name, is known only at the end."""
         name = uuid.uuid4().hex
         if out is not None:
-            whole_cache(out, name)  # refuses what must not be overwritten
+            whole_cache(out, name, force=self.force)  # refuses what must not be overwritten
         path = (out or _default_path(name)).with_name(f".{name}.h5")
         with ExitStack() as locks:
             if out is not None:
                 locks.enter_context(only_writer(out))  # before the work: another writer should be known at once
             locks.enter_context(only_writer(path))
-            locks.callback(lock_of(path).unlink, missing_ok=True)
             with self._writer(path, name) as writer:
                 self._fill(writer, "extract", progress)
                 self._judge(writer, strict)
@@ -204,10 +207,10 @@ class _Job:
                 self._finish(writer, identity, target, progress)
         return EmbeddingCache(target)
 
-    def _writer(self, path: Path, key: str) -> CacheWriter:
+    def _writer(self, path: Path, key: str, origin: str = "") -> CacheWriter:
         widths = {"embeddings": self.card.output.dimension}
         widths |= {name: output.dimension for name, output in self.card.extra.items()}
-        return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once)
+        return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once, origin)
 
     def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
         samples = self.samples

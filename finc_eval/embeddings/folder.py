@@ -11,7 +11,6 @@ from typing import Literal
 import h5py
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.locks import lock_of
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import PARTIAL, WHOLE, EmbeddingCache
@@ -140,7 +139,6 @@ def remove(entry: Entry) -> int:
     with only_writer(entry.path):
         for path in (entry.path, part_of(entry.path)):
             path.unlink(missing_ok=True)
-    lock_of(entry.path).unlink(missing_ok=True)
     return entry.size
 
 

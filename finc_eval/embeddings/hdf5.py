@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import cast
 from urllib.parse import quote, unquote
 
@@ -25,6 +26,11 @@ def write_strings(group: h5py.Group, name: str, strings: Sequence[str]) -> None:
     # File names on Linux need not be valid UTF-8; their bytes are kept as they are.
     data = [string.encode("utf-8", "surrogateescape") for string in strings]
     group.create_dataset(name, (len(data),), h5py.string_dtype(), data=data or None)
+
+
+def title_in(file: h5py.File) -> str:
+    """Return the title of the set in a sketch, or the name of the file where it does not state one."""
+    return read_strings(file["name"])[0] if "name" in file else Path(file.filename).stem
 
 
 def write_columns(file: h5py.File, columns: Mapping[str, Sequence[str]]) -> None:

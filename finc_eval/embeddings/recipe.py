@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 from finc_eval.core.checks import check_choice
@@ -41,9 +42,19 @@ class Identity:
         return _digest(self.recipe)
 
     @property
+    def origin(self) -> str:
+        """Digest of the place of the samples and the name of the card; "" for samples that are not in files."""
+        return origin_of(self.source, self.extractor)
+
+    @property
     def key(self) -> str:
         """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
         return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, DTYPE, CACHE_LAYOUT])
+
+
+def origin_of(source: str, extractor: str) -> str:
+    """Return a digest of the place of samples and the name of a card; "" for samples that are not in files."""
+    return _digest([source, extractor]) if Path(source).is_absolute() else ""
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import FOLD_BIT
-from finc_eval.embeddings.neighbors import Neighbors, nearest
+from finc_eval.embeddings.search.neighbors import Neighbors, nearest
 
 REPEATS = "exact repeats"
 """Name of the grouping of equal rows."""

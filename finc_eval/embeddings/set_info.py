@@ -7,12 +7,16 @@ from math import ceil
 from pathlib import Path
 
 from finc_eval.core.record import Record
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.core.words import counted, listed
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, title_of
 from finc_eval.samples import Samples, open_source
 from finc_eval.samples.clips import Clip
 
 MAX_EXAMPLES = 20
 """Examples of unreadable samples, and of copies, that a result keeps."""
+
+MAX_NAMED = 5
+"""Unreadable samples that a warning names."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,13 @@ class SetInfo(Record):
         """Warn of unreadable samples, and tell the number of videos behind windows."""
         found = []
         if self.unreadable:
-            found.append(f"{self.unreadable} samples of {label} could not be read and are left out")
+            names = [f"{name} ({reason})" for name, reason in self.unreadable_examples[:MAX_NAMED]]
+            more = self.unreadable - len(names)
+            are = "is" if self.unreadable == 1 else "are"
+            found.append(
+                f"{counted(self.unreadable, 'sample')} of {label} could not be read and {are} left out: "
+                + listed([*names, *([f"{more:,} more"] if more else [])])
+            )
         if self.clip and self.clip.windows > 1:
             videos = ceil(self.n / self.clip.windows)
             found.append(f"the {self.n:,} samples of {label} are windows of about {videos:,} videos")
@@ -71,7 +81,7 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
     cache = embeddings.cache if isinstance(embeddings, CachedEmbeddings) else None
     failures = cache.failures if cache else []
     return SetInfo(
-        name=Path(cache.source).name if cache else label,
+        name=label if embeddings is None else title_of(embeddings) or label,
         source=_below_here(cache.source) if cache else None,
         n=n,
         digest=digest,

@@ -57,6 +57,7 @@ class CacheWriter:
         widths: entries of the embedding, under "embeddings", then of every further output, under its name.
         batch_size: rows that are made together.
         once: whether the samples can be read only once, so that nobody could resume; an error then leaves nothing.
+        origin: digest of the set and the extractor, which may replace what they left.
     """
 
     def __init__(
@@ -67,8 +68,9 @@ class CacheWriter:
         widths: Mapping[str, int],
         batch_size: int,
         once: bool = False,
+        origin: str = "",
     ) -> None:
-        self._once = once
+        self._once, self._origin = once, origin
         self.path, self.part, self._key, self._ids, self._widths = path, part_of(path), key, ids, widths
         self._shape = (len(ids), sum(widths.values()))
         row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + TRAITS_BYTES
@@ -223,6 +225,7 @@ class CacheWriter:
                     contiguous_dataset(file, name, shape, dtype)
                 file["done"][0] = 0
                 file.attrs["key"] = self._key
+                file.attrs["origin"] = np.bytes_(self._origin)
                 file.attrs["program"] = PROGRAM
                 file.attrs["kind"] = PARTIAL
             _sync(new)

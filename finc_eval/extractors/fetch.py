@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import filelock
-
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.locks import held
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.storage import disk_errors
 from finc_eval.extractors.card import Card, Weights
@@ -35,7 +34,7 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     target = weights_folder() / weights.file
     with disk_errors(target, kept="what has arrived is kept"):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(target.with_name(f".{target.name}.lock")):
+        with held(target):
             # The process that held the lock may just have fetched the file.
             if not target.is_file() or objection_to(weights, target, file_digest(target)):
                 _fetch_to(target, card, weights, progress)

@@ -13,9 +13,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-import filelock
-
 from finc_eval.core.errors import DataError
+from finc_eval.core.locks import held
 from finc_eval.core.storage import write_text
 
 FOLDER_VARIABLE = "FINC_EVAL_WEIGHTS"
@@ -90,7 +89,7 @@ def _add_entry(record: str, key: str, value: object) -> None:
     path = weights_folder() / record
     with suppress(DataError, OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(path.with_name(f".{record}.lock")):
+        with held(path):
             entries = _entries(record) or {}
             if entries.get(key) != value:
                 write_text(path, json.dumps({**entries, key: value}, indent=1, sort_keys=True) + "\n")

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset, as_embeddings
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.kahm.machine import MIN_DENOMINATOR, Kahm, KahmSettings, fit_deep
 
 SAMPLES_PER_BRANCH = 1000

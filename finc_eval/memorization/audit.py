@@ -21,8 +21,9 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset, as_embeddings
-from finc_eval.embeddings.neighbors import Neighbors, kth_distances, open_pair
+from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
 from finc_eval.embeddings.set_info import set_info
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings
@@ -42,7 +43,7 @@ from finc_eval.memorization.copying import (
 from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, SuspiciousPair
-from finc_eval.memorization.settings import AuditOptions, AuditSettings
+from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
 from finc_eval.numerics.inference import holm
@@ -207,8 +208,8 @@ class AuditData:
                 measures.append(_timed(progress, name, compute))
             except DataError as error:
                 notes.append(f"{name} is left out: {error}")
-        adjusted = holm(torch.tensor([measure.p_value for measure in measures], dtype=torch.double)).tolist()
-        alpha = AUDIT_ALPHA / len(measures)
+        adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
+        alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
         power = _timed(
             progress,
             "planted copies",

@@ -20,7 +20,7 @@ from finc_eval.baselines.fld import Gap, likelihood_gap
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.embeddings.neighbors import nearest
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.memorization.tails import tail_p_value
@@ -63,7 +63,7 @@ class Measure(Record):
         null: value of a generator that knows only the distribution; None where it is not known.
         copies_lower: whether copies lower the value; else they raise it.
         p_value: p-value of "no nearer to the training samples than fresh ones are", one-sided, for this measure alone.
-        adjusted: the same, adjusted for all measures of the audit (Holm).
+        adjusted: the same, adjusted for everything that the audit may find (Holm).
     """
 
     name: MeasureName

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.embeddings.distance_blocks import blocks
-from finc_eval.embeddings.neighbors import Neighbors, nearest
-from finc_eval.embeddings.smallest import Smallest
+from finc_eval.embeddings.search.distance_blocks import blocks
+from finc_eval.embeddings.search.neighbors import Neighbors, nearest
+from finc_eval.embeddings.search.smallest import Smallest
 from finc_eval.sketches.folds import fold_of
 
 RADIUS_SAMPLES = 1000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from finc_eval.core.device import Device
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.neighbors import nearest
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization.tails import critical_counts
 from finc_eval.numerics.attack_statistics import threshold_ranks
 

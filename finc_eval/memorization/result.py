@@ -23,7 +23,8 @@ AUDIT_CONFIDENCE = 0.95
 """Confidence level of each measure's interval, and of all intervals of the attacks together."""
 
 AUDIT_ALPHA = 0.05
-"""Adjusted p-value up to which copying counts as found."""
+"""Adjusted p-value up to which copying counts as found. An audit of a generator that copies nothing finds anything,
+copying or an attack that tells, with this probability at most."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Copying(Record):
         pairs: the most suspicious pairs, in that order.
         strata: modes of the training set, the most suspicious first.
         power: power of the test by calibrated distance.
-        power_alpha: level of that test: α over the number of measures, which Holm's adjustment takes at worst.
+        power_alpha: level of that test: the measures' part of α over their number, the least that Holm's adjustment
+            leaves it.
     """
 
     measures: tuple[Measure, ...]

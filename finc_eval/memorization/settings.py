@@ -12,6 +12,10 @@ from finc_eval.core.record import Record, about
 MAX_STATED_EPSILON = 500
 """Bound of a stated ε: e^ε has to fit in floating point."""
 
+MEASURES_PART, STRATA_PART = 0.5, 0.1
+"""Parts of the audit's α that the measures of copying, and the strata, may spend. Attacks spend at most 3/8: of the
+four statements about each, the bound of ε and the lower end of the AUC's interval raise an alarm."""
+
 
 @dataclass(frozen=True)
 class AuditSettings(Record):

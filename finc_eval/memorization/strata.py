@@ -19,6 +19,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.memorization.copying import MIN_CELL_SAMPLES, CellTest
+from finc_eval.memorization.settings import STRATA_PART
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.numerics.inference import holm
 
@@ -46,8 +47,8 @@ class Stratum(Record):
         suspicious: number of generated samples as near to the training set as the nearest hundredth of all fresh ones.
         fresh_suspicious: number of fresh samples as near.
         z: Z of its distances (a cell of C_T), below 0 where generated samples are nearer; None with too few samples.
-        p_value: p-value of "no nearer than fresh samples of this stratum", by the exact tail test, adjusted over strata
-            (Holm).
+        p_value: p-value of "no nearer than fresh samples of this stratum", by the exact tail test, adjusted for
+            everything that the audit may find.
     """
 
     id: str
@@ -123,6 +124,6 @@ def copying_by_stratum(
                 p_value=tail_p_value(ours, fresh),
             )
         )
-    adjusted = holm(torch.tensor([stratum.p_value for stratum in found], dtype=torch.double)).tolist()
+    adjusted = holm(torch.tensor([stratum.p_value for stratum in found], dtype=torch.double), STRATA_PART).tolist()
     judged = [replace(stratum, p_value=p) for stratum, p in zip(found, adjusted, strict=True)]
     return tuple(sorted(judged, key=lambda stratum: (stratum.p_value, -stratum.suspicious / stratum.generated)))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.neighbors import check_enough, kth_distances, nearest, open_pair
+from finc_eval.embeddings.search.neighbors import check_enough, kth_distances, nearest, open_pair
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import wilson

@@ -9,11 +9,12 @@ from pathlib import Path
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings
+from finc_eval.embeddings.array_files import holds_statistics
+from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings, Embeddings, title_of
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics
 from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set
-from finc_eval.metrics.reference_statistics import holds_statistics, read_statistics
+from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.registry import METRICS, get_metric
 from finc_eval.metrics.score import Score, Scores
 
@@ -121,8 +122,8 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
 
 
 def _display_name(one: OpenedSet) -> str:
-    """Return the name of a set; for a cache, the name of the folder or file of its samples."""
-    return Path(one.cache.source).name if isinstance(one, CachedEmbeddings) else one.name
+    """Return the title of a set."""
+    return (title_of(one) if isinstance(one, Embeddings) else None) or one.name
 
 
 def _in_space(metric: Metric, source: object, one: OpenedSet) -> OpenedSet:

@@ -12,10 +12,12 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import file_type
-from finc_eval.embeddings.base import Embeddings, Subset, as_embeddings
-from finc_eval.embeddings.neighbors import open_pair
+from finc_eval.embeddings.array_files import holds_statistics, is_array_file
+from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
-from finc_eval.metrics.reference_statistics import holds_statistics, read_statistics
+from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.sketches.reference import bottom_rows
@@ -112,12 +114,13 @@ def open_set(source: object, name: str) -> OpenedSet:
     if isinstance(source, GaussianStatistics):
         return source
     if isinstance(source, Sketch):
-        return from_sketch(source, name)
+        return from_sketch(source, source.name or name)
     if isinstance(source, str | Path):
-        if Path(source).suffix.lower() in (".npz", ".pkl"):
+        if Path(source).suffix.lower() in (".npz", ".pkl") and not is_array_file(source):
             return read_statistics(source)
         if file_type(source) == "sketch":
-            return from_sketch(Sketch.load(source), str(source))
+            sketch = Sketch.load(source)
+            return from_sketch(sketch, sketch.name or name)
     return as_embeddings(source, name)
 
 

@@ -19,9 +19,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.distance_blocks import blocks
-from finc_eval.embeddings.neighbors import check_enough, open_pair, squared_radii
-from finc_eval.embeddings.smallest import Key, Smallest
+from finc_eval.embeddings.search.distance_blocks import blocks
+from finc_eval.embeddings.search.neighbors import check_enough, open_pair, squared_radii
+from finc_eval.embeddings.search.smallest import Key, Smallest
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import mean_interval, wilson

@@ -46,14 +46,6 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     return _ours(path, arrays, statistics) if "format" in arrays else statistics
 
 
-def holds_statistics(path: str | Path) -> bool:
-    """Return whether this file is an npz of statistics, as opposed to samples."""
-    if not zipfile.is_zipfile(path) or Path(path).suffix.lower() != ".npz":
-        return False
-    with zipfile.ZipFile(path) as file:
-        return {"mu.npy", "sigma.npy"} <= set(file.namelist())
-
-
 def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signature:
     """Write statistics as an npz with `mu` and `sigma`, which other tools read, plus n, extractor, digest, signature.
 

@@ -17,7 +17,8 @@ from finc_eval.core.checks import check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings, as_embeddings
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.metrics.gaussian import MAX_COVARIANCE_SIZE, random_blocks, row_blocks
 from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
 from finc_eval.metrics.mmd import sums_within, unit_length

@@ -62,10 +62,15 @@ def critical_value(family: int) -> float:
     return -float(ndtri((1 - DEFAULT_CONFIDENCE) / (2 * family)))
 
 
-def holm(p_values: torch.Tensor) -> torch.Tensor:
-    """Return Holm's adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α (Holm 1979)."""
+def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
+    """Return Holm's adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α (Holm 1979).
+
+    Args:
+        p_values: p-values, shape (t,).
+        part: part of α that this family may spend, where others have the rest.
+    """
     order = p_values.argsort()
     steps = torch.arange(len(p_values), 0, -1, dtype=p_values.dtype)
     adjusted = torch.empty_like(p_values)
-    adjusted[order] = (p_values[order] * steps).cummax(0).values.clamp_max(1.0)
+    adjusted[order] = (p_values[order] * steps / part).cummax(0).values.clamp_max(1.0)
     return adjusted

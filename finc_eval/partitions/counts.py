@@ -127,6 +127,11 @@ class Counted:
     counts: Counts
     nearest: NDArray[np.int64]
 
+    def nearest_to(self, kind: int) -> NDArray[np.int64]:
+        """Return the indices of the samples nearest to the center of a kind, numbered through all levels."""
+        index: NDArray[np.int64] = self.nearest[kind]
+        return np.asarray(index[index >= 0])
+
 
 class Counter:
     """Counts a set in one pass.

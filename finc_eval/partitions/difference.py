@@ -24,6 +24,10 @@ PERMUTATIONS = 1999
 EM_STEPS = 100
 """Steps from an even start towards the likeliest distribution of the differences."""
 
+CERTAIN, NEAR_POINTS = 4.0, 14
+"""True differences, in standard errors, that are thought possible: so many of either sign up to `CERTAIN`, and what is
+observed beyond it."""
+
 HALVES_VARIANCE = 1.64
 """Largest variance, over all true differences, of `_split_halves` of a kind, in units of its squared standard error."""
 
@@ -103,15 +107,19 @@ def permutation_p_value(first: Array, second: Array, seed: int = 0) -> float:
 
 
 def _posterior_mean(z: Array) -> Array:
-    """Return the mean of |μ| given each z, where z − μ is standard normal, for the likeliest distribution of |μ|."""
-    grid = np.append(0.0, np.geomspace(0.25, max(4.0, float(np.abs(z).max()) + 1), 30))
-    likelihood = _density(z[:, None] - grid) + _density(z[:, None] + grid) + np.finfo(float).tiny
+    """Return the mean of |μ| given each z, where z − μ is standard normal, for the likeliest distribution of μ.
+
+    μ has a sign: a set that lacks a little of every kind, and has one in excess, is not taken for noise.
+    """
+    near = np.geomspace(0.25, CERTAIN, NEAR_POINTS)
+    grid = np.concatenate([-near[::-1], [0.0], near, z[np.abs(z) > CERTAIN]])
+    likelihood = _density(z[:, None] - grid) + np.finfo(float).tiny
     weights = np.full(len(grid), 1 / len(grid))
     for _ in range(EM_STEPS):
         posterior = likelihood * weights
         posterior /= posterior.sum(1, keepdims=True)
         weights = posterior.mean(0)
-    return np.asarray(posterior @ grid)
+    return np.asarray(posterior @ np.abs(grid))
 
 
 def _split_halves(z: Array) -> Array:

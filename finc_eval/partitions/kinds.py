@@ -20,7 +20,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.counts import Counts, count

@@ -1,4 +1,4 @@
-"""`Kind`: a kind of samples with its share of each set, and the choice of kinds to report."""
+"""`Kind`: a kind of samples with its share of each set, and the choice of kinds to report, with names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.naming.evidence import Evidence, Name
+from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted
@@ -41,11 +43,13 @@ class Kind(Record):
     """A kind of samples.
 
     Attributes:
-        id: name, from the number of kinds of its level and its place there, such as "k50-17", or "k50-far".
+        id: stable name, from the number of kinds of its level and its place there, such as "k50-17", or "k50-far".
         level: number of kinds of its level.
         index: its number there, from 0.
         set_with_most: label of the set that has more of it than the others together, most clearly.
         p_value: p-value of "it does not have more", adjusted for all kinds of all levels and all sets.
+        name: what most of its samples have in common and other samples have not; None without significant evidence.
+        evidence: what supports the name.
         shares: the part of each set, by label.
         difference: share in that set minus the share in all others together.
         interval: interval of the difference; all intervals of a result hold together with probability 0.95.
@@ -56,9 +60,26 @@ class Kind(Record):
     index: int
     set_with_most: str
     p_value: float
+    name: str | None
+    evidence: tuple[Evidence, ...]
     shares: dict[str, KindShare]
     difference: float
     interval: tuple[float, float]
+
+    @property
+    def title(self) -> str:
+        """The name, or the id of a kind without one."""
+        return self.name or self.id
+
+    @property
+    def share_gen(self) -> float:
+        """Share of the set that is called "gen", as of a `Mode`."""
+        return self.shares["gen"].share
+
+    @property
+    def share_ref(self) -> float:
+        """Share of the set that is called "ref", as of a `Mode`."""
+        return self.shares["ref"].share
 
 
 def reported_kinds(
@@ -68,19 +89,23 @@ def reported_kinds(
     levels: tuple[int, ...],
     main: int,
 ) -> tuple[Kind, ...]:
-    """Return the clearest significant kinds of all levels, and the kinds of the main level that are not significant."""
+    """Return the clearest significant kinds of all levels, with names, and those of the main level that are not."""
     best, p = tests.raw.argmin(0), tests.adjusted.min(0)
     significant = np.flatnonzero(p <= ALPHA)
     shared = shared_members([one.counts for one in counted.values()])
-    found = [
-        number
+    clear = [
+        int(number)
         for row in range(len(tests.labels))
         for number in distinct_kinds(tests.raw[row], significant[best[significant] == row], shared)
     ]
-    found += np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
+    near = [{label: one.nearest_to(number) for label, one in counted.items()} for number in clear]
+    names = dict(zip(clear, name_modes(near, embeddings), strict=True))
+    others = np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
     intervals = _Intervals(tests)
-    order = sorted(found, key=lambda number: (p[number], tests.raw[best[number], number]))
-    return tuple(_kind(int(number), tests, intervals, counted, embeddings, levels) for number in order)
+    return tuple(
+        _kind(number, names.get(number, Name(None)), tests, intervals, counted, embeddings, levels)
+        for number in sorted([*clear, *others], key=lambda number: (p[number], tests.raw[best[number], number]))
+    )
 
 
 class _Intervals:
@@ -100,6 +125,7 @@ class _Intervals:
 
 def _kind(
     number: int,
+    name: Name,
     tests: KindTests,
     intervals: _Intervals,
     counted: Mapping[str, Counted],
@@ -114,7 +140,7 @@ def _kind(
             count=int(tests.members[s, number]),
             share=float(intervals.share[s, number]),
             interval=(float(intervals.low[s, number]), float(intervals.high[s, number])),
-            top_ids=_nearest_ids(embeddings[label], counted[label], number),
+            top_ids=embeddings[label].ids_at(counted[label].nearest_to(number)[:TOP]),
         )
         for s, label in enumerate(tests.labels)
     }
@@ -124,12 +150,9 @@ def _kind(
         index=index,
         set_with_most=tests.labels[row],
         p_value=float(tests.adjusted[row, number]),
+        name=name.text,
+        evidence=name.evidence,
         shares=shares,
         difference=float(intervals.share[row, number] - intervals.rest[row, number]),
         interval=(low, high),
     )
-
-
-def _nearest_ids(embeddings: Embeddings, counted: Counted, number: int) -> tuple[str, ...]:
-    nearest = counted.nearest[number]
-    return embeddings.ids_at(nearest[nearest >= 0][:TOP])

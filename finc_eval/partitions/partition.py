@@ -18,12 +18,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.eigen import top_eigenpairs
 from finc_eval.partitions.kmeans import kmeans
-
-LEVELS = (20, 50, 100, 200)
-"""Numbers of kinds of the levels. Together they find more than any one of them."""
-
-MAIN_LEVEL = 50
-"""Kinds of the main level, whose shares are shown and give the difference of sets."""
+from finc_eval.partitions.settings import LEVELS
 
 FIT_SAMPLES_PER_KIND = 50
 """Samples of all sets that a partition is fitted to, per kind of the finest level."""

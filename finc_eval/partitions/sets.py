@@ -9,7 +9,8 @@ from pathlib import Path
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.storage import file_type
-from finc_eval.embeddings.base import Embeddings, as_embeddings, check_alike
+from finc_eval.embeddings.base import Embeddings, check_alike
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.sketches.sketch import Sketch
@@ -36,7 +37,7 @@ class OpenedSet:
         """Describe the set for a report."""
         if self.sketch is None:
             return set_info(self.label, self.embeddings, self.embeddings.n, self.embeddings.digest)
-        return set_info(self.label, None, self.sketch.n, "+".join(self.sketch.sources))
+        return set_info(self.sketch.name or self.label, None, self.sketch.n, "+".join(self.sketch.sources))
 
     def warnings(self) -> tuple[str, ...]:
         """Warn of a sketch that holds only some of its samples."""

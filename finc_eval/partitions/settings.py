@@ -8,8 +8,13 @@ from typing import Annotated, TypedDict
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about
-from finc_eval.partitions.partition import LEVELS, MAIN_LEVEL
 from finc_eval.sketches.settings import Groups
+
+LEVELS = (20, 50, 100, 200)
+"""Numbers of kinds of the levels. Together they find more than any one of them."""
+
+MAIN_LEVEL = 50
+"""Kinds of the main level, whose shares are shown and give the difference of sets."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def show(result: Kinds) -> None:
     """Print the significant kinds with their shares of each set."""
     rows = _rows(result)
     if rows:
-        print_table("Share of each kind in each set", _columns(result), rows)
+        print_table("Share of each kind in each set", _columns(result), rows, names=["Kind"])
     print(summary(result))
     print_notes(result.warnings)
     print(result.signature)
@@ -81,7 +81,7 @@ def _rows(result: Kinds) -> list[list[str]]:
 
 def _row(kind: Kind) -> list[str]:
     shares = [percent(part.share, 1) for part in kind.shares.values()]
-    return [kind.id, kind.set_with_most, *shares, _range(kind.interval), p_value(kind.p_value)]
+    return [kind.title, kind.set_with_most, *shares, _range(kind.interval), p_value(kind.p_value)]
 
 
 def _range(ends: tuple[float, float]) -> str:

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
+from finc_eval.core.marks import mark
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import counted, points
 from finc_eval.numerics.inference import ALPHA
@@ -101,7 +102,14 @@ def environment() -> Environment:
 def render(template: str, result: Document, /, **context: Any) -> str:
     """Return the page of a result, from its template."""
     made_by = result.provenance.versions["finc-eval"]
-    shared: dict[str, Any] = {"result": result, "alpha": ALPHA, "version": made_by, "warnings": (), "notes": ()}
+    shared: dict[str, Any] = {
+        "result": result,
+        "alpha": ALPHA,
+        "version": made_by,
+        "mark": mark(result.type_name, result.provenance.job),
+        "warnings": (),
+        "notes": (),
+    }
     return environment().get_template(template).render({**shared, **context})
 
 

@@ -124,13 +124,14 @@ def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
     return find_metadata(ids, files.name, read)
 
 
-def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = "") -> Iterator[str]:
-    """Yield the relative paths of all files that are not hidden; links to folders are followed, but not in circles.
+def files_in(folder: Path, parents: tuple[Path, ...] = (), prefix: str = "") -> Iterator[str]:
+    """Yield the relative paths of all files that are not hidden; links to folders are followed, but not upwards.
 
-    A link to nowhere is a file that cannot be read. Pipes, sockets and devices, which may never end, are left out.
+    A link to a folder that the set lies in would lead to its siblings and back. A link to nowhere is a file that cannot
+    be read. Pipes, sockets and devices, which may never end, are left out.
     """
-    real = os.path.realpath(folder)
-    if real in parents:
+    real = folder.resolve()
+    if any(parent.is_relative_to(real) for parent in parents):
         return
     try:
         entries = list(os.scandir(folder))
@@ -145,7 +146,7 @@ def files_in(folder: Path, parents: frozenset[str] = frozenset(), prefix: str = 
         except OSError:  # a link in a circle, or to a place without permission
             is_folder = is_special = False
         if is_folder:
-            yield from files_in(Path(entry.path), parents | {real}, f"{prefix}{entry.name}/")
+            yield from files_in(Path(entry.path), (*parents, real), f"{prefix}{entry.name}/")
         elif not is_special:
             yield prefix + entry.name
 

@@ -68,7 +68,7 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
     if n is not None:
         check_count("n", n)
     if isinstance(source, str | Path):
-        _check_path(source)
+        existing_path(source)
     opened = _open_images(source, n) if clip is None else _open_clips(source, clip, n)
     if n is None or n == len(opened.ids):
         return opened
@@ -109,20 +109,28 @@ def _open_images(source: Any, n: int | None) -> Source:
     )
 
 
-def _check_path(given: str | Path) -> None:
-    """Raise UsageError for a path that the system refuses: too long, or in the home of an unknown user."""
+def existing_path(given: str | Path) -> Path | None:
+    """Return the path of a file or folder that exists; None for a pattern of several.
+
+    Raises:
+        UsageError: the system refuses the path: it is too long, or in the home of an unknown user.
+        DataError: nothing is there.
+    """
     try:
-        Path(given).expanduser().exists()
-    except (OSError, RuntimeError) as error:
+        path = Path(given).expanduser()
+        if path.exists():
+            return path
+    except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{given} is not a path that can be looked up: {reason(error)}") from error
+    if BRACES.search(str(given)):
+        return None
+    raise DataError(f"{path} does not exist{_close_match(path)}")
 
 
 def _open_path(given: str) -> Source:
-    path = Path(given).expanduser()
-    if not path.exists():
-        if BRACES.search(given):
-            return open_tar_pattern(given)
-        raise DataError(f"{path} does not exist{_close_match(path)}")
+    path = existing_path(given)
+    if path is None:
+        return open_tar_pattern(given)
     if path.is_dir():
         return _open_folder(path)
     suffix = path.suffix.lower()

@@ -54,7 +54,7 @@ class NpzSource(Source):
             raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
         self._member = f"{chosen[0]}.npy"
         with self._zip.open(self._member) as stream:
-            shape, by_columns, dtype = self._header(stream)
+            shape, by_columns, dtype = npy_header(stream, self._path)
         if by_columns and len(shape) > 1 and dtype == np.uint8:
             raise DataError(
                 f"{path}: {self._member} is stored in Fortran order and cannot be streamed: "
@@ -78,20 +78,10 @@ class NpzSource(Source):
         """Raise DataError for an array that is not a set of samples."""
         check_rows(shape, dtype, who)
 
-    def _header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-        """Read the npy header (shape, Fortran order or not, type) and leave `stream` at the first row."""
-        try:
-            version = np.lib.format.read_magic(stream)
-            # Version 3 only differs for named fields, which images do not have.
-            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-            return read[version](stream)
-        except Exception as error:  # the header is Python text, and damaged text may be anything
-            raise DataError(f"{self._path}: {stream.name} is not a readable npy array: save it again") from error
-
     def _labels(self, member: str) -> list[str] | None:
         """Read the labels; None if the array has another shape or type."""
         with self._zip.open(member) as stream:
-            shape, _, dtype = self._header(stream)
+            shape, _, dtype = npy_header(stream, self._path)
             if shape != self._shape[:1] or dtype.kind not in "biuUS":
                 return None
             try:
@@ -106,7 +96,7 @@ class NpzSource(Source):
         size = math.prod(row_shape)
         following = 0
         with self._zip.open(self._member) as stream:
-            self._header(stream)
+            npy_header(stream, self._path)
             try:
                 for number in numbers:
                     stream.seek((number - following) * size, os.SEEK_CUR)
@@ -117,6 +107,21 @@ class NpzSource(Source):
                     yield np.frombuffer(data, np.uint8).reshape(row_shape)
             except DAMAGED as error:
                 raise DataError(f"{self._path} is damaged: save it again") from error
+
+
+def npy_header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read the header of an array in an npz file: shape, Fortran order or not, type. `stream` is left at the first row.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    try:
+        version = np.lib.format.read_magic(stream)
+        # Version 3 only differs for named fields, which samples do not have.
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        return read[version](stream)
+    except Exception as error:  # the header is Python text, and damaged text may be anything
+        raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error
 
 
 def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:

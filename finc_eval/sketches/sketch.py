@@ -15,10 +15,11 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, check_same_space, title_of
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.embeddings.hdf5 import read_strings, write_strings
+from finc_eval.embeddings.hdf5 import read_strings, title_in, write_strings
 from finc_eval.embeddings.keys import sample_keys, video_hashes
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
@@ -58,6 +59,7 @@ class Sketch:
             embeddings of more than 4096 entries, whose covariance would not fit into memory.
         sample: bottom-k sample of embeddings and their ids.
         sources: digests of the sets that went in.
+        name: title of the set; None for arrays.
         groups: what groups the samples: a column of metadata, or "video" for windows of videos; None where every
             sample stands for itself.
         squared_sizes: Σ m² over the groups of m samples; n where every sample stands for itself.
@@ -93,6 +95,7 @@ class Sketch:
         self.embedding = Moments(feature_map.dim, "float64", device) if small else None
         self.sample = BottomSample(feature_map.dim, sample)
         self.sources: tuple[str, ...] = ()
+        self.name: str | None = None
         self.groups: str | None = None
         self.squared_sizes = 0
 
@@ -227,6 +230,7 @@ class Sketch:
             total.embedding = self.embedding + other.embedding
         total.sample = self.sample + other.sample
         total.sources = tuple(sorted(self.sources + other.sources))
+        total.name = "+".join(dict.fromkeys(one.name for one in (self, other) if one.name)) or None
         total.groups = "+".join(sorted({one.groups for one in (self, other) if one.groups})) or None
         total.squared_sizes = self.squared_sizes + other.squared_sizes
         return total
@@ -246,6 +250,8 @@ class Sketch:
             file.attrs["space"] = self.space
             file.attrs["precision"] = self.precision
             file.attrs["sources"] = list(self.sources)
+            if self.name is not None:
+                write_strings(file, "name", [self.name])
             file.attrs["squared_sizes"] = self.squared_sizes
             if self.groups is not None:
                 file.attrs["groups"] = self.groups
@@ -285,6 +291,7 @@ class Sketch:
                 moments.first.copy_(torch.from_numpy(file[name]["first"][:]))
                 for rows, block in moments.blocks():
                     block.copy_(torch.from_numpy(file[name][f"second/{rows.start}"][:]))
+            sketch.name = title_in(file)
             # Files of older versions do not state groups.
             sketch.groups = file.attrs.get("groups")
             sketch.squared_sizes = int(file.attrs.get("squared_sizes", sketch.n))
@@ -337,6 +344,6 @@ def sketch_all(
         for sketch in sketches:
             sketch._add(fold, rows)
     for sketch in sketches:
-        sketch.sources = (embeddings.digest,)
+        sketch.sources, sketch.name = (embeddings.digest,), title_of(embeddings)
         sketch._count_groups(embeddings.n, groups, embeddings.grouping)
     return sketches

@@ -5,8 +5,8 @@ import torch
 import finc_eval as fe
 from finc_eval.baselines import fld as module
 from finc_eval.baselines.fld import fit, fld, sample_likelihoods
-from finc_eval.embeddings import distance_blocks
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search import distance_blocks
 
 
 def law(n, seed, shift=0.0, d=24):

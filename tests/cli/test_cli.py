@@ -41,15 +41,16 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def test_compare_goes_from_two_folders_to_a_report(folders, tmp_path):
-    out = tmp_path / "out" / "c.h5"
+    out = tmp_path / "out"
     result = run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", out, "--features", 200)
     assert result.exit_code == 0, result.stderr
     assert "Over-represented: more in the generated set" in result.stdout
-    comparison = fe.load(out)
+    assert sorted(path.name for path in out.iterdir()) == ["comparison.h5", "comparison.html", "comparison.json"]
+    comparison = fe.load(out / "comparison.h5")
     assert comparison.over[0].id in result.stdout
     assert str(comparison.signature) in result.stdout
-    assert json.loads(out.with_suffix(".json").read_text())["signature"] == str(comparison.signature)
-    page = out.with_suffix(".html").read_text()
+    assert json.loads((out / "comparison.json").read_text())["signature"] == str(comparison.signature)
+    page = (out / "comparison.html").read_text()
     assert comparison.over[0].id in page
     assert "data:image/" in page
     assert "gen: extract" in result.stderr and "score ref" in result.stderr
@@ -57,7 +58,7 @@ def test_compare_goes_from_two_folders_to_a_report(folders, tmp_path):
 
 def test_json_is_all_there_is_on_stdout(folders, tmp_path):
     result = run(
-        "compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c.h5",
+        "compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c",
         "--features", 100, "--json",
     )  # fmt: skip
     assert json.loads(result.stdout)["settings"]["features"] == 100
@@ -73,10 +74,10 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
     for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
         result = run(
             "compare", "--gen", tmp_path / f"gen{suffix}", "--ref", tmp_path / f"ref{suffix}",
-            "--features", 100, "--out", tmp_path / f"{kind}.h5",
+            "--features", 100, "--out", tmp_path / kind,
         )  # fmt: skip
         assert result.exit_code == 0, result.stderr
-    one, other = fe.load(tmp_path / "embeddings.h5"), fe.load(tmp_path / "sketches.h5")
+    one, other = (fe.load(tmp_path / kind / "comparison.h5") for kind in ("embeddings", "sketches"))
     mine, others = ({mode.id: mode.excess for mode in found.modes if mode.threshold} for found in (one, other))
     common = mine.keys() & others.keys()
     assert len(common) >= 0.8 * len(mine) > 0
@@ -84,8 +85,8 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
 
 
 def test_score_writes_a_row_a_sample(folders, tmp_path):
-    comparison = tmp_path / "c.h5"
-    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", comparison, "--features", 100)
+    comparison = tmp_path / "c" / "comparison.h5"
+    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c", "--features", 100)
     result = run("score", "--comparison", comparison, "--samples", folders / "gen", "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
     with (tmp_path / "s.csv").open() as file:
@@ -104,13 +105,12 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
         run("extract", moved, "--out", tmp_path / "gen.h5")
     finally:
         moved.rename(folders / "gen")
-    run(
-        "compare", "--gen", tmp_path / "gen.h5", "--ref", folders / "ref", "--out", tmp_path / "c.h5", "--features", 100
-    )
-    without = (tmp_path / "c.html").read_text()
-    result = run("report", "--comparison", tmp_path / "c.h5", "--gen-samples", folders / "gen")
+    out = tmp_path / "c"
+    run("compare", "--gen", tmp_path / "gen.h5", "--ref", folders / "ref", "--out", out, "--features", 100)
+    without = (out / "comparison.html").read_text()
+    result = run("report", "--comparison", out / "comparison.h5", "--gen-samples", folders / "gen")
     assert result.exit_code == 0, result.stderr
-    assert (tmp_path / "c.html").read_text().count("data:image/") > without.count("data:image/")
+    assert (out / "comparison.html").read_text().count("data:image/") > without.count("data:image/")
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +128,9 @@ def table_rows(text):
 
 
 def test_compare_prints_the_headline_and_the_shares_of_significant_modes(caches, tmp_path):
-    out = tmp_path / "c.h5"
+    out = tmp_path / "c"
     result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
-    found = fe.load(out)
+    found = fe.load(out / "comparison.h5")
     assert result.stdout.startswith(found.headline)
     shown = {row[1].split(", ")[-1]: row for row in table_rows(result.stdout)}
     assert list(shown) == [mode.id for mode in found.significant()] and shown
@@ -149,11 +149,11 @@ def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
     assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries per embedding")
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
     assert run("sketch", "--embeddings", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
-    out = tmp_path / "c.h5"
+    out = tmp_path / "c"
     result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
     assert result.exit_code == 0, result.stderr
     assert "cosine kernel: exact, without a bandwidth" in result.stdout and "sigma" not in result.stdout
-    assert fe.load(out).settings.kernel == "cosine"
+    assert fe.load(out / "comparison.h5").settings.kernel == "cosine"
 
 
 def test_features_and_precision_reach_the_comparison(caches, tmp_path):
@@ -165,7 +165,7 @@ def test_features_and_precision_reach_the_comparison(caches, tmp_path):
     sketch = fe.load(tmp_path / "ref.sketch.h5")
     assert (sketch.feature_map.features, sketch.precision) == (60, "bfloat16")
     result = run(
-        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c.h5",
+        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c",
         "--features", "auto", "--sigma", 40, "--precision", "tf32", "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
@@ -173,7 +173,7 @@ def test_features_and_precision_reach_the_comparison(caches, tmp_path):
 
 
 def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders, tmp_path):
-    out = tmp_path / "pages" / "sweep.html"
+    out = tmp_path / "pages"
     images, labels = shipped_digits()
     np.savez(tmp_path / "zeros.npz", arr_0=gray(images[labels == 0][:300]))
     result = run(
@@ -182,7 +182,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     assert "gen: extract" in result.stderr and "sketch ref" in result.stderr and "compare: 2/2" in result.stderr
-    twin = json.loads(out.with_suffix(".json").read_text())
+    twin = json.loads((out / "sweep-sigma.json").read_text())
     rows = table_rows(result.stdout)
     assert [row[0] for row in rows] == ["10", "30"]
     for row, point in zip(rows, twin["points"], strict=True):
@@ -194,28 +194,29 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
         assert row[3] == (percent(max(shares), 1) if shares else "–")
     assert "sigma 30 is too large" in rows[1][6]
     assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
-    assert str(out) in result.stdout and "Modes against σ" in out.read_text()
+    assert str(out / "sweep-sigma.html") in result.stdout
+    assert "Modes against σ" in (out / "sweep-sigma.html").read_text()
 
 
 def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     result = run(
         "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--parameter", "rho",
-        "--out", tmp_path / "r.html", "--features", 60, "--json",
+        "--out", tmp_path, "--features", 60, "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
     assert [point["value"] for point in made["points"]] == [1, 2, 5, 10]
     assert {point["comparison"]["settings"]["features"] for point in made["points"]} == {60}
-    assert (tmp_path / "r.json").read_text().strip() == result.stdout.strip()
+    assert (tmp_path / "sweep-rho.json").read_text().strip() == result.stdout.strip()
 
 
 def test_models_prints_the_significant_modes_against_the_sets(folders, caches, tmp_path):
-    out = tmp_path / "models.html"
+    out = tmp_path / "out"
     result = run(
         "models", f"mine={folders / 'gen'}", f"theirs={caches / 'ref.h5'}", "--ref", caches / "ref.h5",
         "--features", 100, "--out", out,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    twin = json.loads(out.with_suffix(".json").read_text())
+    twin = json.loads((out / "models.json").read_text())
     significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
     rows = table_rows(result.stdout)
     assert significant and [row[0].removeprefix("– ") for row in rows] == [mode["id"] for mode in significant]
@@ -226,25 +227,25 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
             ends = [percent(end, 1).removesuffix(" %") for end in (part["share"], *part["interval"])]
             assert cell == f"{ends[0]} [{ends[1]}, {ends[2]}]"
     assert f"{len(twin['modes']) - len(significant)} more" in result.stdout
-    assert "data:image/" in out.read_text() and "mine: extract" in result.stderr
+    assert "data:image/" in (out / "models.html").read_text() and "mine: extract" in result.stderr
 
 
 def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     result = run(
-        "models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--features", 60, "--out", tmp_path / "m.html",
+        "models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--features", 60, "--out", tmp_path / "m",
         "--json",
     )  # fmt: skip
     assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
 
 
 def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
-    out = tmp_path / "methods.html"
+    out = tmp_path / "out"
     result = run(
         "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--methods", "finc,rarity", "--features", 100,
         "--modes", 3, "--novel", 0.4, "--out", out,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    twin = json.loads(out.with_suffix(".json").read_text())
+    twin = json.loads((out / "methods.json").read_text())
     shown = {row[0]: row[1:] for row in table_rows(result.stdout)}
     for group in twin["groups"]:
         for column, method in enumerate(("finc", "rarity")):
@@ -255,13 +256,13 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
             if group["name"] in shown:
                 assert shown[group["name"]][column] == "; ".join(texts)
     assert shown and "|novel:0.4|" in result.stdout
-    assert "data:image/" in out.read_text() and "rarity: decompose" in result.stderr
+    assert "data:image/" in (out / "methods.html").read_text() and "rarity: decompose" in result.stderr
 
 
 def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
     result = run(
         "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--method", "rarity", "--novel", 0.4,
-        "--neighbors", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c.h5", "--json",
+        "--neighbors", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c", "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
     assert made["settings"]["method"] == {"name": "rarity", "novel": 0.4, "neighbors": 5}
@@ -271,26 +272,27 @@ def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
 def test_changes_follows_the_modes_between_releases(caches, tmp_path):
     run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
     for name, release in (("old", "gen"), ("new", "ref")):
-        made = run(
-            "compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / f"{name}.h5"
-        )
+        made = run("compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / name)
         assert made.exit_code == 0, made.stderr
-    old, new = (("--old", tmp_path / "old.h5"), ("--new", tmp_path / "new.h5"))
-    out = ("--out", tmp_path / "changes.html")
+    old, new = (("--old", tmp_path / "old" / "comparison.h5"), ("--new", tmp_path / "new" / "comparison.h5"))
+    out = ("--out", tmp_path)
     result = run("changes", *old, *new, *out)
     assert result.exit_code == 0, result.stderr
-    significant = {mode.id: mode for mode in fe.load(tmp_path / "old.h5").significant()}
+    significant = {mode.id: mode for mode in fe.load(old[1]).significant()}
     rows = {row[0]: row for row in table_rows(result.stdout)}
     assert rows and set(rows) <= set(significant)
     for name, row in rows.items():
         assert row[1] in ("gone", "shrunk") and row[2] == significant[name].role and row[5].startswith("−")
-    assert "modes were followed" in result.stdout and "Changes between two releases" in out[1].read_text()
+    assert (
+        "modes were followed" in result.stdout
+        and "Changes between two releases" in (tmp_path / "changes.html").read_text()
+    )
     twin = json.loads((tmp_path / "changes.json").read_text())
     assert [change["id"] for change in twin["changes"]] == list(rows)
     assert json.loads(run("changes", *old, *new, *out, "--json").stdout)["changes"] == twin["changes"]
-    same = run("changes", *old, "--new", tmp_path / "old.h5", *out)
+    same = run("changes", *old, "--new", old[1], *out, "--force")
     assert "Nothing changed: the interval of every change holds zero." in same.stdout
-    none = run("changes", "--old", tmp_path / "new.h5", *new, *out)
+    none = run("changes", "--old", new[1], *new, *out, "--force")
     assert none.stdout.startswith("Nothing changed: no mode is significant in either comparison")
 
 
@@ -308,8 +310,11 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("compare", *SAME_SETS, "--rho", "-1"), "rho must be a positive number, got -1.0"),
         (("score", "--comparison", "{text}", "--samples", "{gen}", "--out", "s.csv"), "HDF5"),
         (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
-        (("compare", *SAME_SETS, "--out", "{text}"), "is not a finc-eval comparison: choose another"),
-        (("compare", *SAME_SETS, "--out", "c.json"), "c.json is the name of the JSON twin"),
+        (("compare", *SAME_SETS, "--out", "{text}"), "text is a file, and --out is a folder"),
+        (("compare", *SAME_SETS, "--out", "c.json"), "--out is the folder of several files, got c.json: pass c for"),
+        (("sketch", "--embeddings", "{text}", "--out", "s.html"), "text is not a finc-eval embedding cache"),
+        (("extract", "{gen}", "--out", "gen"), "--out must end in .h5, got gen: pass gen.h5 for example"),
+        (("score", "--comparison", "{text}", "--samples", "{gone}", "--out", "s.csv"), "gone does not exist"),
         (("compare", *SAME_SETS, "--kernel", "cosin"), "'cosin' is not one of 'gaussian', 'cosine'"),
         (("compare", *SAME_SETS, "--features", "many"), "'many' is not a whole number or auto"),
         (("compare", *SAME_SETS, "--features", "0"), "features must be a whole number of at least 1, got 0"),
@@ -328,7 +333,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
             "does not use --sigma: leave it out",
         ),
         (("sweep", "--gen", "missing.h5", "--ref", "{gen}", "--parameter", "rho"), "missing.h5"),
-        (("sweep", *SAME_SETS, "--parameter", "rho", "--out", "s.json"), "call the page s.html"),
+        (("sweep", *SAME_SETS, "--parameter", "rho", "--out", "s.json"), "got s.json: pass s for example"),
         (("compare", *SAME_SETS, "--method", "kem"), "'kem' is not one of 'finc', 'clusters', 'ken', 'rarity', 'fld'"),
         (("compare", *SAME_SETS, "--method", "ken", "--no-rotation"), "belongs to finc, not to ken"),
         (("compare", *SAME_SETS, "--novel", "0.2"), "--novel belongs to rarity and fld, not to finc"),
@@ -352,9 +357,9 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
         else:
             (tmp_path / name / "bad.png").write_bytes(content)
     (tmp_path / "text").write_text("hello")
-    places = {name: tmp_path / name for name in ("empty", "one", "bad", "text")} | {"gen": folders / "gen"}
+    places = {name: tmp_path / name for name in ("empty", "one", "bad", "text", "gone")} | {"gen": folders / "gen"}
     result = run(*(argument.format(**places) for argument in arguments), *(
-        ("--out", tmp_path / "c.h5") if arguments[0] == "compare" and "--out" not in arguments else ()
+        ("--out", tmp_path / "c") if arguments[0] == "compare" and "--out" not in arguments else ()
     ))  # fmt: skip
     assert result.exit_code == 3
     complaint = [line for line in result.stderr.splitlines() if line.startswith("finc-eval: ")]
@@ -364,24 +369,30 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
     assert len(complaint) == 1
     assert message in complaint[0]
     assert "Traceback" not in result.stderr
-    assert not (tmp_path / "c.h5").exists()
+    assert not (tmp_path / "c").exists()
 
 
 def test_a_page_does_not_take_the_place_of_embeddings(caches):
     before = (caches / "gen.h5").read_bytes()
     result = run("models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5")
-    assert result.exit_code == 3 and "choose another name" in result.stderr
+    assert result.exit_code == 3 and "--out is the folder of several files" in result.stderr
     assert (caches / "gen.h5").read_bytes() == before
 
 
 def test_scores_by_another_extractor_are_refused(folders, tmp_path):
     card = (Path(str(files("finc_eval.extractors.cards"))) / "pixels.toml").read_text().split("[golden]")[0]
     (tmp_path / "other.toml").write_text(card.replace('"pixels"', '"other"', 1).replace("std = [1", "std = [2"))
-    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c.h5", "--features", 50)
+    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c", "--features", 50)
     made = run("extract", folders / "gen", "--extractor", tmp_path / "other.toml", "--out", tmp_path / "other.h5")
     assert made.exit_code == 0, made.stderr
     result = run(
-        "score", "--comparison", tmp_path / "c.h5", "--samples", tmp_path / "other.h5", "--out", tmp_path / "s.csv"
+        "score",
+        "--comparison",
+        tmp_path / "c" / "comparison.h5",
+        "--samples",
+        tmp_path / "other.h5",
+        "--out",
+        tmp_path / "s.csv",
     )
     assert result.exit_code == 3
     assert "was embedded with other@" in result.stderr and "the comparison with pixels@" in result.stderr
@@ -443,14 +454,14 @@ def test_help_and_wrong_options_of_a_verb_do_not_wait_for_torch(arguments):
 
 
 def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(caches, tmp_path):
-    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "s.html", "--values", "40")
+    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "s", "--values", "40")
     made = json.loads(run("sweep", *sets, "--parameter", "sigma", "--json").stdout)
     assert made["points"][0]["comparison"]["settings"]["features"] == 1000
 
 
 def test_settings_come_from_a_file_and_the_command_line_takes_precedence(caches, tmp_path):
     (tmp_path / "s.toml").write_text('[compare]\nfeatures = 60\nrho = 2.0\nmethod = {name = "finc"}\n')
-    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c.h5")
+    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c")
     made = run("compare", *sets, "--settings", tmp_path / "s.toml", "--rho", 3, "--json")
     settings = json.loads(made.stdout)["settings"]
     assert (settings["features"], settings["rho"], settings["modes"]) == (60, 3, 10)
@@ -516,7 +527,7 @@ def test_damaged_embeddings_are_said_to_be_damaged(folders, tmp_path):
     whole, cut = tmp_path / "gen.h5", tmp_path / "cut.h5"
     assert run("extract", folders / "gen", "--out", whole).exit_code == 0
     cut.write_bytes(whole.read_bytes()[:20_000])
-    result = run("compare", "--gen", cut, "--ref", folders / "ref", "--out", tmp_path / "c.h5")
+    result = run("compare", "--gen", cut, "--ref", folders / "ref", "--out", tmp_path / "c")
     assert result.exit_code == 3
     assert "cut.h5 is cut short or damaged" in result.stderr
 
@@ -525,7 +536,7 @@ def test_embeddings_of_an_own_card_ask_for_its_path_when_a_folder_is_beside_them
     own, made = tmp_path / "mine.toml", tmp_path / "gen.h5"
     own.write_text((files("finc_eval.extractors.cards") / "pixels.toml").read_text().replace("pixels", "mine", 1))
     assert run("extract", folders / "gen", "--out", made, "--extractor", own).exit_code == 0
-    sides = ["compare", "--gen", str(made), "--ref", str(folders / "ref"), "--out", str(tmp_path / "c.h5")]
+    sides = ["compare", "--gen", str(made), "--ref", str(folders / "ref"), "--out", str(tmp_path / "c")]
     result = CliRunner().invoke(app, sides)
     assert result.exit_code == 3
     assert "made with a card of your own, mine: pass its path as --extractor" in result.stderr

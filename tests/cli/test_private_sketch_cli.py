@@ -81,14 +81,17 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(folders, ward, l
     assert shown.exit_code == 0
     assert len(ledger.accounts()) == 2
 
-    page = tmp_path / "page.html"
-    result = run("score", "--gen", folders / "bad", "--ref", both, "--out", page, "--json")
+    page = tmp_path / "out" / "private-score.html"
+    result = run("score", "--gen", folders / "bad", "--ref", both, "--out", page.parent, "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout) == json.loads(page.with_suffix(".json").read_text())
     assert "What the owners of the reference promise" in page.read_text()
-    result = run("compare", f"good={folders / 'good'}", f"bad={folders / 'bad'}", "--ref", both, "--out", page)
+    result = run("compare", f"good={folders / 'good'}", f"bad={folders / 'bad'}", "--ref", both, "--out", page.parent)
     assert result.exit_code == 0, result.stderr
-    assert [score["name"] for score in json.loads(page.with_suffix(".json").read_text())["scores"]] == ["good", "bad"]
+    assert [score["name"] for score in json.loads((page.parent / "private-comparison.json").read_text())["scores"]] == [
+        "good",
+        "bad",
+    ]
     assert "Who is nearer" in result.stdout
 
 

@@ -63,6 +63,11 @@ def test_holm_gives_the_textbook_values():
     np.testing.assert_allclose(adjusted.numpy(), [0.03, 0.06, 0.06, 0.02], atol=1e-12)
 
 
+def test_a_family_with_half_of_alpha_has_p_values_twice_as_large():
+    p_values = torch.tensor([0.01, 0.4, 0.005], dtype=torch.double)
+    assert holm(p_values, 0.5).tolist() == pytest.approx([0.04, 0.8, 0.03])
+
+
 def masses_of(n, mean, variance):
     """Masses of independent samples."""
     return Masses(n, mean, variance, torch.ones(mean.shape[1]))

@@ -8,7 +8,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.files import only_writer, part_of, whole_cache
-from finc_eval.embeddings.recipe import Identity, changes, recipe_of
+from finc_eval.embeddings.recipe import Identity, changes, origin_of, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import Manifest, Traits
@@ -44,9 +44,9 @@ def make(path, identity=IDENTITY, ids=IDS, widths=WIDTHS, **given):
     return path
 
 
-def message(call, *arguments):
+def message(call, *arguments, **options):
     with pytest.raises(FincEvalError) as caught:
-        call(*arguments)
+        call(*arguments, **options)
     return str(caught.value)
 
 
@@ -67,7 +67,7 @@ def test_a_cache_gives_back_what_was_written(tmp_path):
         assert (cache.source, cache.ignored) == ("/data/gen", {".txt": 2})
         assert cache.key == IDENTITY.key
         assert repr(cache) == f"EmbeddingCache('{path}', n=8, dim=5, 'pixels', failures=2)"
-    assert sorted(file.name for file in tmp_path.iterdir()) == [".gen.h5.lock", "gen.h5"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["gen.h5"]
 
 
 def test_rows_are_picked_as_numpy_picks_them(tmp_path, monkeypatch):
@@ -183,10 +183,8 @@ def test_a_cache_of_another_schema_is_refused(tmp_path):
     with h5py.File(path, "r+") as file:
         file.attrs["schema"] = 1
     assert "has cache layout 1 and this finc-eval reads 2" in message(EmbeddingCache, path)
-    assert whole_cache(path, IDENTITY.key) is None  # extract makes it again
-    with h5py.File(path, "r+") as file:
-        file.attrs["schema"] = 3
-    assert "has cache layout 3 and this finc-eval reads 2" in message(whole_cache, path, IDENTITY.key)
+    assert "has cache layout 1 and this finc-eval reads 2" in message(whole_cache, path, IDENTITY.key)
+    assert whole_cache(path, IDENTITY.key, force=True) is None
 
 
 def test_an_unfinished_cache_is_refused_by_readers_and_resumed_by_writers(tmp_path):
@@ -263,7 +261,10 @@ def test_there_is_one_writer_at_a_time(tmp_path):
 def test_what_lies_at_the_target_is_whole_other_or_foreign(tmp_path):
     path = make(tmp_path / "gen.h5")
     assert whole_cache(path, IDENTITY.key).n == 8
-    assert whole_cache(path, "0" * 64) is None
+    assert "holds the embeddings of /data/gen by pixels, which would be lost" in message(whole_cache, path, "0" * 64)
+    assert "which would be lost" in message(whole_cache, path, "0" * 64, origin_of("/data/ref", "pixels"))
+    assert whole_cache(path, "0" * 64, IDENTITY.origin) is None
+    assert whole_cache(path, "0" * 64, force=True) is None
     assert whole_cache(tmp_path / "new.h5", "0" * 64) is None
     assert f"{tmp_path} is a folder: name the file" in message(whole_cache, tmp_path, "0" * 64)
     (tmp_path / "notes.txt").write_text("mine")

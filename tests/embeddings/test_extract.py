@@ -216,13 +216,46 @@ def test_a_changed_sample_is_extracted_though_all_names_are_the_same(tmp_path, f
     assert changed.tolist() == [5]
 
 
+def test_the_embeddings_of_another_set_or_extractor_are_not_replaced(tmp_path, folder, images):
+    out = tmp_path / "gen.h5"
+    key = extract(folder, out=out).key
+    other = shutil.copytree(folder, tmp_path / "other")
+    Image.fromarray(255 - images[5]).save(other / "005.png")
+    refused = message(extract, other, out=out)
+    assert f"{out} holds the embeddings of {folder} by pixels, which would be lost" in refused
+    assert "which would be lost" in message(extract, folder, "efficientnet-lite0", out=out)
+    assert "which would be lost" in message(extract, images[:8], out=out)
+    assert "which would be lost" in message(extract, iter(images), out=out, n=4)
+    assert EmbeddingCache(out).key == key
+    assert extract(other, out=out, force=True).key == EmbeddingCache(out).key != key
+
+
+def test_unfinished_embeddings_of_another_set_are_not_replaced(tmp_path, folder, images):
+    out = tmp_path / "gen.h5"
+    with pytest.raises(KeyboardInterrupt):
+        extract(folder, out=out, batch_size=BATCH, progress=Steps("extract", 4, KeyboardInterrupt()))
+    assert "gen.h5.part holds unfinished embeddings of other samples" in message(extract, images[:8], out=out)
+    Image.fromarray(255 - images[5]).save(folder / "005.png")
+    assert extract(folder, out=out).n == N, "the same folder, whose samples have changed"
+
+
+def test_embeddings_that_are_cached_are_copied_to_the_file_that_is_asked_for(tmp_path, folder, monkeypatch):
+    cached = extract(folder)
+    monkeypatch.setattr(extraction._Job, "_fill", None)
+    copy = extract(folder, out=tmp_path / "gen.h5")
+    assert (copy.path, copy.key, copy.source) == (tmp_path / "gen.h5", cached.key, str(folder))
+    np.testing.assert_array_equal(copy, cached)
+    moved = folder.rename(tmp_path / "moved")
+    assert extract(moved, out=tmp_path / "again.h5").source == str(moved)
+
+
 def test_the_old_cache_stays_until_the_new_one_is_whole(tmp_path, folder, images):
     out = tmp_path / "gen.h5"
     key = extract(folder, out=out).key
     with pytest.raises(KeyboardInterrupt):
-        extract(images[::-1], out=out, progress=Steps("write cache", 1, KeyboardInterrupt()))
+        extract(images[::-1], out=out, force=True, progress=Steps("write cache", 1, KeyboardInterrupt()))
     assert EmbeddingCache(out).key == key
-    np.testing.assert_array_equal(extract(images[::-1], out=out)[0], extract(images)[N - 1])
+    np.testing.assert_array_equal(extract(images[::-1], out=out, force=True)[0], extract(images)[N - 1])
 
 
 def test_other_peoples_files_are_never_overwritten(tmp_path, images):
@@ -360,7 +393,7 @@ def test_kill_9_loses_nothing_that_was_done(tmp_path, broken_folder, target, cou
     np.testing.assert_array_equal(cache, whole)
     np.testing.assert_array_equal(cache.content, whole.content)
     assert (cache.ids, cache.failures) == (whole.ids, whole.failures)
-    assert sorted(file.name for file in out.parent.iterdir()) == [".gen.h5.lock", "gen.h5"]
+    assert sorted(file.name for file in out.parent.iterdir()) == ["gen.h5"]
 
 
 def test_of_two_extracts_at_once_one_is_refused_and_the_other_unharmed(tmp_path, folder):
@@ -509,7 +542,7 @@ def test_lower_precision_is_another_key_and_nearly_the_same_embedding(images):
 
 
 def leftovers(folder):
-    return sorted(file.name for file in folder.iterdir() if not file.name.endswith((".h5", ".h5.lock")))
+    return sorted(file.name for file in folder.iterdir() if not file.name.endswith(".h5"))
 
 
 def test_a_folder_that_vanishes_midway_leaves_no_cache_that_would_pass_for_the_whole(tmp_path, folder):
@@ -580,7 +613,7 @@ def test_a_full_disk_keeps_nothing_of_what_can_be_read_only_once(tmp_path, image
 
     monkeypatch.setattr(cache_writer.CacheWriter, "_checkpoint", full)
     assert "nothing half-written is left" in message(extract, iter(images), n=N, out=out)
-    assert [file.name for file in tmp_path.iterdir()] == [".gen.h5.lock"]
+    assert [file.name for file in tmp_path.iterdir()] == []
 
 
 def test_what_can_be_read_only_once_is_locked_while_it_is_read(tmp_path, images):
@@ -597,7 +630,7 @@ def test_what_can_be_read_only_once_is_locked_while_it_is_read(tmp_path, images)
     assert extract(deleting(), n=N, batch_size=4).n == N
     assert "is being written by another process" in seen[0]
     assert leftovers(default) == []
-    assert len(list(default.iterdir())) == 2, "the cache and its own lock"
+    assert len(list(default.iterdir())) == 1, "the cache, and no lock"
 
 
 def test_an_output_that_is_being_written_is_refused_before_a_stream_is_read(tmp_path, images):

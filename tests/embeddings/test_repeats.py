@@ -5,7 +5,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import near_repeat_warnings, near_repeats, repeats_as_groups, row_hashes
 
 

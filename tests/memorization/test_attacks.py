@@ -8,7 +8,7 @@ from scipy.stats import gaussian_kde
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.memorization.attacks import (
     Attack,
     AttackedSets,

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import betabinom, mannwhitneyu, norm
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import as_embeddings
-from finc_eval.embeddings.neighbors import Neighbors, kth_distances, nearest
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, nearest
 from finc_eval.memorization.copying import (
     Closeness,
     authpct,

@@ -15,7 +15,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.embeddings.neighbors import kth_distances
+from finc_eval.embeddings.search.neighbors import kth_distances
 from finc_eval.extractors.networks import fid_inception
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.frechet import frechet_distance

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.metrics import mmd as module
 from finc_eval.metrics.kid import polynomial_kernel

@@ -47,3 +47,9 @@ def test_equal_sets_do_not_differ_and_disjoint_ones_differ_wholly():
     apart = total_variation([500, 0, 500], [0, 800, 0])
     assert apart.value == pytest.approx(1, abs=0.02)
     assert apart.p_value == 1 / 2000
+
+
+def test_a_collapsed_set_of_few_distinct_samples_differs_nearly_wholly():
+    """Fifty samples of which 48 are of one kind: of each other kind they lack about one, which chance could do."""
+    found = total_variation([48, 2] + [0] * 48, [200] * 50)
+    assert 0.9 < found.value <= 0.96

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.embeddings.base import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.counts import Counts, count
 from finc_eval.partitions.kmeans import kmeans
 from finc_eval.partitions.partition import Partition, pooled_sample
@@ -39,9 +39,21 @@ def test_a_novel_cluster_of_two_percent_is_found_and_nothing_else(planted):
     assert kind.set_with_most == "gen"
     assert kind.shares["gen"].count >= 18
     assert kind.shares["ref"].count == 0
+    assert (kind.share_gen, kind.share_ref) == (kind.shares["gen"].share, 0)
+    assert (kind.name, kind.title) == (None, kind.id)
     assert sum(int(name) < 20 for name in kind.shares["gen"].top_ids) >= 14
     assert kind.interval[0] < 0.02 < kind.interval[1]
     assert 0.01 < planted.detectable < 0.02
+
+
+def test_a_kind_is_named_by_what_its_samples_are_labeled():
+    gen, ref = clusters(1000, 1, novel=40), clusters(1000, 2)
+    labels = ["striped" if number < 40 else "plain" for number in range(1000)]
+    sets = {"gen": (gen, labels), "ref": (ref, ["plain"] * 1000)}
+    told = {name: fe.EmbeddingSet(rows, metadata={"label": values}) for name, (rows, values) in sets.items()}
+    (kind,) = fe.kinds(told).significant()
+    assert kind.name.startswith("mostly striped")
+    assert kind.evidence[0].p_value < 1e-6
 
 
 def test_the_names_of_the_sets_do_not_change_the_kinds(planted):

@@ -68,6 +68,15 @@ def test_links_to_folders_are_followed_but_not_in_circles(tmp_path):
     assert open_source(folder).ids == ["000.png", "more/000.png", "more/001.png"]
 
 
+def test_links_upwards_do_not_lead_to_the_siblings_of_a_set(tmp_path):
+    folder = save_folder(tmp_path / "sets" / "gen", noise(1))
+    save_folder(tmp_path / "sets" / "ref", noise(2))
+    (folder / "deep").mkdir()
+    (folder / "deep" / "up").symlink_to("../..")
+    (folder / "far").symlink_to(tmp_path)
+    assert open_source(folder).ids == ["000.png"]
+
+
 def test_folder_zip_npz_and_array_give_the_same_images(tmp_path):
     images = noise()
     folder = save_folder(tmp_path / "set", images)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
-from finc_eval.cli.output import emit, twin_of
-from finc_eval.cli.sets import embed_all
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given, embed_all
 from finc_eval.memorization.settings import AuditSettings
 
 
@@ -30,9 +29,8 @@ def audit(
     reference: Annotated[
         str | None, typer.Option(help="Further samples, in neither of the two, for the DOMIAS attack.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="HTML file to write; its JSON twin has the same name.")] = Path(
-        "reports/audit.html"
-    ),
+    out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -42,11 +40,12 @@ def audit(
 
     Three questions have three answers. None of them is a guarantee. The exit code is 0 whatever is found.
     """
-    twin_of(out)
     sources = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
+    check_given(sources.values(), extractor)
+    output = output_folder("audit", "audit", sources, out, force)
     with running(device) as run:
         sets = embed_all(sources, extractor, strict, run)
         result = fe.audit(
             sets["gen"], sets["train"], sets["holdout"], sets.get("reference"), settings=settings, run=run
         )
-    emit(result, out, as_json)
+    emit(result, output, as_json)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from finc_eval.cli.group import Group
 from finc_eval.cli.options import Count, Extractor, Json, NetworkPrecisionName, SubsetSeed
 from finc_eval.cli.output import print_json
 from finc_eval.cli.sets import card_again
@@ -19,7 +20,7 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
-    no_args_is_help=True,
+    cls=Group,
     help="List, explain, verify and delete cached embeddings. They lie in $FINC_EVAL_CACHE, default: "
     "~/.cache/finc-eval/embeddings.",
 )

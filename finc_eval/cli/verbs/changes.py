@@ -8,14 +8,16 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Json, Page
-from finc_eval.cli.output import emit, twin_of
+from finc_eval.cli.options import Json
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given
 
 
 def changes(
     old: Annotated[Path, typer.Option(help="Comparison of the earlier release, an .h5 file that compare wrote.")],
     new: Annotated[Path, typer.Option(help="Comparison of the later release with the same sketch of the reference.")],
-    out: Page = Path("reports/changes.html"),
+    out: Out = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Follow the modes from one release of a model to the next.
@@ -23,5 +25,9 @@ def changes(
     Each mode is new, grown, unchanged, shrunk or gone. Compare both releases with one sketch of the reference, with
     the same settings.
     """
-    twin_of(out)
-    emit(fe.compare_releases(fe.Comparison.load(old), fe.Comparison.load(new)), out, as_json)
+    sources = {"old": str(old), "new": str(new)}
+    check_given(sources.values())
+    before, after = fe.Comparison.load(old), fe.Comparison.load(new)
+    titles = (before.gen.name, after.gen.name)
+    output = output_folder("changes", "changes", sources, out, force, titles=titles)
+    emit(fe.compare_releases(before, after), output, as_json)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 import finc_eval as fe
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running, takes
-from finc_eval.cli.output import emit
-from finc_eval.cli.sets import embed_all
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given, embed_all
 from finc_eval.comparison.settings import Settings
 
 
@@ -19,12 +14,8 @@ def compare(
     gen: Gen,
     ref: Ref,
     settings: Settings,
-    out: Annotated[Path, typer.Option(help="HDF5 file to write. A JSON file of the same name is written, too.")] = Path(
-        "reports/comparison.h5"
-    ),
-    report: Annotated[
-        Path | None, typer.Option(help="HTML report to write; default: --out with the suffix .html.")
-    ] = None,
+    out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -35,9 +26,10 @@ def compare(
     A mode is a kind of samples that one set has more of than the other. Over-represented modes are more frequent in
     --gen, under-represented modes in --ref.
     """
-    twin = fe.Comparison.twin(out)
+    sources = {"gen": gen, "ref": ref}
+    check_given(sources.values(), extractor)
+    output = output_folder("compare", "comparison", sources, out, force)
     with running(device) as run:
-        sets = embed_all({"gen": gen, "ref": ref}, extractor, strict, run)
+        sets = embed_all(sources, extractor, strict, run)
         result = fe.compare(sets["gen"], sets["ref"], settings, run=run)
-    result.save(out)
-    emit(result, report or out.with_suffix(".html"), as_json, saved_as=(out, twin))
+    emit(result, output, as_json)

@@ -9,6 +9,7 @@ import typer
 
 from finc_eval import report
 from finc_eval.cli.options import Json, running
+from finc_eval.cli.output import Force, make_room, output_folder
 from finc_eval.core.words import points
 from finc_eval.report.terminal import print_table
 
@@ -17,14 +18,17 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("reports/demo"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reports/demo"),
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plant differences between two sets of real digits, compare them, and print what was found."""
     from finc_eval.demo.run import run_demo  # loads torch, which wrong options need not wait for
 
+    output = output_folder("demo", "comparison", {}, out, force)
+    make_room(output.files[".h5"], force)
     with running(None) as run:
-        experiment = run_demo(out, run)
+        experiment = run_demo(output.folder, run, output.job)
     if as_json:
         print(experiment.comparison.to_json())
         return

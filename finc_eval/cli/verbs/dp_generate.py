@@ -14,6 +14,7 @@ import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Json, running, takes
+from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
 from finc_eval.core.storage import reserved
@@ -60,6 +61,7 @@ def dp_generate(
     With --table the records are the rows of a table, whose ranges and values come from --table alone, never from the
     data. Without it the records are images. Every run on the same data spends epsilon again.
     """
+    check_given([data, table])
     if table is None and data.suffix != ".npz":
         raise UsageError(
             f"{data} is a table: pass --table with its columns and their public ranges, which are not taken from the "

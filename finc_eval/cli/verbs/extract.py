@@ -9,7 +9,8 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed, running
-from finc_eval.cli.output import print_json
+from finc_eval.cli.output import Force, check_suffix, print_json
+from finc_eval.cli.sets import check_given
 from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 
@@ -44,9 +45,13 @@ def extract(
         ),
     ] = None,
     device: Device = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped."""
+    check_given([samples, metadata], extractor)
+    if out is not None:
+        check_suffix(out, ".h5")
     with running(device) as run:
         cache = fe.extract(
             samples,
@@ -59,6 +64,7 @@ def extract(
             batch_size=batch_size,
             workers=workers,
             metadata=metadata,
+            force=force,
             run=run,
         )
     if as_json:

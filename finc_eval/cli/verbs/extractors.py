@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from finc_eval.cli.group import Group
 from finc_eval.cli.options import Device, Json
 from finc_eval.cli.output import print_json
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.catalog import available_cards, load_card
@@ -16,7 +17,7 @@ from finc_eval.extractors.weights import weight_states
 from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
-    no_args_is_help=True,
+    cls=Group,
     help="List, show and check the extractors, which turn samples into embeddings. Each is a card: a TOML file that "
     "states what decides the numbers. Your own card, in a file ending in .toml, is used like those that come with "
     "finc-eval and needs no Python.",
@@ -71,23 +72,30 @@ def show(extractor: ExtractorName, as_json: Json = False) -> None:
 @app.command()
 def check(extractors: ExtractorNames, device: Device = None) -> None:
     """Embed a sample of noise, and compare with the golden values of the card, if it has any."""
+    wrong = [problem for name in extractors if (problem := _problem(name, device))]
+    if wrong:
+        raise DataError("; ".join(wrong))
+
+
+def _problem(name: str, device: str | None) -> str | None:
+    """Check one extractor, print what was found, and return what is wrong."""
     # torch takes seconds to import.
     from finc_eval.extractors.check import check as check_extractor
 
-    reports = [check_extractor(load_card(name), device) for name in extractors]
-    for found in reports:
-        compared = {
-            "agrees": f"the golden values agree, within {found.deviation or 0:.1e}",
-            "differs": f"the golden values differ by {found.deviation or 0:.1e}",
-            "none": "the card has no golden values to compare with",
-        }[found.golden]
-        finite = "" if found.finite else "; not all outputs are finite numbers"
-        print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
-    bad = [found.name for found in reports if not found.passed]
-    if bad:
-        raise DataError(
-            f"{', '.join(bad)}: the embedding is not what the card says: check weights, versions and device"
-        )
+    try:
+        found = check_extractor(load_card(name), device)
+    except (UsageError, DataError) as error:
+        return str(error)
+    compared = {
+        "agrees": f"the golden values agree, within {found.deviation or 0:.1e}",
+        "differs": f"the golden values differ by {found.deviation or 0:.1e}",
+        "none": "the card has no golden values to compare with",
+    }[found.golden]
+    finite = "" if found.finite else "; not all outputs are finite numbers"
+    print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
+    if found.passed:
+        return None
+    return f"{found.name}: the embedding is not what the card says: check weights, versions and device"
 
 
 def _print_card(card: Card) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Extractor, Json, Page, Strict, running, takes
-from finc_eval.cli.output import emit, twin_of
-from finc_eval.cli.sets import embed_all, named_sets
+from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given, embed_all, named_sets
 from finc_eval.partitions.settings import KindSettings
 
 
@@ -24,10 +23,8 @@ def kinds(
         ),
     ],
     settings: KindSettings,
-    save: Annotated[
-        Path | None, typer.Option(help="HDF5 file to write, by which later sets can be counted (fe.load, count).")
-    ] = None,
-    out: Page = Path("reports/kinds.html"),
+    out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -36,11 +33,11 @@ def kinds(
     """Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.
 
     The kinds are found without regard to which set a sample is from, and each set is tested against all others.
+    By kinds.h5 in --out, later sets can be counted (fe.load, count).
     """
     sources = named_sets(sets)
-    twin_of(out)
+    check_given(sources.values(), extractor)
+    output = output_folder("kinds", "kinds", sources, out, force, titles=list(sources))
     with running(device) as run:
         result = fe.kinds(embed_all(sources, extractor, strict, run), settings, run=run)
-    if save is not None:
-        result.save(save)
-    emit(result, out, as_json)
+    emit(result, output, as_json)

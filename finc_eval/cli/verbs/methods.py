@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Extractor, Gen, Json, Page, Ref, Strict, running, takes
-from finc_eval.cli.output import emit, twin_of
-from finc_eval.cli.sets import embed_all
+from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running, takes
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given, embed_all
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
 from finc_eval.core.record import about
 
@@ -37,7 +36,8 @@ def methods(
     ref: Ref,
     columns: Columns,
     settings: Settings,
-    out: Page = Path("reports/methods.html"),
+    out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -48,8 +48,10 @@ def methods(
     The methods differ only in how they find the directions that they test. Both sets must be samples or embeddings:
     a sketch is enough for finc alone.
     """
-    twin_of(out)
+    sources = {"gen": gen, "ref": ref}
+    check_given(sources.values(), extractor)
+    output = output_folder("methods", "methods", sources, out, force)
     with running(device) as run:
-        sets = embed_all({"gen": gen, "ref": ref}, extractor, strict, run)
+        sets = embed_all(sources, extractor, strict, run)
         result = fe.compare_methods(sets["gen"], sets["ref"], columns.methods, settings, run=run)
-    emit(result, out, as_json)
+    emit(result, output, as_json)

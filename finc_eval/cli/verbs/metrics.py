@@ -9,7 +9,7 @@ import typer
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running
 from finc_eval.cli.output import emit
-from finc_eval.cli.sets import embed_all
+from finc_eval.cli.sets import check_given, embed_all, titled
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.provenance import Provenance
 from finc_eval.metrics.score import Scores
@@ -45,12 +45,13 @@ def metrics(
 
     --gen and --ref may also be an .npz of statistics (mu, sigma; mu_s, sigma_s for sfid), for Fréchet distances.
     """
+    sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
+    check_given(sources.values(), extractor)
     # These load torch, which help and wrong options need not wait for.
+    from finc_eval.embeddings.array_files import holds_statistics
     from finc_eval.metrics.evaluate import choose_metrics, computed_scores
     from finc_eval.metrics.inputs import refuse_private_sketch
-    from finc_eval.metrics.reference_statistics import holds_statistics
 
-    sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     for label, source in sources.items():
         refuse_private_sketch(source, label)
     samples = {label: source for label, source in sources.items() if not holds_statistics(source)}
@@ -58,8 +59,8 @@ def metrics(
     for metric in choose_metrics(names, sources):
         by_extractor.setdefault(extractor or metric.extractor, []).append(metric)
     parts: list[Scores] = []
-    provenance = Provenance.here(device)
     with running(device) as run:
+        provenance = Provenance.here(device)
         for chosen, group in by_extractor.items():
             try:
                 sets = sources | embed_all(samples, chosen, strict, run)
@@ -67,7 +68,13 @@ def metrics(
                 if len(by_extractor) == 1:
                     raise
                 parts.append(
-                    Scores(gen, ref, (), dict.fromkeys([one.name for one in group], str(error)), provenance=provenance)
+                    Scores(
+                        titled(gen, "gen"),
+                        titled(ref, "ref"),
+                        (),
+                        dict.fromkeys([one.name for one in group], str(error)),
+                        provenance=provenance,
+                    )
                 )
             else:
                 parts.append(computed_scores(sets, group, run))

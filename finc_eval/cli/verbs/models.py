@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Extractor, Json, Page, Strict, running, takes
-from finc_eval.cli.output import emit, twin_of
-from finc_eval.cli.sets import embed_all, named_sets
+from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given, embed_all, named_sets
 from finc_eval.comparison.settings import REFERENCE, Finc, Settings
 from finc_eval.core.errors import UsageError
 
@@ -29,7 +28,8 @@ def models(
         str | None,
         typer.Option(help="Reference set, which decides the bandwidth, and shows what the models lack."),
     ] = None,
-    out: Page = Path("reports/models.html"),
+    out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -42,9 +42,11 @@ def models(
     sources = named_sets(sets)
     if REFERENCE in sources:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or rename the model')
-    twin_of(out)
+    sources |= {} if ref is None else {REFERENCE: ref}
+    check_given(sources.values(), extractor)
+    output = output_folder("models", "models", sources, out, force, titles=list(sources))
     with running(device) as run:
-        found = embed_all(sources | ({} if ref is None else {REFERENCE: ref}), extractor, strict, run)
+        found = embed_all(sources, extractor, strict, run)
         reference = found.pop(REFERENCE, None)
         result = fe.compare_models(found, reference, settings, run=run)
-    emit(result, out, as_json)
+    emit(result, output, as_json)

@@ -11,17 +11,18 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
+from finc_eval.cli.group import Group
 from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
-from finc_eval.cli.output import emit, twin_of
-from finc_eval.cli.sets import embed_all, named_sets
-from finc_eval.core.errors import UsageError
+from finc_eval.cli.output import Force, check_suffix, emit, make_room, output_folder, refuse_loss
+from finc_eval.cli.sets import check_given, embed_all, named_sets, titled
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
 from finc_eval.core.storage import reserved
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.settings import ReleaseSettings
 
 app = typer.Typer(
-    no_args_is_help=True,
+    cls=Group,
     help="Reference data that may not be shown: its owner releases a sketch with a guarantee, once, and anybody scores "
     "any number of generators against it.",
 )
@@ -33,7 +34,9 @@ Generated = Annotated[
     str, typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
 ]
 SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
-Out = Annotated[Path | None, typer.Option(help="HTML page to write, and beside it the same as JSON.")]
+Out = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Folder to write a page and the same as JSON to; default: none.")
+]
 
 
 @app.command()
@@ -84,6 +87,8 @@ def release(
             "say where scales come from, as they must not come from the private set: pass one of --public, "
             "--feature-map-of, or --length-scale with --radius"
         )
+    check_given([data, public, feature_map_of], extractor)
+    check_suffix(out, ".h5")
     with reserved(out, RELEASE_BYTES) as write, running(device) as run:
         book = opened_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
@@ -111,19 +116,21 @@ def score(
     gen: Generated,
     ref: SketchFile,
     out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Score a generator against a private sketch: an unbiased MMD² with intervals, and its parts by degree."""
-    if out is not None:
-        twin_of(out)  # refuses a path that cannot be used, before any work
+    check_given([gen, ref], extractor)
+    inputs = {"gen": gen, "ref": str(ref)}
+    output = None if out is None else output_folder("private-sketch score", "private-score", inputs, out, force)
     with running(device) as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
         sets = embed_all({"gen": gen}, extractor, strict, run, released=ref)
-        result = sketch.score(sets["gen"], name=Path(gen).stem, run=run)
-    emit(result, out, as_json)
+        result = sketch.score(sets["gen"], name=titled(gen, "gen"), run=run)
+    emit(result, output, as_json)
 
 
 @app.command()
@@ -133,29 +140,36 @@ def compare(
     ],
     ref: SketchFile,
     out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Rank generators by one private sketch. Most of the noise cancels in the differences of their scores."""
-    if out is not None:
-        twin_of(out)  # refuses a path that cannot be used, before any work
     named = named_sets(gens)
+    inputs = {**named, "ref": str(ref)}
+    check_given(inputs.values(), extractor)
+    output = None if out is None else output_folder("private-sketch compare", "private-comparison", inputs, out, force)
     with running(device) as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
         result = sketch.compare(embed_all(named, extractor, strict, run, released=ref), run=run)
-    emit(result, out, as_json)
+    emit(result, output, as_json)
 
 
 @app.command()
 def merge(
     sketches: Annotated[list[Path], typer.Argument(help="Private sketches of owners without common records.")],
     out: Annotated[Path, typer.Option(help="HDF5 file to write.")],
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Merge the sketches of several owners, weighted by their records. Each owner's guarantee stays the same."""
+    check_given(sketches)
+    check_suffix(out, ".h5")
     merged = fe.privacy.PrivateSketch.merge([fe.privacy.PrivateSketch.load(path) for path in sketches])
+    refuse_loss(out, lambda found: _header(found) == merged.header, force)
+    make_room(out, force)
     merged.save(out)
     _print_sketch(out, merged, as_json)
 
@@ -185,7 +199,7 @@ def inspect(
 def _constant_transform(
     data: object, dims: int, length_scale: float, radius: float, seed: int
 ) -> fe.privacy.PublicTransform:
-    from finc_eval.embeddings.base import as_embeddings  # loads torch, which wrong options need not wait for
+    from finc_eval.embeddings.opening import as_embeddings  # loads torch, which wrong options need not wait for
 
     dim = as_embeddings(data).dim
     return fe.privacy.PublicTransform.constant(dim, min(dims, dim), length_scale=length_scale, radius=radius, seed=seed)
@@ -198,3 +212,11 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
     from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
 
     show_sketch(str(path), sketch)
+
+
+def _header(path: Path) -> object:
+    """Return the header of a private sketch; None for other files."""
+    try:
+        return fe.privacy.PrivateSketch.load(path).header
+    except DataError:
+        return None

@@ -10,7 +10,10 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.options import Device, given_options, running, takes
+from finc_eval.cli.output import Force, check_suffix, make_room, refuse_loss
+from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
+from finc_eval.core.storage import file_attribute
 from finc_eval.sketches.settings import SketchSettings
 
 OF_FEATURE_MAP = ("kernel", "sigma", "features", "seed")
@@ -27,6 +30,7 @@ def sketch(
         Path | None, typer.Option(help="Sketch whose feature map to use, so that both can be compared.")
     ] = None,
     device: Device = None,
+    force: Force = False,
 ) -> None:
     """Reduce embeddings to the statistics that a comparison needs.
 
@@ -36,6 +40,10 @@ def sketch(
     given = given_options(context, *OF_FEATURE_MAP)
     if feature_map_of is not None and given:
         raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
+    check_given([embeddings, feature_map_of])
+    check_suffix(out, ".h5")
+    with fe.EmbeddingCache(embeddings) as cache:
+        refuse_loss(out, lambda found: file_attribute(found, "sketch", "sources") == [cache.key], force)
     with running(device) as run:
         if feature_map_of is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
@@ -43,6 +51,7 @@ def sketch(
             phi = fe.Sketch.load(feature_map_of).feature_map
             phi = phi if device is None else phi.to(device)
             result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
+    make_room(out, force)
     result.save(out)
     size, rows = out.stat().st_size, 4 * result.n * result.dim
     if size > rows:

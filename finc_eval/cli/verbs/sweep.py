@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 import finc_eval as fe
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Device, Extractor, Gen, Json, Page, Ref, Strict, given_options, running, takes
-from finc_eval.cli.output import emit, twin_of
-from finc_eval.cli.sets import embed_all
+from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, given_options, running, takes
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given, embed_all
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Settings
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
@@ -43,7 +42,8 @@ def sweep(
             "reference's median distance; for rho, 1,2,5,10.",
         ),
     ] = None,
-    out: Page = Path("reports/sweep.html"),
+    out: Out = None,
+    force: Force = False,
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
@@ -61,8 +61,10 @@ def sweep(
         check_positive("--values", value)
     if parameter == "sigma" and not given_options(context, "features", "settings_file"):
         settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
-    twin_of(out)
+    sources = {"gen": gen, "ref": ref}
+    check_given(sources.values(), extractor)
+    output = output_folder(f"sweep {parameter}", "sweep", sources, out, force, stem=f"sweep-{parameter}")
     with running(device) as run:
-        sets = embed_all({"gen": gen, "ref": ref}, extractor, strict, run)
+        sets = embed_all(sources, extractor, strict, run)
         result = fe.sweep(sets["gen"], sets["ref"], parameter, values, settings, run=run)
-    emit(result, out, as_json)
+    emit(result, output, as_json)

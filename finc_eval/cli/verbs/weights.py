@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from finc_eval.cli.group import Group
 from finc_eval.cli.options import Json
 from finc_eval.cli.output import print_json
 from finc_eval.cli.verbs.extractors import ExtractorNames
@@ -18,7 +19,7 @@ from finc_eval.extractors.weights import WeightState, weight_states
 from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
-    no_args_is_help=True,
+    cls=Group,
     help="List, fetch and verify the trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, default: "
     "~/.cache/finc-eval/weights. Their SHA-256 is checked before every use. $FINC_EVAL_MIRROR lists addresses to try "
     "first; FINC_EVAL_OFFLINE=1 forbids downloads.",

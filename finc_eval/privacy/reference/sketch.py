@@ -22,7 +22,8 @@ from finc_eval.core.record import plain, structured
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import existing_hdf5, new_hdf5
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, as_embeddings, check_same_space
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_same_space
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.features import class_features, class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee

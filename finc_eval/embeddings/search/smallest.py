@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.embeddings.distance_blocks import DistanceBlock, true_pairs
+from finc_eval.embeddings.search.distance_blocks import DistanceBlock, true_pairs
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.embeddings import distance_blocks
-from finc_eval.embeddings.neighbors import kth_distances, nearest, open_pair, squared_radii
+from finc_eval.embeddings.search import distance_blocks
+from finc_eval.embeddings.search.neighbors import kth_distances, nearest, open_pair, squared_radii
 
 
 def squared_by_definition(x, y):

@@ -1,0 +1,55 @@
+"""The mark of a result file: the type of the result and the job that made it, so that a job knows its own files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from finc_eval.core.storage import PROGRAM
+
+MARK = re.compile(rb'<meta name="finc-eval" content="([^"]*)">')
+"""The mark in a page; `templates/base.html` writes it."""
+
+MARK_BYTES = 4096
+"""Length of the beginning of a page that has its mark."""
+
+
+def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
+    """Return a digest of a command and of the places of its inputs, which its settings do not change."""
+    places = sorted((label, str(Path(place).expanduser().resolve())) for label, place in inputs.items())
+    return text_digest(json.dumps([verb, places]))
+
+
+def text_digest(text: str) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def mark(type_name: str, job: str | None) -> str:
+    """Return the mark of a result; without a job, only its type."""
+    return f"{type_name} {job}" if job else type_name
+
+
+def mark_of(path: Path) -> str | None:
+    """Return the mark of the page, JSON file or HDF5 file of a result; None for any other file."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        if path.suffix == ".html":
+            with path.open("rb") as file:
+                found = MARK.search(file.read(MARK_BYTES))
+            return found and found[1].decode()
+        if path.suffix == ".json":
+            return _mark_in(json.loads(path.read_text(encoding="utf-8")))
+        with h5py.File(path, "r") as hdf5:
+            return _mark_in(json.loads(hdf5["result"].asstr()[()]))
+    return None
+
+
+def _mark_in(data: dict[str, Any]) -> str | None:
+    return mark(data["type"], data["provenance"].get("job")) if data["program"] == PROGRAM else None

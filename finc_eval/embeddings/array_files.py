@@ -1,0 +1,162 @@
+"""Files of embeddings that other programs write: .npy, .npz, .pt, .safetensors and .parquet."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.embeddings.embedding_set import EmbeddingSet
+from finc_eval.samples.rows import npy_header
+
+PREFERRED = ("embeddings", "features", "arr_0")
+"""Names of the array of embeddings, in a file that holds several."""
+
+IDS = ("ids", "id", "file_name")
+"""Names of the ids of the samples, beside the embeddings."""
+
+SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
+"""Names of columns as finc-eval has them, by names that arrays often have."""
+
+Arrays = Mapping[str, Any]
+"""Arrays of a file by name; those of one dimension describe the samples."""
+
+
+def is_array_file(path: str | Path) -> bool:
+    """Return whether a file may hold embeddings of another program.
+
+    An .npz of integers holds images, and one of mu and sigma the statistics of a Fréchet distance.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in READERS or not path.is_file():
+        return False
+    return suffix != ".npz" or (_has_floats(path) and not holds_statistics(path))
+
+
+def holds_statistics(path: str | Path) -> bool:
+    """Return whether this file is an npz of statistics, as opposed to samples: mu and sigma."""
+    if not zipfile.is_zipfile(path) or Path(path).suffix.lower() != ".npz":
+        return False
+    with zipfile.ZipFile(path) as file:
+        return {"mu.npy", "sigma.npy"} <= set(file.namelist())
+
+
+def read_array_file(path: str | Path) -> EmbeddingSet:
+    """Read the embeddings in a file that another program wrote, with the ids and columns beside them.
+
+    An .npy file is mapped, and its rows are read when they are needed; other files are read whole. The embeddings are
+    the array of two dimensions: the only one, or the one called embeddings, features or arr_0. Arrays of one dimension
+    and n entries are columns of metadata; ids, id or file_name names the samples. A .parquet table has the embeddings
+    as a column of lists, or as all its columns of floats.
+
+    Args:
+        path: path of the file.
+
+    Raises:
+        DataError: the file is damaged, or holds no embeddings.
+        UsageError: a package is missing that reads such files.
+    """
+    path = Path(path)
+    try:
+        arrays = READERS[path.suffix.lower()](path)
+    except ImportError as error:
+        raise UsageError(
+            f"reading {path} needs {error.name}: pip install {error.name}, or save an .npy file"
+        ) from error
+    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
+        raise DataError(f"{path} cannot be read ({str(error).splitlines()[0]}): save it again") from error
+    rows = _embeddings(arrays, path)
+    beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
+    ids = next((beside.pop(name) for name in IDS if name in beside), None)
+    columns = {SINGULAR.get(name, name): _texts(one) for name, one in beside.items()}
+    return EmbeddingSet(rows, None if ids is None else _texts(ids), columns or None, name=str(path))
+
+
+def _embeddings(arrays: Arrays, path: Path) -> NDArray[Any] | torch.Tensor:
+    found = {name: one for name, one in arrays.items() if np.ndim(one) == 2}
+    chosen = next((name for name in PREFERRED if name in found), next(iter(found), None) if len(found) == 1 else None)
+    if chosen is None:
+        held = ", ".join(f"{name} {tuple(one.shape)}" for name, one in arrays.items()) or "nothing"
+        raise DataError(f"{path} holds {held}: save one array of shape (n, d), or call it embeddings")
+    rows: NDArray[Any] | torch.Tensor = found[chosen]
+    return rows
+
+
+def _texts(values: Any) -> list[str]:
+    return [one.decode() if isinstance(one, bytes) else str(one) for one in values.tolist()]
+
+
+def _has_floats(path: Path) -> bool:
+    """Return whether an .npz file has floats in two dimensions; False if it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            for member in file.namelist():
+                with file.open(member) as stream:
+                    shape, _, dtype = npy_header(stream, path)
+                if len(shape) == 2 and dtype.kind == "f":
+                    return True
+    except (DataError, OSError, zipfile.BadZipFile):
+        pass
+    return False
+
+
+def _npy(path: Path) -> Arrays:
+    # Copy on write: torch takes no array that it must not change.
+    return {"arr_0": np.load(path, mmap_mode="c", allow_pickle=False)}
+
+
+def _npz(path: Path) -> Arrays:
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+def _torch(path: Path) -> Arrays:
+    held = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    if isinstance(held, torch.Tensor):
+        return {"embeddings": held}
+    tensors = held.items() if isinstance(held, dict) else ()
+    return {str(name): one for name, one in tensors if isinstance(one, torch.Tensor)}
+
+
+def _safetensors(path: Path) -> Arrays:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(error) from error
+
+
+def _parquet(path: Path) -> Arrays:
+    from pyarrow import parquet, types
+
+    table = parquet.read_table(path)
+    lists = [
+        field.name
+        for field in table.schema
+        if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
+    ]
+    numbers = [field.name for field in table.schema if types.is_floating(field.type)]
+    rest = {name: table[name].to_numpy() for name in table.column_names if name not in {*lists, *numbers}}
+    if lists:
+        return rest | {name: np.stack(table[name].to_numpy()) for name in lists}
+    return rest | ({"embeddings": np.stack([table[name].to_numpy() for name in numbers], 1)} if numbers else {})
+
+
+READERS: dict[str, Callable[[Path], Arrays]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".pt": _torch,
+    ".pth": _torch,
+    ".safetensors": _safetensors,
+    ".parquet": _parquet,
+}

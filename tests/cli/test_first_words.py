@@ -1,0 +1,134 @@
+"""What a newcomer types first: help, version, wrong paths, devices and names, each answered at once in one sentence."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.cli.sets import titled
+from finc_eval.demo import example_sets
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def digits(tmp_path, monkeypatch):
+    """A folder of twenty digits, two of which cannot be read."""
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "digits"
+    folder.mkdir()
+    for number, digit in enumerate((255 * example_sets(20)[0]).astype(np.uint8).reshape(-1, 28, 28)):
+        Image.fromarray(digit).save(folder / f"{number:02}.png")
+    for name in ("a.png", "b.png"):
+        (folder / name).write_bytes(b"no picture")
+    return folder
+
+
+@pytest.mark.parametrize("arguments", [(), ("-h",), ("--help",), ("cache",), ("cache", "-h"), ("private-sketch",)])
+def test_help_is_what_is_printed_without_arguments(arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0
+    assert "Usage: " in result.stdout and not result.stderr
+
+
+def test_the_version_is_told():
+    assert run("--version").stdout == f"finc-eval {fe.__version__}\n"
+    assert fe.__version__.count(".") == 2
+
+
+WRONG = [
+    ("compare", "--gen", "gone", "--ref", "."),
+    ("compare", "--gen", ".", "--ref", "gone"),
+    ("compare", "--gen", ".", "--ref", ".", "--extractor", "gone"),
+    ("compare", "--gen", ".", "--ref", ".", "--out", "gone.html"),
+    ("extract", "gone"),
+    ("metrics", "--gen", "gone", "--ref", "."),
+    ("models", "a=gone", "b=."),
+    ("kinds", "a=gone", "b=."),
+    ("report", "--comparison", "gone"),
+    ("score", "--comparison", "gone", "--samples", ".", "--out", "s.csv"),
+    ("sketch", "--embeddings", "gone", "--out", "s.h5"),
+    ("audit", "--gen", ".", "--train", "gone", "--holdout", "."),
+    ("report", "--comparison", ".", "--out", "gone.pdf"),
+    ("score", "--comparison", ".", "--samples", ".", "--out", "gone.json"),
+    ("sketch", "--embeddings", ".", "--out", "gone.json"),
+    ("changes", "--old", "gone", "--new", "."),
+    ("private-sketch", "score", "--gen", "gone", "--ref", "."),
+]
+"""Commands with something that is not there, or cannot be written."""
+
+
+def test_what_is_not_there_is_told_before_torch_is_loaded():
+    code = (
+        "import ast, sys, finc_eval.cli\n"
+        "for sys.argv[1:] in ast.literal_eval(sys.argv[1]):\n"
+        "    try: finc_eval.cli.main()\n"
+        "    except SystemExit as end: assert end.code == 3, sys.argv\n"
+        "    assert 'torch' not in sys.modules, sys.argv\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code, repr(WRONG)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    sentences = result.stderr.splitlines()
+    assert len(sentences) == len(WRONG)
+    assert all(sentence.startswith("finc-eval: ") and "gone" in sentence for sentence in sentences)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_here_is_one_sentence(digits, device):
+    result = run("extract", digits, "--extractor", "pixels", "--device", device)
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f'finc-eval: the device "{device}" cannot be used: torch finds only cpu')
+    assert len(result.stderr.splitlines()) == 1, "no work has begun"
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_here_is_a_usage_error_in_python(device):
+    gen, ref = (torch.from_numpy(one) for one in example_sets(120))
+    run = fe.Run(device=device)
+    reference = fe.Sketch.reference(ref, features=10)
+    calls = [
+        lambda: fe.compare(gen, ref, features=10, run=run),
+        lambda: fe.compare(fe.Sketch.of(gen, reference), reference, run=run),
+        lambda: fe.evaluate(gen, ref, ["vendi"], run=run),
+        lambda: fe.kinds({"gen": gen, "ref": ref}, run=run),
+        lambda: fe.audit(gen, ref, ref, run=run),
+    ]
+    for call in calls:
+        with pytest.raises(fe.UsageError, match=f'the device "{device}" cannot be used'):
+            call()
+
+
+def test_the_names_of_samples_that_cannot_be_read_are_told(digits):
+    for name in ("gen", "ref"):
+        fe.extract(digits, "pixels", f"{name}.h5", n=None)
+    warnings = fe.compare("gen.h5", "ref.h5", features=10).warnings
+    reason = "no image that can be recognized"
+    sentence = f"2 samples of gen could not be read and are left out: a.png ({reason}) and b.png ({reason})"
+    assert sentence in warnings
+
+
+def test_each_extractor_is_checked_though_one_before_it_is_unknown():
+    result = run("extractors", "check", "dino", "pixels", "nosuch")
+    assert result.exit_code == 3
+    assert "pixels on " in result.stdout
+    assert 'unknown extractor "dino" (did you mean "dinov2-vitb14", "dinov2-vitg14"' in result.stderr
+    assert 'unknown extractor "nosuch"' in result.stderr
+
+
+def test_a_set_has_one_title_whatever_form_it_has(digits):
+    embeddings = fe.extract(digits, "pixels", "e.h5")
+    fe.Sketch.reference(embeddings, features=10).save("s.h5")
+    assert {titled(str(place), "ref") for place in (digits, "e.h5", "s.h5")} == {"digits"}
+    found = fe.compare(embeddings, "s.h5", features=10)
+    assert (found.gen.name, found.ref.name) == ("digits", "digits")
+    assert fe.evaluate("e.h5", "e.h5", ["vendi"]).ref == "digits"
+    assert fe.kinds({"a": "e.h5", "b": "s.h5"}).sets["b"].name == "digits"

@@ -1,0 +1,129 @@
+"""Every verb replaces what it made of the same inputs, and nothing else without --force."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.cli.output import output_folder
+from finc_eval.demo.planted import shipped_digits
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(*arguments):
+    """Run a command that must be refused, and return its sentence."""
+    result = run(*arguments)
+    assert result.exit_code == 3, result.output
+    (sentence,) = [line for line in result.stderr.splitlines() if line.startswith("finc-eval: ")]
+    return sentence
+
+
+def done(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Three folders of digits, the embeddings of two of them, and their comparison."""
+    place = tmp_path_factory.mktemp("own")
+    images, _ = shipped_digits()
+    for start, name in enumerate(("gen", "ref", "other")):
+        (place / name).mkdir()
+        for number, image in enumerate(images[100 * start : 100 * start + 60]):
+            Image.fromarray(np.asarray(image)).save(place / name / f"{number:02}.png")
+    for name in ("gen", "ref"):
+        fe.extract(place / name, "pixels", place / f"{name}.h5")
+    done(*compare(place, place / "out"))
+    return place
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def compare(place, out, gen="gen.h5", *more):
+    return ("compare", "--gen", place / gen, "--ref", place / "ref.h5", "--features", 30, "--out", out, *more)
+
+
+def test_a_comparison_replaces_its_own_and_not_that_of_other_sets(made):
+    done(*compare(made, made / "out", "gen.h5", "--modes", 2))
+    before = (made / "out" / "comparison.h5").read_bytes()
+    assert "comparison.h5 exists, and this command with these inputs did not make it" in refused(
+        *compare(made, made / "out", "ref.h5")
+    )
+    assert (made / "out" / "comparison.h5").read_bytes() == before
+
+
+def test_the_default_folder_is_named_by_the_sets(made):
+    for suffix in ("", ".h5"):
+        inputs = {label: str(made / f"{label}{suffix}") for label in ("gen", "ref")}
+        assert output_folder("compare", "comparison", inputs, None, False).folder == Path("reports/gen-vs-ref")
+
+
+def test_embeddings_are_not_replaced_by_those_of_another_set(made):
+    sentence = refused("extract", made / "other", "--extractor", "pixels", "--out", made / "ref.h5")
+    assert f"ref.h5 holds the embeddings of {made / 'ref'} by pixels, which would be lost" in sentence
+    done("extract", made / "ref", "--extractor", "pixels", "--out", made / "ref.h5")
+    assert fe.EmbeddingCache(made / "ref.h5").source == str(made / "ref")
+
+
+def test_a_sketch_is_replaced_by_one_of_the_same_embeddings_only(made, tmp_path):
+    out = tmp_path / "s.h5"
+    done("sketch", "--embeddings", made / "ref.h5", "--out", out, "--features", 10)
+    done("sketch", "--embeddings", made / "ref.h5", "--out", out, "--features", 12)
+    assert "did not make it" in refused("sketch", "--embeddings", made / "gen.h5", "--out", out, "--features", 10)
+    assert "did not make it" in refused("sketch", "--embeddings", made / "ref.h5", "--out", made / "gen.h5")
+    assert fe.load(out).feature_map.features == 12
+    done("sketch", "--embeddings", made / "gen.h5", "--out", out, "--features", 10, "--force")
+    assert fe.load(out).feature_map.features == 10
+
+
+def test_scores_replace_scores_of_the_same_samples_on_the_same_modes_only(made, tmp_path):
+    out = tmp_path / "s.csv"
+    score = ("score", "--comparison", made / "out" / "comparison.h5", "--samples", made / "gen.h5", "--out")
+    done(*score, out)
+    done(*score, out)
+    assert "must end in .csv" in refused(*score, tmp_path / "adult.toml")
+    out.write_text("age,income\n41,12\n")
+    assert "did not make it" in refused(*score, out)
+    assert out.read_text() == "age,income\n41,12\n"
+    done(*score, out, "--force")
+
+
+def test_a_report_replaces_the_page_of_its_own_comparison_only(made, tmp_path):
+    report = ("report", "--comparison", made / "out" / "comparison.h5")
+    done(*report)
+    done(*report, "--out", tmp_path / "p.html")
+    done(*report, "--out", tmp_path / "p.html")
+    (tmp_path / "p.html").write_text("my thesis")
+    assert "did not make it" in refused(*report, "--out", tmp_path / "p.html")
+    assert "must end in .html" in refused(*report, "--out", made / "gen.h5")
+
+
+def test_a_report_of_a_comparison_made_in_python_is_known_by_its_content(made, tmp_path):
+    comparison = fe.load(made / "out" / "comparison.h5").marked(None)
+    for name in ("a", "b"):
+        replace(comparison, warnings=(name,)).save(tmp_path / f"{name}.h5")
+    page = tmp_path / "p.html"
+    done("report", "--comparison", tmp_path / "a.h5", "--out", page)
+    done("report", "--comparison", tmp_path / "a.h5", "--out", page)
+    assert "did not make it" in refused("report", "--comparison", tmp_path / "b.h5", "--out", page)
+
+
+def test_kinds_keep_what_later_sets_are_counted_by(made, tmp_path):
+    done("kinds", f"a={made / 'gen.h5'}", f"b={made / 'ref.h5'}", "--out", tmp_path / "k")
+    assert list(fe.load(tmp_path / "k" / "kinds.h5").counts) == ["a", "b"]
+    assert "did not make it" in refused(
+        "kinds", f"a={made / 'ref.h5'}", f"b={made / 'gen.h5'}", "--out", tmp_path / "k"
+    )

@@ -1,0 +1,103 @@
+"""Embeddings that other programs saved are read from their files, with ids and columns."""
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.embeddings.array_files import is_array_file
+from finc_eval.embeddings.opening import as_embeddings
+
+ROWS = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+IDS = [f"{number}.png" for number in range(30)]
+LABELS = ["cat", "dog"] * 15
+
+
+def npy(path):
+    np.save(path / "x.npy", ROWS)
+    return path / "x.npy"
+
+
+def npz(path):
+    np.savez(path / "x.npz", features=ROWS, ids=IDS, labels=LABELS)
+    return path / "x.npz"
+
+
+def tensor(path):
+    torch.save(torch.from_numpy(ROWS), path / "x.pt")
+    return path / "x.pt"
+
+
+def tensors(path):
+    torch.save({"embeddings": torch.from_numpy(ROWS), "epoch": 3}, path / "x.pth")
+    return path / "x.pth"
+
+
+def safetensors(path):
+    save = pytest.importorskip("safetensors.torch").save_file
+    save({"embeddings": torch.from_numpy(ROWS)}, path / "x.safetensors")
+    return path / "x.safetensors"
+
+
+def lists(path):
+    table = pytest.importorskip("pyarrow").table({"embedding": list(ROWS), "id": IDS, "label": LABELS})
+    pytest.importorskip("pyarrow.parquet").write_table(table, path / "x.parquet")
+    return path / "x.parquet"
+
+
+def columns(path):
+    table = pytest.importorskip("pyarrow").table({f"f{j}": ROWS[:, j] for j in range(4)} | {"label": LABELS})
+    pytest.importorskip("pyarrow.parquet").write_table(table, path / "y.parquet")
+    return path / "y.parquet"
+
+
+@pytest.mark.parametrize("save", [npy, npz, tensor, tensors, safetensors, lists, columns])
+def test_rows_come_back_from_every_kind_of_file(save, tmp_path):
+    path = save(tmp_path)
+    assert is_array_file(path)
+    found = as_embeddings(path)
+    assert np.array_equal(found.rows_at(np.arange(30)).numpy(), ROWS)
+    assert str(path) in found.name
+
+
+@pytest.mark.parametrize("save", [npz, lists])
+def test_ids_and_columns_come_with_the_rows(save, tmp_path):
+    found = as_embeddings(save(tmp_path))
+    assert found.ids_at(np.array([0, 29])) == ("0.png", "29.png")
+    assert found.column("label") == LABELS
+
+
+def test_an_npz_of_images_is_not_one_of_embeddings(tmp_path):
+    np.savez(tmp_path / "images.npz", arr_0=np.zeros((3, 8, 8), np.uint8), arr_1=np.arange(3))
+    assert not is_array_file(tmp_path / "images.npz")
+    np.savez(tmp_path / "fid.npz", mu=ROWS[0], sigma=np.eye(4))
+    assert not is_array_file(tmp_path / "fid.npz")
+    assert not is_array_file(tmp_path / "missing.npy")
+
+
+def test_of_several_arrays_one_must_be_called_embeddings(tmp_path):
+    np.savez(tmp_path / "x.npz", one=ROWS, other=ROWS)
+    with pytest.raises(fe.DataError, match=r"holds one \(30, 4\), other \(30, 4\): save one array of shape \(n, d\)"):
+        as_embeddings(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("suffix", ["npy", "pt", "safetensors", "parquet"])
+def test_a_damaged_file_is_one_sentence(suffix, tmp_path):
+    path = tmp_path / f"x.{suffix}"
+    path.write_bytes(b"no such thing" * 9)
+    with pytest.raises(fe.DataError, match=r"cannot be read \(.*\): save it again"):
+        as_embeddings(path)
+
+
+def test_a_pickle_is_not_run(tmp_path):
+    torch.save({"embeddings": ROWS.tolist(), "call": pytest.fail}, tmp_path / "x.pt")
+    with pytest.raises(fe.DataError, match="cannot be read"):
+        as_embeddings(tmp_path / "x.pt")
+
+
+def test_files_of_arrays_can_be_compared(tmp_path):
+    rng = np.random.default_rng(1)
+    for name in ("gen", "ref"):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(60, 4)))
+    found = fe.compare(tmp_path / "gen.npy", str(tmp_path / "ref.npy"), features=50)
+    assert found.gen.n == 60
