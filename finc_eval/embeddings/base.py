@@ -18,11 +18,11 @@ from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
-from finc_eval.embeddings.arrays import as_tensor
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
 from finc_eval.embeddings.pictures import pictures_of, source_at
+from finc_eval.numerics.arrays import as_tensor
 
 if TYPE_CHECKING:
     from PIL import Image

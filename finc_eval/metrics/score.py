@@ -57,7 +57,7 @@ class Scores(Document):
         >>> f"{scores['vendi'].value:.1f}", scores["vendi"].notes[0]
         ('18.4', 'the floor is the score of the reference')
         >>> scores
-        Scores(gen against ref: vendi 18.42; not computed: fid)
+        Scores(gen against ref: vendi 18.41; not computed: fid)
         >>> scores.failures["fid"]
         'fid is defined on inception-fid, and the embeddings of gen do not say which extractor made them: ...'
     """
@@ -76,7 +76,7 @@ class Scores(Document):
         if key in self.failures:
             raise DataError(f"{key} could not be computed: {self.failures[key]}")
         keys = [score.key for score in self.scores]
-        raise UsageError(f"there is no score {key!r}{did_you_mean(str(key), keys)}: there are {listed(keys) or 'none'}")
+        raise UsageError(f"no score is called {key!r}{did_you_mean(str(key), keys)}: the scores are {listed(keys)}")
 
     def __iter__(self) -> Iterator[Score]:
         return iter(self.scores)
