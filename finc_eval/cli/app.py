@@ -19,7 +19,7 @@ from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
 from finc_eval.cli.group import Group
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
-from finc_eval.core.terminal import visible_output
+from finc_eval.core.terminal import visible, visible_output
 
 VERBS: dict[str, dict[str, str]] = {
     "Start here": {
@@ -109,7 +109,8 @@ def _notes_in_one_line() -> Iterator[None]:
     """Print warnings on standard error as they come, each as its sentence alone."""
 
     def note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        print(f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}", file=sys.stderr)
+        told = f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}"
+        print(visible(told), file=sys.stderr)  # while bars are drawn, standard error is theirs
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

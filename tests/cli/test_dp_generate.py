@@ -50,6 +50,7 @@ def patients(n=3000, seed=0):
 def files(tmp_path):
     write_arrays(tmp_path / "patients.csv", patients(1000))
     (tmp_path / "table.toml").write_text(DESCRIPTION)
+    (tmp_path / "torn.npz").write_bytes(b"PK")
     return tmp_path
 
 
@@ -197,11 +198,12 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
             ["--table", "table.toml"],
             "exists, and what it cost would be lost",
         ),
-        ({"data": "nobody.csv"}, ["--table", "table.toml"], "does not exist: check the path"),
+        ({"data": "nobody.csv"}, ["--table", "table.toml"], "nobody.csv does not exist"),
+        ({"data": "torn.npz"}, ["--table", "table.toml"], "cannot be read as an .npz"),
         ({}, ["--table", "table.toml", "--method", "dp-ph"], "'dp-ph' is not one of 'dp-hp'"),
         ({}, ["--table", "table.toml", "--count", "0"], "count must be a whole number of at least 1, got 0"),
         ({"epsilon": 0}, ["--table", "table.toml"], "epsilon must be a positive number"),
-        ({"data": "made.npz", "out": "new.npz"}, [], "does not exist: check the path"),
+        ({"data": "torn.npz", "out": "new.npz"}, [], "cannot be read as an .npz"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_the_budget_is_touched(files, monkeypatch, change, more, message):

@@ -109,14 +109,13 @@ def distinct(values: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     if values.dtype.kind == "O":
         values = np.array([_text(value) for value in values.tolist()], dtype=np.str_)
     found, inverse = np.unique(values, return_inverse=True)
-    written = [_text(value) for value in found.tolist()] if found.dtype.kind != "f" else [_text(one) for one in found]
-    return written, inverse.astype(np.int64)
+    # float32 is written with the digits that it has: as float64, 0.1 would be 0.10000000149.
+    short = found.dtype.kind == "f" and found.dtype.itemsize < np.dtype(np.float64).itemsize
+    values_in_order = [float(str(value)) for value in found] if short else found.tolist()
+    return [_text(value) for value in values_in_order], inverse.astype(np.int64)
 
 
 def _text(value: object) -> str:
-    # float32 is written with the digits that it has: as float64, 0.1 would be 0.10000000149.
-    if isinstance(value, np.floating):
-        value = float(str(value))
     return (value.decode("utf-8", "replace") if isinstance(value, bytes) else text(value)).strip()
 
 

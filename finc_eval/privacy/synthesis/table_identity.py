@@ -44,8 +44,9 @@ def _coded(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the different values of a column, in order, and the place of each record's value among them."""
     written, places = distinct(column)
     canonical = [one if (number := number_of(one)) is None else repr(number) for one in written]
-    values, again = np.unique(np.array(canonical, dtype=np.str_), return_inverse=True)
-    return values.tolist(), again[places].astype(np.int64)
+    values = sorted(set(canonical))
+    rank = {value: place for place, value in enumerate(values)}
+    return values, np.array([rank[value] for value in canonical], np.int64)[places]
 
 
 def _whole_digest(coded: Mapping[str, tuple[list[str], NDArray[np.int64]]]) -> str:
