@@ -5,8 +5,10 @@ A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name
 
 from __future__ import annotations
 
-import io
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -17,6 +19,7 @@ from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
 from finc_eval.cli.group import Group
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
+from finc_eval.core.terminal import visible, visible_output
 
 VERBS: dict[str, dict[str, str]] = {
     "Start here": {
@@ -82,19 +85,16 @@ class LazyGroup(Group):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
-        for stream in (sys.stdout, sys.stderr):
-            # File names need not be text, nor need the terminal know every letter.
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
-        try:
-            return super().invoke(ctx)
-        except FincEvalError as error:
-            print(f"finc-eval: {error}", file=sys.stderr)
-            raise typer.Exit(USAGE_OR_DATA) from error
-        except KeyboardInterrupt as error:
-            hint = RESUME_HINT if ctx.invoked_subcommand in RESUMES else ""
-            print(f"finc-eval: interrupted{hint}", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from error
+        with visible_output(), _notes_in_one_line():
+            try:
+                return super().invoke(ctx)
+            except FincEvalError as error:
+                print(f"finc-eval: {error}", file=sys.stderr)
+                raise typer.Exit(USAGE_OR_DATA) from error
+            except KeyboardInterrupt as error:
+                hint = RESUME_HINT if ctx.invoked_subcommand in RESUMES else ""
+                print(f"finc-eval: interrupted{hint}", file=sys.stderr)
+                raise typer.Exit(INTERRUPTED) from error
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; wrong options, too, end with the exit code of usage errors."""
@@ -102,6 +102,20 @@ class LazyGroup(Group):
             return super().main(*args, **extra)
         except SystemExit as end:
             raise SystemExit(USAGE_OR_DATA if end.code == 2 else end.code) from None
+
+
+@contextmanager
+def _notes_in_one_line() -> Iterator[None]:
+    """Print warnings on standard error as they come, each as its sentence alone."""
+
+    def note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        told = f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}"
+        print(visible(told), file=sys.stderr)  # while bars are drawn, standard error is theirs
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = note
+        yield
 
 
 def load_verb(name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.core.errors import BudgetError
-from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.ledger import Ledger, PlannedLedger
 from finc_eval.privacy.dp.settings import PrivacySettings
 
 LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
@@ -18,11 +18,11 @@ Budget = Annotated[
 
 
 def opened_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> Ledger:
-    """Open the ledger at `path`; with a budget, create it if it does not exist."""
+    """Open the ledger at `path`; with a budget, plan a new one if it does not exist, made by its first spending."""
     if not path.exists():
         if budget is None:
             raise BudgetError(f"{path} does not exist: pass --budget, the epsilon that a data set may spend in all")
-        return Ledger.create(path, budget, settings.delta, settings.guarantee.adjacency)
+        return PlannedLedger(path, budget, settings.delta, settings.guarantee.adjacency)
     found = Ledger(path)
     if budget not in (None, found.budget.epsilon):
         raise BudgetError(f"{path} has a budget of epsilon {found.budget.epsilon:g}, which is set once: leave it out")

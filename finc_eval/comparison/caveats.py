@@ -8,12 +8,22 @@ import torch
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
+from finc_eval.core.run import Run
+from finc_eval.core.words import counted
 from finc_eval.embeddings.set_info import MAX_EXAMPLES
+from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
+from finc_eval.sketches.reference import FAR
 
 FEW_SAMPLES = 500
 """Samples of a set below which a comparison carries a warning."""
+
+LARGE_KERNEL_ERROR = 0.1
+"""Rms error of the kernel from which a comparison carries a warning: 43 frequencies on digits; 2 000 have 0.02."""
+
+LARGE_SPREAD = 2.0
+"""Mean square distance from the middle, in squares of the median distance, from which far samples are looked for."""
 
 
 def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
@@ -48,6 +58,44 @@ def bandwidth_warnings(sigma: float | None, samples: torch.Tensor) -> list[str]:
     """Warn of a bandwidth at which the samples look all alike or all apart."""
     warning = None if sigma is None else bandwidth_warning(samples, sigma)
     return [] if warning is None else [warning]
+
+
+def kernel_warnings(error: KernelError | None, features: int | None) -> list[str]:
+    """Warn of so few random frequencies that the features are far from the kernel."""
+    if error is None or features is None or error.rms <= LARGE_KERNEL_ERROR:
+        return []
+    return [
+        f"with features={features}, the kernel has an error of {error.rms:.2f} (rms), so that modes and shares depend "
+        "on the seed: take more, such as the default"
+    ]
+
+
+def far_warnings(one: SketchedSet, run: Run) -> list[str]:
+    """Warn of samples so far from all others that they are probably broken; the set is read again only if it has some.
+
+    The mean square distance from the middle of the set, which a few such samples dominate, is known from its moments.
+    """
+    moments, rows = one.sketch.embedding, one.sketch.sample.rows.double().cpu()
+    if moments is None or one.embeddings is None or len(rows) < 2:
+        return []
+    middle = rows.median(0).values
+    typical = float(torch.linalg.vector_norm(rows - middle, dim=1).median())
+    off = middle - one.sketch.feature_map.center.double().cpu()
+    mean_square = float(moments.mean_square().diagonal().sum()) - float(off @ (2 * moments.mean().cpu() - off))
+    if not mean_square > LARGE_SPREAD * typical**2 > 0:
+        return []
+    far, farthest, name = 0, 0.0, ""
+    for batch in one.embeddings.batches(run.batch_size):
+        distances = torch.linalg.vector_norm(batch.rows.double().cpu() - middle, dim=1) / typical
+        far += int((distances > FAR).sum())
+        if float(distances.max()) > farthest:
+            farthest, name = float(distances.max()), batch.ids[int(distances.argmax())]
+    if not far:
+        return []
+    return [
+        f"{one.label} has {counted(far, 'sample')} more than {FAR:g} times as far from its middle as half of the set, "
+        f"{name!r} {farthest:.3g} times: look whether {'it is' if far == 1 else 'they are'} broken"
+    ]
 
 
 def cluster_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import torch
@@ -13,7 +14,7 @@ from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, match, squared_ove
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
@@ -100,7 +101,7 @@ class Changes(Document):
         return self.changes[place]
 
 
-def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> Changes:
+def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path, alpha: float = 0.05) -> Changes:
     """Match the modes of two releases of a model: new, grown, unchanged, shrunk or gone.
 
     A mode is followed where it is significant in at least one of the comparisons. It counts as the same mode in both
@@ -111,13 +112,14 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
     with more `modes` than you expect to differ.
 
     Args:
-        old: comparison of the earlier release with the reference.
+        old: comparison of the earlier release with the reference, or the path of its file.
         new: comparison of the later one, with the same reference and feature map: use the reference's sketch.
         alpha: adjusted p-value up to which a mode counts.
 
     Raises:
         IncompatibleError: the comparisons have unlike references, feature maps or settings.
-        UsageError: α does not lie between 0 and 1.
+        UsageError: α does not lie between 0 and 1, or an argument is not a comparison.
+        DataError: a file is not a comparison.
 
     Example:
         >>> import finc_eval as fe
@@ -129,6 +131,7 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
         [('new', 'over')]
     """
     check_fraction("alpha", alpha)
+    old, new = _comparison(old, "old"), _comparison(new, "new")
     try:
         old.signature.check_comparable(new.signature, FREE_FIELDS)
     except IncompatibleError as error:
@@ -144,6 +147,16 @@ def compare_releases(old: Comparison, new: Comparison, alpha: float = 0.05) -> C
     changes = [_change(*pair, family) for pair in pairs]
     in_order = sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))
     return Changes(tuple(in_order), alpha, old.signature, new.signature, provenance=Provenance.here("cpu"))
+
+
+def _comparison(one: Comparison | str | Path, name: str) -> Comparison:
+    if isinstance(one, str | Path):
+        return Comparison.load(one)
+    if isinstance(one, Comparison):
+        return one
+    raise UsageError(
+        f"{name} must be a comparison, as fe.compare returns it, or the path of one, got {type(one).__name__}"
+    )
 
 
 def _paired(

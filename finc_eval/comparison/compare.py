@@ -17,7 +17,9 @@ from finc_eval.comparison.caveats import (
     bandwidth_warnings,
     cluster_warnings,
     copies_between,
+    far_warnings,
     fld_warnings,
+    kernel_warnings,
     rho_warnings,
     set_warnings,
 )
@@ -128,6 +130,7 @@ def _describe(
     copies = copies_between(gen, ref)
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
     overall = kinds.difference if kinds else None
+    error = approximation_error(phi, sample) if len(sample) > 1 else None
     return Comparison(
         over=tuple(mode for mode in modes if mode.role == "over"),
         under=tuple(mode for mode in modes if mode.role == "under"),
@@ -144,11 +147,14 @@ def _describe(
         tested=sum(fit.full.vectors.shape[1] for fit in fits.values()),
         clusters_tested=kinds.family if kinds else 0,
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
-        kernel_error=approximation_error(phi, sample) if len(sample) > 1 else None,
+        kernel_error=error,
         copies=copies,
         warnings=(
             *rho_warnings(settings.rho),
             *bandwidth_warnings(phi.sigma, sample),
+            *kernel_warnings(error, phi.features),
+            *far_warnings(gen, run),
+            *far_warnings(ref, run),
             *cluster_warnings(gen, ref),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
             *set_warnings(gen, ref, copies),

@@ -123,18 +123,19 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
 
     A kind of which a small set has none by chance has variance 0 there, and makes the set look far more certain than it
     is. Where no set has an excess, the variance of s² is the same in all, up to scale: so the pooled one is a floor,
-    with a weight of 1 − n/n_max. Sets of one size keep the variances of their own, which has more power
-    (docs/method.md).
+    with a weight of 1 − n/n_max, where n counts grouped samples by what they tell. Sets of one size keep the variances
+    of their own, which has more power (docs/method.md).
 
     Args:
         sets: masses of the sets.
         scales: variance of each set relative to the first, inverted, under the null hypothesis: ρ for the set that ρ
             multiplies.
     """
-    sizes = [float(one.n.sum()) for one in sets]
-    parts = [size * scale * one.spread() for size, scale, one in zip(sizes, scales, sets, strict=True)]
-    pooled = torch.stack(parts).sum(0) / sum(sizes)
-    return [(1 - size / max(sizes)) * pooled / scale for size, scale in zip(sizes, scales, strict=True)]
+    sizes = torch.stack([one.n.sum() / one.effect for one in sets])
+    spreads = torch.stack([scale * one.spread() for scale, one in zip(scales, sets, strict=True)])
+    pooled = (sizes * spreads).sum(0) / sizes.sum(0)
+    weights = 1 - sizes / sizes.amax(0)
+    return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]
 
 
 def design_effects(sums: torch.Tensor, sizes: torch.Tensor, variance: torch.Tensor, n: torch.Tensor) -> torch.Tensor:

@@ -85,7 +85,7 @@ class MethodComparison(Document):
 def compare_methods(
     gen: object,
     ref: object,
-    methods: Sequence[AnyMethod | str] = tuple(METHODS),
+    methods: Sequence[AnyMethod | str] | AnyMethod | str = tuple(METHODS),
     settings: Settings | None = None,
     *,
     run: Run | None = None,
@@ -99,7 +99,8 @@ def compare_methods(
     Args:
         gen: generated set: embeddings, as `compare` takes them; a sketch does for "finc" alone.
         ref: reference set, in any of the same forms.
-        methods: methods in the order of the columns: names ("finc", "clusters", "ken", "rarity", "fld") or instances.
+        methods: methods in the order of the columns: names ("finc", "clusters", "ken", "rarity", "fld") or instances;
+            one of them need not be in a list.
             The name "finc" is FINC without clusters, which are a column of their own.
         settings: settings of the comparison; its method does not count.
         run: device, portions and progress of the computation.

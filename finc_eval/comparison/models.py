@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
@@ -129,9 +129,20 @@ class ModelComparison(Document):
         return f"ModelComparison({', '.join(self.sets)}: {modes}, {found} of them with p ≤ 0.05)"
 
 
+def _labeled(models: Mapping[str, object] | Sequence[object]) -> dict[str, object]:
+    """Return the sets by label; those of a list are numbered."""
+    if isinstance(models, Mapping):
+        return {str(label): one for label, one in models.items()}
+    if isinstance(models, list | tuple):
+        return {f"model {number}": one for number, one in enumerate(models, 1)}
+    raise UsageError(
+        f'models must be sets by label, {{"a": x, "b": y}}, or a list of sets, got {type(models).__name__}'
+    )
+
+
 @arithmetic("float32")
 def compare_models(
-    models: Mapping[str, object],
+    models: Mapping[str, object] | Sequence[object],
     ref: object = None,
     settings: Settings | None = None,
     *,
@@ -145,7 +156,8 @@ def compare_models(
     models lack. Sketches are enough; with embeddings the intervals are sharper.
 
     Args:
-        models: two sets or more, by label: arrays, tensors, caches, sketches, or paths of caches or sketches.
+        models: two sets or more, by label: arrays, tensors, caches, sketches, or paths of caches or sketches. Those
+            of a list are called "model 1", "model 2", and so on.
         ref: reference, in any of the same forms; it decides the bandwidth. Default: all models together decide.
         settings: settings of the comparison; `modes` is the maximum number of modes per set.
         run: device, portions and progress of the computation.
@@ -168,6 +180,7 @@ def compare_models(
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"compare_models knows the method finc, got {chosen.method.name}: leave method out")
+    models = _labeled(models)
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     sources = dict(models) | ({} if ref is None else {REFERENCE: ref})

@@ -275,8 +275,12 @@ def settings_of(settings: Settings | None, options: Options) -> Settings:
     return settings_from(Settings, settings, options)
 
 
-def methods_of(methods: Sequence[AnyMethod | str]) -> tuple[AnyMethod, ...]:
-    """Return the methods of these names, each named once; the name "finc" is FINC without clusters, as in its paper."""
+def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[AnyMethod, ...]:
+    """Return the methods of these names, each named once; the name "finc" is FINC without clusters, as in its paper.
+
+    One method need not be in a list.
+    """
+    methods = [methods] if isinstance(methods, AnyMethod | str) else methods
     found = tuple(Finc(clusters=False) if one == Finc.name else method_of(one) for one in methods)
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:

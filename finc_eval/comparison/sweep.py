@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
 from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of
-from finc_eval.core.checks import check_choice
+from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
@@ -136,7 +136,7 @@ def sweep(
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"sweep knows the method finc, got {chosen.method.name}: leave method out")
     chosen = without_clusters(chosen)
-    values = None if values is None else _ascending(values)
+    values = None if values is None else _ascending(values, parameter)
     return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(gen, ref, values, chosen, run)
 
 
@@ -179,10 +179,13 @@ def _sweep_rho(gen: object, ref: object, rhos: list[float] | None, settings: Set
     return Sweep("rho", tuple(points), Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
 
-def _ascending(values: Sequence[float]) -> list[float]:
-    if not len(values):
+def _ascending(values: object, parameter: str) -> list[float]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise UsageError(f"values must be a list of values of {parameter}, such as [1, 2], got {values!r}")
+    checked = [check_positive(parameter, value) for value in values]
+    if not checked:
         raise UsageError("a sweep needs at least one value of its parameter, got none")
-    return sorted(set(values))
+    return sorted(set(checked))
 
 
 def _streamed(opened: SetInput, label: str) -> Embeddings:

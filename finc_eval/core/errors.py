@@ -82,10 +82,10 @@ MAX_HINTS = 4
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean "x"?)' with the known word nearest to `word`, or those that hold it, or nothing."""
-    words = list(known)
-    matches = difflib.get_close_matches(word, words, n=1)
+    """Return ' (did you mean "x"?)' with the known word nearest to `word` in any case, or those that hold it."""
+    by_lower = {one.lower(): one for one in known}
+    matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
     if not matches and len(word) > 2:
-        matches = [one for one in words if word.lower() in one.lower()][:MAX_HINTS]
-    hints = listed([f'"{one}"' for one in matches], "or")
+        matches = [one for one in by_lower if word.lower() in one][:MAX_HINTS]
+    hints = listed([f'"{by_lower[one]}"' for one in matches], "or")
     return f" (did you mean {hints}?)" if matches else ""

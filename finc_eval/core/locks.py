@@ -26,7 +26,7 @@ def only_writer_of(path: Path) -> Iterator[None]:
         DataError: another process holds it.
         OSError: the lock cannot be made.
     """
-    lock = _lock_of(path)
+    lock = lock_of(path)
     held = _acquired(lock, wait=False)
     if held is None:
         raise DataError(f"{path} is being written by another process: wait for it, or choose another output file")
@@ -43,7 +43,7 @@ def after_other_writers_of(path: Path) -> Iterator[None]:
     Raises:
         OSError: the lock cannot be made.
     """
-    lock, until = _lock_of(path), time.monotonic() + SILENT_SECONDS
+    lock, until = lock_of(path), time.monotonic() + SILENT_SECONDS
     while (held := _acquired(lock, wait=False)) is None and time.monotonic() < until:
         time.sleep(SECONDS_BETWEEN_TRIES)
     if held is None:
@@ -55,7 +55,8 @@ def after_other_writers_of(path: Path) -> Iterator[None]:
         _release(lock, held)
 
 
-def _lock_of(path: Path) -> Path:
+def lock_of(path: Path) -> Path:
+    """Return the path of the lock of a file, whose folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.lock")
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from finc_eval.core.terminal import visible
+
 Progress = Callable[[str, int, int], None]
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -41,7 +43,7 @@ def terminal() -> Iterator[Progress]:
 
         def draw(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
+                tasks[stage] = bars.add_task(visible(stage), total=total)
             bars.update(tasks[stage], completed=done, total=total)
 
         yield draw

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import h5py
 
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.locks import only_writer_of
 
 PROGRAM = "finc-eval"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+RESERVED_AT_ONCE = 1 << 20
+"""Bytes of a reserved file that are written at once."""
 
 
 @contextmanager
@@ -47,6 +51,55 @@ def written_whole(path: str | Path) -> Iterator[Path]:
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path], object]], None]]:
+    """Hold a new file's name and its room on the disk until the block ends, for content that is paid for.
+
+    Yields a function that writes the file, `write(save)`, where `save` writes at the path that it is given. If the file
+    cannot be written all the same, the content goes to the folder of temporary files, and the error says where.
+
+    Args:
+        path: file that does not exist yet.
+        size: bytes to hold.
+
+    Raises:
+        UsageError: the file exists.
+        DataError: another process holds the name, the disk is full, or the folder cannot be written to.
+    """
+    target = Path(path)
+    room = target.with_name(f".{target.name}.room")
+
+    def write(save: Callable[[Path], object]) -> None:
+        _remove(room)
+        try:
+            save(target)
+        except DataError as error:
+            rescued = Path(tempfile.mkdtemp(prefix=f"{PROGRAM}-")) / target.name
+            save(rescued)
+            raise DataError(f"{error}; what was made, and has spent its budget, is in {rescued}") from error
+
+    with ExitStack() as held:
+        with disk_errors(target, "nothing is spent"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # A lock cannot tell a folder that is not writable from one in which another process holds it.
+            tempfile.TemporaryFile(dir=target.parent).close()
+            held.enter_context(only_writer_of(target))
+            if target.exists():
+                raise UsageError(f"{target} exists, and what it cost would be lost: choose another name")
+            held.callback(_remove, room)
+            with room.open("wb") as file:
+                for _ in range(-(-size // RESERVED_AT_ONCE)):
+                    file.write(bytes(RESERVED_AT_ONCE))
+                file.flush()
+                os.fsync(file.fileno())
+        yield write
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # an open file cannot be removed everywhere
+        path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> Path:

@@ -22,6 +22,7 @@ from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
 from finc_eval.embeddings.pictures import pictures_of, source_at
+from finc_eval.numerics.arrays import as_tensor
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -182,7 +183,7 @@ class ArrayEmbeddings(Embeddings):
     """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers."""
 
     def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
-        rows = array if isinstance(array, torch.Tensor) else _as_tensor(array, name)
+        rows = array if isinstance(array, torch.Tensor) else as_tensor(array, name)
         if rows.ndim != 2 or 0 in rows.shape:
             raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
         if not rows.dtype.is_floating_point:
@@ -223,10 +224,17 @@ class ArrayEmbeddings(Embeddings):
         self._digest = sha.hexdigest()
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
-        rows = rows.detach().float()
+        given, rows = rows.detach(), rows.detach().float()
         # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
         if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
-            row = numbers[int((~finite).nonzero()[0])]
+            place = int((~finite).nonzero()[0])
+            row = numbers[place]
+            if given[place].isfinite().all():
+                most = float(given[place].abs().max())
+                raise DataError(
+                    f"{self.name}: the embedding in row {row} has the entry {most:.3g}, more than float32 can hold "
+                    "(3.4e38): scale the embeddings, or leave it out"
+                )
             raise DataError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
         return rows
 
@@ -238,7 +246,9 @@ class CachedEmbeddings(Embeddings):
         self.cache = cache
         self.n = cache.n
         self.dim = cache.dim
-        self.name, self.title = str(cache.path), cache_title(cache)
+        # The file of a cache in the folder of caches has its key as name, which tells a reader nothing.
+        self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
+        self.title = cache_title(cache)
         self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
         self.columns = cache.columns
 
@@ -361,13 +371,3 @@ def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> Non
             f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
             "extractor"
         )
-
-
-def _as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
-    try:
-        values = np.asarray(array)
-        return torch.from_numpy(values if values.flags.writeable else values.copy())
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"{name} must be an array of embeddings, a cache or a path of one, got {type(array).__name__}"
-        ) from error

@@ -115,9 +115,9 @@ def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) ->
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
     """Hold the lock that makes this process the only one to write `path`."""
-    with ExitStack() as stack:
+    with ExitStack() as held:
         with resumable(path, part_of(path).exists()):
-            stack.enter_context(only_writer_of(path))
+            held.enter_context(only_writer_of(path))
         yield
 
 

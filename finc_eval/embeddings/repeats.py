@@ -7,6 +7,7 @@ sets: draws of one law meet as often across sets as within one, and copies of a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -72,7 +73,7 @@ def repeats_as_groups(
         run: portions and progress.
 
     Returns:
-        The sets, grouped where that is needed, and a sentence for each set with many repeats.
+        The sets, grouped where that is needed, and sentences on sets with many repeats and on samples they share.
     """
     free = {label for label, one in sets.items() if one.group_hashes() is None}
     hashes = {label: row_hashes(one, run and run.prefixed(label)) for label, one in sets.items()} if free else {}
@@ -94,7 +95,21 @@ def repeats_as_groups(
                 f"{only}: the tests count each once (if all are draws of their own, name a column of different values "
                 "as groups)"
             )
-    return grouped, sentences
+    return grouped, sentences + _shared(hashes)
+
+
+def _shared(hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
+    """Return a sentence on each pair of sets that share samples, of which one has few repeats of its own."""
+    sentences = []
+    for (label, own), (other_label, other) in combinations(hashes.items(), 2):
+        shared, n = int(np.isin(own, other).sum()), len(own)
+        if shared > FEW_REPEATS * n and n - len(np.unique(own)) <= FEW_REPEATS * n:
+            some = f"all {n:,}" if shared == n else f"{shared:,} of the {n:,}"
+            sentences.append(
+                f"{some} samples of {label} are also in {other_label}, with equal embeddings: the sets are not "
+                "independent, and what they share cannot differ"
+            )
+    return sentences
 
 
 def drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:

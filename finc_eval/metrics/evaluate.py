@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings, Embeddings
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics
-from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, open_set
+from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.registry import METRICS, get_metric
 from finc_eval.metrics.score import Score, Scores
+
+DEFAULT_METRICS = ("fd", "kid", "vendi")
+"""Metrics of embeddings if none is named; of moments, the first alone can be computed."""
 
 
 def evaluate(
     gen: object,
     ref: object,
-    metrics: Sequence[str] = ("fd", "kid", "vendi"),
+    metrics: Sequence[str] | str | None = None,
     *,
     test: object = None,
     run: Run | None = None,
@@ -33,18 +36,18 @@ def evaluate(
         gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
             `GaussianStatistics`, or an npz of statistics. Moments are enough for Fréchet distances only.
         ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.
-        metrics: names from `METRICS`. A metric that is defined on one extractor, as fid is, refuses embeddings of
-            others.
+        metrics: names from `METRICS`, or one name; default: fd, kid and vendi, or fd alone for moments. A metric that
+            is defined on one extractor, as fid is, refuses embeddings of others.
         test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor from
             them.
         run: device and progress; default: CUDA if available, silent.
 
     Returns:
-        The scores. A metric that refuses these sets is in `Scores.failures` with its reason.
+        The scores. A metric that refuses these sets is in `Scores.failures` with its reason, if another does not.
 
     Raises:
         UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
-        DataError: a set cannot be opened.
+        DataError: a set cannot be opened, or none of the metrics can be computed.
 
     Example:
         >>> import finc_eval as fe
@@ -56,9 +59,16 @@ def evaluate(
         >>> print(f"recall {scores['recall'].value:.2f}")
         recall 0.92
     """
-    run = run or Run()
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
-    chosen = choose_metrics(metrics, sources)
+    found = computed_scores(sources, choose_metrics(metrics, sources), run or Run())
+    if not found.scores:
+        reasons = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
+        raise DataError("; ".join(reasons))
+    return found
+
+
+def computed_scores(sources: Mapping[str, object], chosen: Sequence[Metric], run: Run) -> Scores:
+    """Compute metrics of sets by label, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     sets = {label: open_set(source, label) for label, source in sources.items()}
     scores: list[Score] = []
     failures = {}
@@ -90,13 +100,21 @@ def evaluate(
     )
 
 
-def choose_metrics(names: Sequence[str], given: Collection[str]) -> list[Metric]:
+def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object]) -> list[Metric]:
     """Return the metrics of these names, each once.
 
     Args:
-        names: names of metrics.
-        given: sets that are given, out of "gen", "ref" and "test".
+        names: names of metrics, or one name; default: those of `DEFAULT_METRICS` that the sets allow.
+        given: sets by label, "gen", "ref" and perhaps "test".
+
+    Raises:
+        UsageError: a name is unknown, none is given, or a metric needs a set that is not given.
     """
+    if names is None:
+        names = DEFAULT_METRICS[:1] if any(map(is_moments_alone, given.values())) else DEFAULT_METRICS
+    names = [names] if isinstance(names, str) else names
+    if not names:
+        raise UsageError(f"no metric was named: name some of {', '.join(METRICS)}")
     chosen = [get_metric(name) for name in dict.fromkeys(names)]
     for metric in chosen:
         metric.check_sets(given)

@@ -291,21 +291,22 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
     spectrum 1/k).
     """
     gen, ref, notes = inputs.gen, inputs.ref, list(found.warnings)
-    interval = floor = None
+    interval = floor = unbiased = None
     if isinstance(gen, Embeddings) and isinstance(ref, Embeddings):
         n, needed = min(gen.n, ref.n), max(gen.dim + 1, MIN_INTERVAL_SAMPLES)
         if n >= MIN_INTERVAL_SAMPLES:
             floor = same_set_floor(ref, gen.n, run=inputs.run).value
         if n >= needed:
             jackknife = frechet_interval(gen, ref, run=inputs.run)
-            interval = (jackknife.low, jackknife.high)
-            notes.append(f"the interval belongs to the distance without its bias, {jackknife.corrected:.6g}")
+            interval, unbiased = (jackknife.low, jackknife.high), jackknife.corrected
+            notes.append("the interval is of the unbiased value, the distance of infinitely many samples")
         else:
             notes.append(f"no interval: in {gen.dim} dimensions that takes {needed} samples of each set")
     return Score(
         inputs.name,
         found.value,
         inputs.signature(),
+        unbiased=unbiased,
         interval=interval,
         floor=floor,
         higher_is_better=False,

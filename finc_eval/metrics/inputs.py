@@ -12,7 +12,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import file_type
-from finc_eval.embeddings.array_files import is_array_file
+from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import open_pair
@@ -122,6 +122,13 @@ def open_set(source: object, name: str) -> OpenedSet:
             sketch = Sketch.load(source)
             return from_sketch(sketch, sketch.name or name)
     return as_embeddings(source, name)
+
+
+def is_moments_alone(source: object) -> bool:
+    """Return whether a set is moments without embeddings: a sketch, statistics, or the path of either."""
+    if isinstance(source, str | Path):
+        return holds_statistics(source) or file_type(source) == "sketch"
+    return isinstance(source, Sketch | GaussianStatistics)
 
 
 def refuse_private_sketch(source: object, name: str) -> None:

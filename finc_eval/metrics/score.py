@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from finc_eval.core.errors import did_you_mean
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
+from finc_eval.core.words import listed
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Score(Record):
         key: name of the number, such as "fid".
         value: the number.
         signature: everything that changes the value, except the generated set.
+        unbiased: value without the bias that finite sets give it; None if it has none, or none that is known. It is
+            this number that the interval is of.
         interval: 95 % interval over other samples of the same sets; None if no method is known.
         floor: value that the reference itself gets in place of the generated set; None if it was not computed.
         higher_is_better: whether a better generator has a larger value; None if neither direction is better.
@@ -29,6 +33,7 @@ class Score(Record):
     value: float
     signature: SignatureText
     _: KW_ONLY
+    unbiased: float | None = None
     interval: tuple[float, float] | None = None
     floor: float | None = None
     higher_is_better: bool | None = None
@@ -37,7 +42,7 @@ class Score(Record):
 
 @dataclass(frozen=True, eq=False)
 class Scores(Document):
-    """Scores of a generated set, as `evaluate` returns them.
+    """Scores of a generated set, as `evaluate` returns them: `scores["fd"]`, or `for score in scores`.
 
     Attributes:
         gen: name of the generated set.
@@ -48,11 +53,13 @@ class Scores(Document):
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> scores = fe.evaluate(*example_sets(300), ["vendi", "kid"])
+        >>> scores = fe.evaluate(*example_sets(300), ["vendi", "fid"])
         >>> f"{scores['vendi'].value:.1f}", scores["vendi"].notes[0]
         ('18.4', 'the floor is the score of the reference')
-        >>> scores.failures["kid"]
-        "gen has 300 samples, fewer than KID's subsets of 1000: ..."
+        >>> scores
+        Scores(gen against ref: vendi 18.41; not computed: fid)
+        >>> scores.failures["fid"]
+        'fid is defined on inception-fid, and the embeddings of gen do not say which extractor made them: ...'
     """
 
     type_name: ClassVar[str] = "scores"
@@ -66,4 +73,21 @@ class Scores(Document):
         for score in self.scores:
             if score.key == key:
                 return score
-        raise KeyError(f"{key}{did_you_mean(key, [score.key for score in self.scores])}")
+        if key in self.failures:
+            raise DataError(f"{key} could not be computed: {self.failures[key]}")
+        keys = [score.key for score in self.scores]
+        raise UsageError(f"no score is called {key!r}{did_you_mean(str(key), keys)}: the scores are {listed(keys)}")
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __contains__(self, key: object) -> bool:
+        return any(key in (score, score.key) for score in self.scores)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{score.key} {score.value:.4g}" for score in self.scores)
+        missing = f"; not computed: {', '.join(self.failures)}" if self.failures else ""
+        return f"Scores({self.gen} against {self.ref}: {values}{missing})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from finc_eval.core.words import percent
@@ -19,6 +19,8 @@ PrivateResult = PrivateScore | PrivateComparison
 MAX_IDENTIFIER = 20
 """Longest name of a data set that is shown whole; digests are longer and are shown by their first 12 characters."""
 
+MAX_DIGESTS_SHOWN = 3
+"""Digests of a data set that a row shows: as many as a set of images has."""
 
 SCORES = "Distance from the private records"
 PAIRS = "Who is nearer: paired differences"
@@ -144,7 +146,7 @@ def show_ledger(ledger: Ledger) -> None:
     budget = ledger.budget
     rows = [
         [
-            ", ".join(one if len(one) < MAX_IDENTIFIER else one[:12] for one in account.data),
+            _identifiers(account.data),
             str(len(account.releases)),
             f"{account.epsilon_spent:.4g}",
             f"{account.epsilon_left:.4g}",
@@ -153,6 +155,14 @@ def show_ledger(ledger: Ledger) -> None:
     ]
     print_table("", ["data set", "releases", "epsilon spent", "epsilon left"], rows)
     print(f"budget of each data set: epsilon {budget.epsilon:g}, delta {budget.delta:g}, {budget.adjacency} adjacency")
+
+
+def _identifiers(data: Sequence[str]) -> str:
+    """Return the names of a data set and the first of its digests; a table has one or two digests a column."""
+    names = [one for one in data if len(one) < MAX_IDENTIFIER]
+    digests = [one[:12] for one in data if len(one) >= MAX_IDENTIFIER]
+    more = len(digests) - MAX_DIGESTS_SHOWN
+    return ", ".join([*names, *digests[:MAX_DIGESTS_SHOWN], *([f"… {more} more"] if more > 0 else [])])
 
 
 def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:

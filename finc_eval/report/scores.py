@@ -19,6 +19,7 @@ def _number(value: float | None) -> str:
 COLUMNS: dict[str, Callable[[Score], str]] = {
     "Metric": lambda score: score.key,
     "Value": lambda score: _number(score.value),
+    "Unbiased": lambda score: _number(score.unbiased),
     "Interval, 95 %": lambda score: f"[{', '.join(map(_number, score.interval))}]" if score.interval else "–",
     "Floor": lambda score: _number(score.floor),
     "Better": lambda score: BETTER[score.higher_is_better],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Sequence
 
+from finc_eval.core.terminal import visible
+
 PIPE_WIDTH = 1000
 """Width of a table in a pipe, which has none of its own: every row stays on one line."""
 
@@ -40,7 +42,7 @@ def print_table(
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False)
-    cells = [list(row) for row in rows]
+    cells = [[visible(text) for text in row] for row in rows]
     wanted, least = [], []
     for place, heading in enumerate(columns):
         texts = [row[place] for row in cells]
@@ -50,9 +52,9 @@ def print_table(
         least.append(max([min(wanted[-1], LEAST_WIDTH), *longest]) if heading in (*names, *prose) else wanted[-1])
     for places in _parts(least, console.width):
         widths = _widened([wanted[i] for i in places], [least[i] for i in places], console.width)
-        table = Table(title=None if places[1:2] > [1] else title, title_justify="left")
+        table = Table(title=None if places[1:2] > [1] else visible(title), title_justify="left")
         for place, width in zip(places, widths, strict=True):
-            table.add_column(columns[place], width=width, no_wrap=columns[place] in names)
+            table.add_column(visible(columns[place]), width=width, no_wrap=columns[place] in names)
         for row in cells:
             table.add_row(*(row[place] for place in places))
         console.print(table)

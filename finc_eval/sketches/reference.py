@@ -19,6 +19,9 @@ from finc_eval.sketches.settings import SketchSettings
 ERROR_SAMPLE = 500
 """Samples of a set on which the error of the kernel is measured."""
 
+FAR = 100.0
+"""Median distances from the middle of a set at which a sample is so far away that it is probably broken."""
+
 
 def reference_feature_map(
     reference: Sequence[Embeddings], settings: SketchSettings, device: torch.device
@@ -53,8 +56,14 @@ def reference_feature_map(
 def centered_features(
     sample: torch.Tensor, features: int, sigma: float, seed: int, device: torch.device
 ) -> RandomFourierFeatures:
-    """Make random Fourier features centered on the mean of a sample of the reference, shape (m, d)."""
-    center = sample.double().mean(0).float()
+    """Make random Fourier features centered on the mean of a sample of the reference, shape (m, d).
+
+    Rows farther than `FAR` do not count: a center that one broken sample decides costs all others their digits.
+    """
+    rows = sample.double()
+    away = torch.linalg.vector_norm(rows - rows.median(0).values, dim=1)
+    within = away <= FAR * away.median()
+    center = (rows[within] if away.median() > 0 else rows).mean(0).float()
     return RandomFourierFeatures(sample.shape[1], features, sigma=sigma, seed=seed, center=center, device=device)
 
 

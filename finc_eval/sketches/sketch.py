@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import existing_hdf5, new_hdf5
@@ -41,6 +41,10 @@ class Sketch:
     The place of a sample in the bottom-k sample follows from a hash of its id alone, and its fold from its group, so a
     sketch does not depend on order, batches or shards, and `a + b` is the sketch of the union of two disjoint sets. A
     group must lie in one of them: put all windows of a video, or all samples of a group, into the same shard.
+
+    Its size does not depend on the number of samples: about 4·(2r)² bytes for r frequencies, 64 MB for 2 000, and the
+    moments and the small sample of embeddings. It pays where embeddings are larger than that, may not be kept or
+    shared, or lie in several places. Otherwise compare the embeddings, which gives sharper intervals.
 
     Args:
         feature_map: φ; sketches can be added and compared only when they share it.
@@ -117,10 +121,15 @@ class Sketch:
             run: portions and progress of the pass; the device is the feature map's.
 
         Raises:
-            UsageError: the set does not have the column.
+            UsageError: the set does not have the column, or the feature map is not one.
             DataError: the embeddings have another shape, or are not finite.
         """
         phi = feature_map.feature_map if isinstance(feature_map, Sketch) else feature_map
+        if not isinstance(phi, FeatureMap):
+            raise UsageError(
+                f"feature_map must be a feature map or a sketch that has one, got {type(phi).__name__}: pass the "
+                "reference's, fe.Sketch.reference(ref)"
+            )
         embeddings = as_embeddings(source)
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)

@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-from pathlib import Path
+import shutil
 
 import numpy as np
 import pytest
@@ -115,11 +115,35 @@ def test_a_release_is_not_overwritten_and_nothing_is_spent_on_the_attempt(ward, 
     assert len(ledger.spendings()) == 1
 
 
+def test_a_run_that_fails_leaves_no_ledger_with_its_budget(folders, ward, tmp_path):
+    book = tmp_path / "new.ledger"
+    asked = ("release", "--public", folders / "public", "--epsilon", 1, "--ledger", book, "--out", tmp_path / "s.h5")
+    result = run(*asked, "--data", tmp_path / "nowhere", "--budget", 7)
+    assert result.exit_code == 3
+    assert not book.exists()
+    assert run(*asked, "--data", folders / "ward", "--budget", 2).exit_code == 0
+    assert Ledger(book).budget.epsilon == 2
+
+
+def test_public_pictures_that_cannot_be_read_are_left_out(folders, ledger, tmp_path):
+    shutil.copytree(folders / "public", tmp_path / "public")
+    (tmp_path / "public" / "torn.png").write_bytes(b"PNG?")
+    out = tmp_path / "s.h5"
+    result = run(
+        *("release", "--data", folders / "ward", "--public", tmp_path / "public", "--ledger", ledger.path),
+        *("--epsilon", 1, "--out", out),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert (
+        f"of {len(list((folders / 'public').iterdir()))} public embeddings" in PrivateSketch.load(out).transform.origin
+    )
+
+
 def test_where_a_sketch_would_not_fit_nothing_is_spent(ward, ledger, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("finc_eval.core.storage.os.fsync", full)
     result = run(*ward, "--epsilon", 1, "--out", tmp_path / "s.h5")
     assert result.exit_code == 3
     assert "disk is full" in result.stderr and "nothing is spent" in result.stderr

@@ -149,10 +149,10 @@ def test_the_interval_of_a_difference_is_that_of_movers():
     assert found.interval == pytest.approx((0.2 - np.hypot(0.1, 0.1), 0.2 + np.hypot(0.15, 0.04)))
 
 
-def masses(n, variance):
+def masses(n, variance, effect=1.0):
     n = torch.tensor([n / 2, n / 2], dtype=torch.double)
     variance = torch.full((2, 1), variance, dtype=torch.double)
-    return Masses(n, torch.zeros(2, 1, dtype=torch.double), variance, torch.ones(1, dtype=torch.double))
+    return Masses(n, torch.zeros(2, 1, dtype=torch.double), variance, torch.tensor([effect], dtype=torch.double))
 
 
 def test_variance_has_no_floor_at_equal_sizes_and_one_that_grows_with_their_ratio():
@@ -166,6 +166,12 @@ def test_variance_has_no_floor_at_equal_sizes_and_one_that_grows_with_their_rati
     # The weight is 1 − n / n_max, of the variance of both sets together.
     assert floors[2][0] == pytest.approx(0.5 * 1000 * 0.1 / 1500)
     assert floors[3][0] == pytest.approx(0.99 * 1000 * 0.1 / 1010)
+
+
+def test_a_grouped_set_has_the_floor_of_as_many_independent_samples():
+    grouped = variance_floors([masses(1500, 0.02, effect=3.0), masses(1000, 0.1)], [1.0, 1.0])
+    single = variance_floors([masses(500, 0.02), masses(1000, 0.1)], [1.0, 1.0])
+    assert [float(one) for one in grouped] == pytest.approx([float(one) for one in single])
 
 
 def test_the_floor_of_a_set_that_rho_multiplies_is_smaller_by_rho():

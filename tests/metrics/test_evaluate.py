@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.baselines.rarity import rarity
 from finc_eval.cli.app import app
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.search.neighbors import kth_distances
@@ -73,7 +73,7 @@ def test_a_name_that_means_a_space_refuses_another(caches):
         "--extractor inception-fid, or ask for fd"
     )
     assert "inception_score is defined on inception-fid" in result.failures["inception_score"]
-    assert "do not say which extractor made them" in evaluate(GEN, REF, ["fid"]).failures["fid"]
+    assert "do not say which extractor made them" in refusal_of(GEN, REF, ["fid"])
 
 
 def test_precision_and_recall_say_by_which_convention():
@@ -120,7 +120,7 @@ def test_realism_is_a_mean_without_copies():
     copied = evaluate(np.concatenate([GEN, centers]), REF, ["realism"])["realism"]
     assert copied.value == pytest.approx(score.value, rel=0.01)
     assert "7 samples of infinite realism, copies of reference samples, are left out" in copied.notes
-    assert "all 5 samples of gen are copies" in evaluate(centers[:5], REF, ["realism"]).failures["realism"]
+    assert "all 5 samples of gen are copies" in refusal_of(centers[:5], REF, ["realism"])
 
 
 def test_rarity_averages_samples_inside_a_ball_and_says_how_many_are_outside():
@@ -130,7 +130,7 @@ def test_rarity_averages_samples_inside_a_ball_and_says_how_many_are_outside():
     share = result["rarity_outside"]
     assert share.value == found.outside / 600
     assert share.interval[0] < share.value < share.interval[1]
-    assert "all 600 samples of gen lie outside every ball" in evaluate(GEN + 90, REF, ["rarity"]).failures["rarity"]
+    assert "all 600 samples of gen lie outside every ball" in refusal_of(GEN + 90, REF, ["rarity"])
 
 
 def test_metrics_of_memorization_use_the_reference_as_training_set_and_take_a_third_set():
@@ -151,9 +151,10 @@ FEW = {
     "prdc": (30, "gen has 30 samples: the balls of so few are large, so compare at equal n only; 10 000 are usual"),
     "vendi": (30, "no interval: that takes 200 samples; the score cannot exceed 30, their number"),
     "rke": (30, "higher: compare at equal n only"),
+    "kid": (30, "of all pairs of samples: papers take subsets of 1000, which the sets are too small for"),
 }
 REFUSED = {
-    "kid": (30, "gen has 30 samples, fewer than KID's subsets of 1000: give more, or a smaller subset size"),
+    "kid": (2, "this metric needs at least 3 samples in each set, gen has 2"),
     "mmd": (2, "this metric needs at least 3 samples in each set, gen has 2"),
     "prdc": (4, "gen has 4 samples, too few for 5 neighbors of each: pass at least 6"),
     "rarity": (3, "ref has 3 samples, too few for 3 neighbors of each: pass at least 4"),
@@ -162,6 +163,13 @@ REFUSED = {
     "authpct": (1, "ref has 1 sample, too few for 1 neighbor of each"),
     "mind": (1, "ref has 1 sample for a floor at 1: it needs at least 2"),
 }
+
+
+def refusal_of(gen, ref, metrics):
+    """What is said where no metric can be computed."""
+    with pytest.raises(DataError, match=f"{metrics[0]} could not be computed") as refused:
+        evaluate(gen, ref, metrics)
+    return str(refused.value)
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -174,7 +182,7 @@ def test_a_metric_of_few_samples_says_what_that_does_to_it(name):
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_metric_of_too_few_samples_says_how_many_it_takes(name):
     n, sentence = REFUSED[name]
-    assert sentence in evaluate(draw(n), draw(n, seed=1), [name]).failures[name]
+    assert sentence in refusal_of(draw(n), draw(n, seed=1), [name])
 
 
 def test_a_frechet_distance_of_fewer_samples_than_dimensions_has_no_interval():
@@ -218,13 +226,55 @@ def test_sfid_is_the_distance_of_spatial_features_from_the_same_pass(inception_c
         )
     assert "each split has 1 samples: the score cannot exceed that" in of_file["inception_score_mean"].notes[0]
     np.savez(tmp_path / "plain.npz", mu=arrays["mu"], sigma=arrays["sigma"])
-    assert "has no mu_s and sigma_s" in evaluate(gen, tmp_path / "plain.npz", ["sfid"]).failures["sfid"]
+    assert "has no mu_s and sigma_s" in refusal_of(gen, tmp_path / "plain.npz", ["sfid"])
 
 
 def test_a_metric_that_refuses_the_sets_does_not_stop_the_others(caches):
-    result = evaluate(draw(40), draw(40, seed=5), ["kid", "fd"])
-    assert "fewer than KID's subsets of 1000" in result.failures["kid"]
+    result = evaluate(draw(40), draw(40, seed=5), ["fid", "fd"])
+    assert "fid is defined on inception-fid" in result.failures["fid"]
     assert result["fd"].value > 0
+    with pytest.raises(DataError, match="fid could not be computed: fid is defined on inception-fid"):
+        result["fid"]
+
+
+def test_one_name_is_one_metric_and_none_are_those_that_the_sets_allow():
+    assert [score.key for score in evaluate(GEN, REF, "fd")] == ["fd"]
+    assert {"fd", "kid_mean", "vendi"} <= {score.key for score in evaluate(draw(40), draw(40, seed=5))}
+    reference = fe.Sketch.reference(REF, features=50)
+    assert [score.key for score in evaluate(fe.Sketch.of(GEN, reference), reference)] == ["fd"]
+    with pytest.raises(UsageError, match="no metric was named: name some of fid,"):
+        evaluate(GEN, REF, [])
+    with pytest.raises(UsageError, match=r'unknown metric "FID" \(did you mean "fid"'):
+        evaluate(GEN, REF, ["FID"])
+
+
+def test_scores_are_walked_through_counted_and_asked_for_by_name():
+    scores = evaluate(draw(40), draw(40, seed=5), ["mmd", "vendi"])
+    assert [score.key for score in scores] == ["mmd", "vendi"]
+    assert len(scores) == 2
+    assert "mmd" in scores and scores["mmd"] in scores and "fid" not in scores
+    assert repr(scores).startswith("Scores(gen against ref: mmd ")
+    with pytest.raises(UsageError, match=r"no score is called 'vendy' \(did.*: the scores are mmd and vendi"):
+        scores["vendy"]
+
+
+def test_an_interval_holds_the_unbiased_value_where_the_value_has_a_bias():
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(1200, 30)).astype(np.float32) for _ in range(2))
+    scores = evaluate(x, y, ["fd", "kid"])
+    for key in ("fd", "kid_mean"):
+        low, high = scores[key].interval
+        assert low <= scores[key].unbiased <= high
+    assert not scores["fd"].interval[0] <= scores["fd"].value <= scores["fd"].interval[1]
+
+
+def test_notes_call_a_cache_by_its_samples_and_not_by_its_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    images = np.random.default_rng(0).integers(0, 256, (30, 8, 8, 3), dtype=np.uint8)
+    np.savez(tmp_path / "drawn.npz", images=images)
+    gen = fe.extract(tmp_path / "drawn.npz", "pixels")
+    (note, *_) = evaluate(gen, gen, "fd")["fd"].notes
+    assert note.startswith(f"{tmp_path / 'drawn.npz'} has 30 samples")
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones():

@@ -16,7 +16,7 @@ def draw(n, seed=0):
 
 @pytest.fixture(scope="module")
 def scores():
-    return fe.evaluate(draw(300), draw(300, seed=1), ["vendi", "mmd", "kid"])
+    return fe.evaluate(draw(300), draw(300, seed=1), ["vendi", "mmd", "fid"])
 
 
 def test_the_page_has_the_numbers_the_signatures_and_what_was_refused(scores, tmp_path):
@@ -24,7 +24,7 @@ def test_the_page_has_the_numbers_the_signatures_and_what_was_refused(scores, tm
     rows = [page.texts("td", inside=row) for row in page.find("tr", "mode")]
     assert [row[0] for row in rows] == [f"{score.value:.6g}" for score in scores.scores]
     assert page.texts("code") == [str(score.signature) for score in scores.scores]
-    assert "gen has 300 samples, fewer than KID's subsets of 1000" in page.visible
+    assert "fid is defined on inception-fid" in page.visible
     assert "2 numbers on how gen compares with ref; 1 metric could not be computed." in page.visible
 
 

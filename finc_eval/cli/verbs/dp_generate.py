@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,15 +17,20 @@ from finc_eval.cli.options import Device, Json, running, takes
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
+from finc_eval.core.storage import reserved
+from finc_eval.core.words import counted
 from finc_eval.privacy.synthesis.files import (
     SUFFIXES,
-    check_out,
-    columns_digest,
+    check_suffix,
+    irregular_lines,
     read_columns,
     read_images,
     write_arrays,
 )
 from finc_eval.privacy.synthesis.settings import ImageSynthesisSettings
+
+BYTES_OF_A_CELL = 64
+"""Bytes that are held on the disk for a cell of a table, or for the label of an image."""
 
 
 @takes(ImageSynthesisSettings, "settings")
@@ -64,32 +71,38 @@ def dp_generate(
         raise UsageError(
             "--classes is for images: the classes of a table are its label in --table, so pass only one of the two"
         )
-    check_out(out, SUFFIXES if table is not None else SUFFIXES[1:])
+    check_suffix(out, SUFFIXES if table is not None else SUFFIXES[1:])
+    book = opened_ledger(ledger, budget, settings)
     with running(device) as run:
         if table is not None:
-            columns = read_columns(data)
-            made = fe.privacy.synthesize_table(
-                columns,
-                fe.privacy.Table.load(table),
-                settings,
-                ledger=opened_ledger(ledger, budget, settings),
-                identities=[columns_digest(columns)],
-                run=run,
-            )
-            arrays, synthesis = made.values, made.synthesis
+            columns, described = read_columns(data), fe.privacy.Table.load(table)
+            if irregular := irregular_lines(data):
+                warnings.warn(
+                    f"{data} has {counted(irregular, 'record')} with more or fewer cells than its line of names: "
+                    "missing cells count as empty, and cells beyond it are dropped. No noise protects this number: "
+                    "keep it to yourself",
+                    stacklevel=1,
+                )
+            n = settings.count or len(next(iter(columns.values())))
+            with reserved(out, n * len(described.levels) * BYTES_OF_A_CELL) as write:
+                made = fe.privacy.synthesize_table(columns, described, settings, ledger=book, run=run)
+                write(partial(write_arrays, arrays=made.values))
+            synthesis = made.synthesis
         else:
             images, labels = read_images(data)
-            drawn = fe.privacy.synthesize_images(
-                images,
-                None if classes is None or labels is None else labels.tolist(),
-                settings,
-                classes=classes or (),
-                ledger=opened_ledger(ledger, budget, settings),
-                run=run,
-            )
-            arrays = {"images": drawn.images} | ({} if drawn.labels is None else {"labels": drawn.labels})
+            n = settings.count or len(images)
+            with reserved(out, n * (images[:1].nbytes + BYTES_OF_A_CELL)) as write:
+                drawn = fe.privacy.synthesize_images(
+                    images,
+                    None if classes is None or labels is None else list(labels),
+                    settings,
+                    classes=classes or (),
+                    ledger=book,
+                    run=run,
+                )
+                arrays = {"images": drawn.images} | ({} if drawn.labels is None else {"labels": drawn.labels})
+                write(partial(write_arrays, arrays=arrays))
             synthesis = drawn.synthesis
-        write_arrays(out, arrays)
     if as_json:
         print(json.dumps(plain(synthesis), indent=1, ensure_ascii=False))
     else:

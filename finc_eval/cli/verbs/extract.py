@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -55,8 +53,7 @@ def extract(
     check_given([samples, metadata], extractor)
     if out is not None:
         check_suffix(out, ".h5")
-    with running(device) as run, warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always", UserWarning)
+    with running(device) as run:
         cache = fe.extract(
             samples,
             extractor or DEFAULT_EXTRACTOR,
@@ -71,8 +68,6 @@ def extract(
             force=force,
             run=run,
         )
-    for note in notes:
-        print(note.message, file=sys.stderr)
     if as_json:
         fields = ("path", "n", "dim", "extractor", "outputs", "columns", "key")
         record = {name: getattr(cache, name) for name in fields}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,13 +14,22 @@ from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.provenance import Provenance
 from finc_eval.metrics.score import Scores
 
+if TYPE_CHECKING:
+    from finc_eval.metrics.inputs import Metric
+
 
 def metrics(
     gen: Gen,
     ref: Ref,
     names: Annotated[
-        str, typer.Option("--metrics", metavar="NAME,NAME,…", help="Names, such as fid or kid; a wrong one lists all.")
-    ] = "fd,kid,vendi",
+        Any,
+        typer.Option(
+            "--metrics",
+            metavar="NAME,NAME,…",
+            parser=list_parser(str),
+            help="Names, such as fid or kid; a wrong one lists all. Default: fd,kid,vendi, or fd for moments alone.",
+        ),
+    ] = None,
     test: Annotated[
         str | None,
         typer.Option(
@@ -40,15 +49,15 @@ def metrics(
     check_given(sources.values(), extractor)
     # These load torch, which help and wrong options need not wait for.
     from finc_eval.embeddings.array_files import holds_statistics
-    from finc_eval.metrics.evaluate import choose_metrics, evaluate
+    from finc_eval.metrics.evaluate import choose_metrics, computed_scores
     from finc_eval.metrics.inputs import refuse_private_sketch
 
     for label, source in sources.items():
         refuse_private_sketch(source, label)
     samples = {label: source for label, source in sources.items() if not holds_statistics(source)}
-    by_extractor: dict[str | None, list[str]] = {}
-    for metric in choose_metrics(list_parser(str)(names), sources):
-        by_extractor.setdefault(extractor or metric.extractor, []).append(metric.name)
+    by_extractor: dict[str | None, list[Metric]] = {}
+    for metric in choose_metrics(names, sources):
+        by_extractor.setdefault(extractor or metric.extractor, []).append(metric)
     parts: list[Scores] = []
     with running(device) as run:
         provenance = Provenance.here(device)
@@ -63,12 +72,12 @@ def metrics(
                         titled(gen, "gen"),
                         titled(ref, "ref"),
                         (),
-                        dict.fromkeys(group, str(error)),
+                        dict.fromkeys([one.name for one in group], str(error)),
                         provenance=provenance,
                     )
                 )
             else:
-                parts.append(evaluate(**sets, metrics=group, run=run))
+                parts.append(computed_scores(sets, group, run))
     scores = tuple(score for part in parts for score in part.scores)
     failures = {name: reason for part in parts for name, reason in part.failures.items()}
     emit(Scores(parts[0].gen, parts[0].ref, scores, failures, provenance=provenance), None, as_json)

@@ -17,7 +17,7 @@ from finc_eval.cli.output import Force, check_suffix, emit, make_room, output_fo
 from finc_eval.cli.sets import check_given, embed_all, named_sets, titled
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
-from finc_eval.core.storage import disk_errors
+from finc_eval.core.storage import reserved
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.settings import ReleaseSettings
 
@@ -89,8 +89,7 @@ def release(
         )
     check_given([data, public, feature_map_of], extractor)
     check_suffix(out, ".h5")
-    _check_room(out)
-    with running(device) as run:
+    with reserved(out, RELEASE_BYTES) as write, running(device) as run:
         book = opened_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
@@ -108,7 +107,7 @@ def release(
             classes=classes,
             run=run,
         )
-        sketch.save(out)
+        write(sketch.save)
     _print_sketch(out, sketch, as_json)
 
 
@@ -221,16 +220,3 @@ def _header(path: Path) -> object:
         return fe.privacy.PrivateSketch.load(path).header
     except DataError:
         return None
-
-
-def _check_room(out: Path) -> None:
-    """Refuse a path that a sketch could not be written to, because its budget would be lost."""
-    probe = out.with_name(f".{out.name}.room")
-    with disk_errors(out, "nothing is spent"):
-        if out.exists():
-            raise UsageError(f"{out} exists, and what it cost would be lost: choose another name for the release")
-        out.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            probe.write_bytes(bytes(RELEASE_BYTES))
-        finally:
-            probe.unlink(missing_ok=True)

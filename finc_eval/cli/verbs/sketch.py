@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,13 @@ def sketch(
             result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
     make_room(out, force)
     result.save(out)
+    size, rows = out.stat().st_size, 4 * result.n * result.dim
+    if size > rows:
+        warnings.warn(
+            f"{out} has {size / 1e6:,.1f} MB, and the embeddings have {rows / 1e6:,.1f} MB: a sketch pays from about "
+            f"{size // (4 * result.dim):,} samples on, or where embeddings may not be kept or shared",
+            stacklevel=1,
+        )
     phi = result.feature_map
     if phi.sigma is None:
         print(f"{out}: sketch of {result.n} samples, {phi.kernel} kernel, {phi.dim} entries per embedding")

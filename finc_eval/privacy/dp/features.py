@@ -10,6 +10,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.guarantee import Bound
+from finc_eval.privacy.dp.public_values import column_array, places_of
 
 
 def diameter_of(phi: FeatureMap, bound: Bound) -> float:
@@ -18,13 +19,17 @@ def diameter_of(phi: FeatureMap, bound: Bound) -> float:
 
 
 def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) -> torch.Tensor:
-    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it."""
-    if len(labels) != count:
+    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it.
+
+    Raises:
+        DataError: there are more or fewer labels, or they have a type that no class has (`places_of`).
+    """
+    given = column_array(labels, "labels")
+    if len(given) != count:
         raise DataError(
-            f"{count} samples came with {len(labels)} label{'' if len(labels) == 1 else 's'}: pass one label per sample"
+            f"{count} samples came with {len(given)} label{'' if len(given) == 1 else 's'}: pass one label per sample"
         )
-    places = {name: place for place, name in enumerate(classes)}
-    return torch.tensor([-1 if label is None else places.get(str(label), -1) for label in labels])
+    return torch.from_numpy(places_of(given, classes, "labels"))
 
 
 def class_features(

@@ -73,13 +73,16 @@ class Ledger:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).resolve()  # the lock lies beside the file itself, not beside links to it
         header, _ = self._content()
+        self.budget = self._budget_in(header)
+
+    def _budget_in(self, header: dict[str, Any]) -> Guarantee:
         if (header.get("program"), header.get("kind")) != (PROGRAM, LEDGER_TYPE):
-            raise DataError(f"{path} is not a finc-eval ledger: name another file, or a new one and its budget")
+            raise DataError(f"{self.path} is not a finc-eval ledger: name another file, or a new one and its budget")
         if header.get("schema") != LEDGER_LAYOUT:
-            raise DataError(f"{path} has ledger layout {header.get('schema')}, this version reads {LEDGER_LAYOUT}")
+            raise DataError(f"{self.path} has ledger layout {header.get('schema')}, this version reads {LEDGER_LAYOUT}")
         match header:
             case {"epsilon": int() | float() as epsilon, "delta": int() | float() as delta, "adjacency": adjacency}:
-                self.budget = Guarantee.of(epsilon, delta, adjacency)
+                return Guarantee.of(epsilon, delta, adjacency)
             case _:
                 raise self._damaged(1)
 
@@ -97,23 +100,12 @@ class Ledger:
             BudgetError: the file exists already.
             UsageError: the budget is out of range.
         """
-        target = Path(path).resolve()
-        budget = Guarantee.of(epsilon, delta, adjacency)
-        header = {
-            "program": PROGRAM,
-            "kind": LEDGER_TYPE,
-            "schema": LEDGER_LAYOUT,
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "adjacency": budget.adjacency,
-        }
-        with _locked(target):
-            if target.exists():
+        planned = PlannedLedger(path, epsilon, delta, adjacency)
+        with _locked(planned.path):
+            if planned.path.exists():
                 raise BudgetError(f"{path} exists, and a budget is set once: leave the budget out")
-            with written_whole(target) as temporary:
-                temporary.write_text(json.dumps(header) + "\n", encoding="utf-8")
-            _sync_folder(target)
-        return cls(target)
+            planned.write()
+        return cls(path)
 
     def spend(self, data: Iterable[str], guarantee: Guarantee, purpose: str) -> None:
         """Record a spending, and return when it is on the disk.
@@ -223,6 +215,53 @@ class Ledger:
             os.fsync(file.fileno())
 
 
+class PlannedLedger(Ledger):
+    """A ledger whose file is made by its first spending, so that a run which fails before leaves no budget behind.
+
+    Args:
+        path: file to create, which may also be made by another process in the meantime, with the same budget.
+        epsilon: ε of the budget of each data set.
+        delta: δ of the budget.
+        adjacency: adjacency of all releases.
+
+    Raises:
+        UsageError: the budget is out of range.
+    """
+
+    def __init__(self, path: str | Path, epsilon: float, delta: float, adjacency: Adjacency = "replace") -> None:
+        self.path = Path(path).resolve()
+        self.budget = Guarantee.of(epsilon, delta, adjacency)
+
+    def write(self, *spendings: Spending) -> None:
+        """Write the file with its budget and these lines."""
+        header = {
+            "program": PROGRAM,
+            "kind": LEDGER_TYPE,
+            "schema": LEDGER_LAYOUT,
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "adjacency": self.budget.adjacency,
+        }
+        with written_whole(self.path) as temporary:
+            lines = [json.dumps(line) for line in (header, *map(asdict, spendings))]
+            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        _sync_folder(self.path)
+
+    def _content(self) -> tuple[dict[str, Any], list[Spending]]:
+        if not self.path.exists():
+            return {}, []
+        header, spendings = super()._content()
+        if (found := self._budget_in(header)) != self.budget:
+            raise BudgetError(f"{self.path} has a budget of epsilon {found.epsilon:g} by now: leave the budget out")
+        return header, spendings
+
+    def _append(self, spending: Spending) -> None:
+        if self.path.exists():
+            super()._append(spending)
+        else:
+            self.write(spending)
+
+
 def record_spending(
     ledger: Ledger | str | Path, identities: Iterable[str], name: str | None, guarantee: Guarantee, purpose: str
 ) -> None:
@@ -262,9 +301,9 @@ def _spending(line: dict[str, Any] | None) -> Spending | None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Keep other processes from reading what is left, and spending it, at the same time."""
-    with ExitStack() as stack:
+    with ExitStack() as held:
         with disk_errors(path):
-            stack.enter_context(after_other_writers_of(path))
+            held.enter_context(after_other_writers_of(path))
         yield
 
 

@@ -22,17 +22,13 @@ from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.reference.mean_distance import sampling_variance
-from finc_eval.privacy.reference.release_record import ReleaseRecord
+from finc_eval.privacy.reference.release_record import SQUARE_WEIGHT, ReleaseRecord
 from finc_eval.privacy.reference.settings import ReleaseOptions, ReleaseSettings
 from finc_eval.privacy.reference.sketch import MAX_SKETCH_FEATURES, PrivateSketch
 from finc_eval.privacy.reference.transform import PublicTransform
 
 NEGLIGIBLE_TAIL = 1e-3
 """Largest 1 − ‖φ‖² at which ‖φ‖² counts as 1."""
-
-SQUARE_WEIGHT = 0.1
-"""Weight of the coordinate that releases the mean of ‖φ‖². It enters the estimate divided by the number of records, so
-it may be ten times as noisy as the others; at weight 1 it would make all noise √(3/2) times as large."""
 
 THIRD_DEGREE_EPSILON, THIRD_DEGREE_RECORDS = 1.0, 5000
 """Smallest ε and number of records at which features of degree 3 reveal more than their noise hides."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isclose, sqrt
 from pathlib import Path
 
 import torch
@@ -38,6 +38,7 @@ from finc_eval.privacy.reference.mean_distance import (
     SampleMean,
     noise_interval,
     sample_mean,
+    sampling_variance,
     smallest_detected,
 )
 from finc_eval.privacy.reference.release_record import ReleaseRecord
@@ -253,6 +254,18 @@ class PrivateSketch:
                 "spends its budget again"
             )
 
+    def check_numbers(self) -> None:
+        """Raise ValueError if the numbers that decide intervals do not follow from what was released.
+
+        A checksum can be made again by whoever alters a file; these relations hold whatever the file says. Of merged
+        owners, the single means are not known.
+        """
+        if len(self.releases) == 1:
+            (made,) = self.releases
+            expected = sampling_variance(self.mean, made.noise, made.square, made.m)
+            if made.digest != sha256_of(self.mean) or not isclose(made.sampling, expected, rel_tol=1e-6, abs_tol=1e-12):
+                raise ValueError(f"the sampling variance is {made.sampling}, and {expected} follows from the mean")
+
     @property
     def header(self) -> SketchHeader:
         """Everything but the released mean."""
@@ -275,7 +288,8 @@ class PrivateSketch:
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file, which holds no time and nothing about the owner's machine."""
         with new_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
-            file.attrs["header"] = json.dumps(plain(self.header), ensure_ascii=False)
+            header = json.dumps(plain(self.header), ensure_ascii=False)
+            file.attrs["header"], file.attrs["checksum"] = header, sha256_of(header)
             self.transform.write(file)
             write_feature_map(file, self.feature_map)
             file["mean"] = self.mean.numpy()
@@ -289,6 +303,8 @@ class PrivateSketch:
         """
         with existing_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
             try:
+                if sha256_of(file.attrs["header"]) != file.attrs["checksum"]:
+                    raise ValueError("the header is not the one that was written")
                 header = structured(SketchHeader, json.loads(file.attrs["header"]), "the header")
                 phi = read_feature_map(file)
                 if not isinstance(phi, HermiteFeatures):
@@ -303,6 +319,7 @@ class PrivateSketch:
                 )
                 if (header.mean, header.signature) != (sketch.header.mean, sketch.signature):
                     raise ValueError(f"{sketch.signature} in place of {header.signature}")
+                sketch.check_numbers()
             except (DataError, UsageError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
                 raise DataError(f"{path} is damaged: ask its owner for the file again") from error
         return sketch

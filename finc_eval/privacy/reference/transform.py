@@ -102,13 +102,15 @@ class PublicTransform:
         axes = axes * axes[axes.abs().argmax(0), torch.arange(kept)].sign()  # libraries differ in the signs
         if whiten:
             axes = axes * values[-kept:].flip(0).rsqrt()
-        shown = (records.evenly_spread(MAX_PUBLIC_ROWS).double() - statistics.mean) @ axes
+        rows = records.evenly_spread(MAX_PUBLIC_ROWS)
+        rows = rows[rows.isfinite().all(1)]  # samples that could not be read are records, too
+        shown = (rows.double() - statistics.mean) @ axes
         return cls(
             statistics.mean,
             axes,
             radius=float(torch.linalg.vector_norm(shown, dim=1).quantile(SHARE_WITHIN_RADIUS)),
             length_scale=median_distance(shown.float()),
-            origin=f"the {kept} leading principal axes of {records.m:,} public embeddings"
+            origin=f"the {kept} leading principal axes of {statistics.n:,} public embeddings"
             f"{', each scaled to variance one' if whiten else ''}; their median distance is the length scale, and "
             f"{SHARE_WITHIN_RADIUS:.0%} of them lie within the radius",
             space=records.space,

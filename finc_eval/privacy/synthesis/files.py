@@ -5,24 +5,33 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from collections import Counter
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
-from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.storage import written_whole
+from finc_eval.privacy.dp.public_values import column_arrays
 
 SUFFIXES = (".csv", ".npz")
 
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
-    """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz."""
+    """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz.
+
+    Every line of a .csv is one record, whatever it holds: cells that are missing are empty, cells beyond the line of
+    names are dropped, and bytes that are not UTF-8 become "\ufffd". So a record cannot make a release fail.
+
+    Raises:
+        DataError: the file cannot be read, does not have columns of one length, or a name is there twice.
+    """
     columns = _arrays(path) if Path(path).suffix == ".npz" else _csv_columns(path)
-    shapes = {column.shape for column in columns.values()}
-    if len(shapes) != 1 or not all(len(shape) == 1 and shape[0] > 0 for shape in shapes):
-        raise DataError(f"{path} must have columns of one length, with at least one record, got {sorted(shapes)}")
-    return columns
+    try:
+        return column_arrays(columns)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def read_images(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
@@ -46,20 +55,10 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
                 writer.writerows(zip(*(column.tolist() for column in arrays.values()), strict=True))
 
 
-def check_out(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Refuse a path that cannot be written to, before a budget is spent."""
-    target = Path(path)
-    if target.suffix not in suffixes:
+def check_suffix(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """Refuse a path that does not end in one of these suffixes."""
+    if Path(path).suffix not in suffixes:
         raise UsageError(f"{path} must end in {' or '.join(suffixes)}")
-    if target.exists():
-        raise UsageError(f"{path} exists: synthetic records are not made twice by mistake, choose another name")
-
-
-def columns_digest(columns: dict[str, np.ndarray]) -> str:
-    """Return a digest that identifies a table in the ledger: of all its columns and records, in any order."""
-    names = sorted(columns)
-    records = sorted("\x1f".join(map(str, record)) for record in zip(*(columns[name] for name in names), strict=True))
-    return sha256_of("\x1e".join(["\x1f".join(names), *records]))
 
 
 def _arrays(path: str | Path) -> dict[str, np.ndarray]:
@@ -70,16 +69,33 @@ def _arrays(path: str | Path) -> dict[str, np.ndarray]:
         raise DataError(f"{path} cannot be read as an .npz ({error})") from None
 
 
+def irregular_lines(path: str | Path) -> int:
+    """Return how many records of a .csv have more or fewer cells than its line of names; 0 for other files.
+
+    The number is for the owner of the data. It is not protected by any noise.
+    """
+    if Path(path).suffix == ".npz":
+        return 0
+    head, *records = _csv_rows(path)
+    return sum(len(row) != len(head) for row in records)
+
+
 def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read as a .csv ({error})") from None
+    rows = _csv_rows(path)
     if len(rows) < 2:
         raise DataError(f"{path} must have a line of names and at least one record")
     head, *records = rows
-    for number, row in enumerate(records, 1):
-        if len(row) != len(head):
-            raise DataError(f"{path}: record {number} has {len(row)} cells, the line of names {len(head)}")
-    return dict(zip(head, np.array(records).T, strict=True))
+    (often, times), *_ = Counter(head).most_common(1)
+    if times > 1:
+        raise DataError(f"{path} has {times} columns called {often!r}: give each a name of its own")
+    columns = zip_longest(*(row[: len(head)] for row in [head, *records]), fillvalue="")
+    return {name: np.array(cells, dtype=np.str_) for name, *cells in columns}
+
+
+def _csv_rows(path: str | Path) -> list[list[str]]:
+    """Return the cells of all lines that are not empty."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+        return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
+    except (OSError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as a .csv ({error})") from None

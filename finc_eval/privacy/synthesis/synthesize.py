@@ -9,6 +9,7 @@ from typing import Unpack
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.device import usable_device
@@ -18,6 +19,7 @@ from finc_eval.core.run import Run
 from finc_eval.privacy.dp.features import class_indices
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.public_values import column_arrays
 from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
 from finc_eval.privacy.synthesis.image_views import Shape
@@ -38,6 +40,7 @@ from finc_eval.privacy.synthesis.settings import (
     SynthesisOptions,
     SynthesisSettings,
 )
+from finc_eval.privacy.synthesis.table_identity import table_identities
 from finc_eval.privacy.synthesis.tabular import Table
 
 MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1
@@ -114,23 +117,22 @@ class SyntheticImages:
 
 
 def synthesize_table(
-    values: Mapping[str, np.ndarray],
+    values: Mapping[str, ArrayLike],
     table: Table,
     settings: SynthesisSettings | None = None,
     *,
     ledger: Ledger | str | Path | None,
-    identities: Sequence[str] = (),
     run: Run | None = None,
     **options: Unpack[SynthesisOptions],
 ) -> SyntheticTable:
     """Make a synthetic table from one private release of a real one.
 
     Args:
-        values: private columns by name. Columns that the description does not list are not read.
+        values: private columns by name: a mapping, or a data frame. Columns that the description does not list are
+            not released; in the ledger they help to recognize the table.
         table: public description of the table.
         settings: budget and method; default: built from the options.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
-        identities: digests that identify the data set in the ledger; default: digests of the encoded records.
         run: progress of the fit, which is computed on the CPU.
         options: fields of `SynthesisSettings` as keywords; epsilon is required.
 
@@ -151,14 +153,15 @@ def synthesize_table(
     """
     chosen = settings_from(SynthesisSettings, settings, options)
     statistics_of, bound = TABLE_METHODS[chosen.method]
-    records, labels = table.encoded(values)
+    columns = column_arrays(values)
+    records, labels = table.encoded(columns)
     target = release_embedding(
         records,
         labels,
         statistics_of(table, chosen.seed),
         chosen.guarantee,
         ledger=ledger,
-        identities=identities,
+        identities=() if ledger is None else table_identities(columns),
         name=chosen.name,
         classes=table.classes,
         bound=bound,
@@ -179,7 +182,6 @@ def synthesize_images(
     *,
     classes: Sequence[str] = (),
     ledger: Ledger | str | Path | None,
-    identities: Sequence[str] = (),
     run: Run | None = None,
     **options: Unpack[ImageSynthesisOptions],
 ) -> SyntheticImages:
@@ -191,7 +193,6 @@ def synthesize_images(
         settings: budget, method and network; default: built from the options.
         classes: public list of classes. Images of other classes count as nothing.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
-        identities: digests that identify the data set in the ledger; default: digests of the images.
         run: device on which the network is fitted, and progress.
         options: fields of `ImageSynthesisSettings` as keywords; epsilon is required.
 
@@ -229,7 +230,6 @@ def synthesize_images(
         statistics_of(shape, chosen.seed),
         chosen.guarantee,
         ledger=ledger,
-        identities=identities,
         name=chosen.name,
         classes=max(len(classes), 1),
         bound=bound,

@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.privacy.dp.public_values import column_array, column_arrays, numbers_of, places_of
 
 MAX_POSITION = 8.0
 """Levels of a column lie in [−8, 8] in the view `positions`, so up to 17 of them are 1 apart."""
@@ -90,12 +92,16 @@ class Category:
         """Publicly known shares of the levels: all equal, or nine in ten records usual."""
         return _prior(self.levels, None if self.usual is None else self.values.index(self.usual))
 
-    def encoded(self, values: np.ndarray) -> np.ndarray:
-        """Return the level of every value."""
-        places = {value: place for place, value in enumerate(self.values)}
-        other = places[self.usual] if self.usual is not None else 0
-        levels: np.ndarray = np.array([places.get(str(value).strip(), other) for value in values], np.int64)
-        return levels
+    def encoded(self, values: ArrayLike) -> np.ndarray:
+        """Return the level of every value; a value that is not listed gets the usual level, or the first.
+
+        Raises:
+            DataError: the values have a form or a type that no listed value has.
+        """
+        name = f"column {self.name}"
+        places = places_of(column_array(values, name), self.values, name)
+        other = self.values.index(self.usual) if self.usual is not None else 0
+        return np.where(places < 0, other, places)
 
     def decoded(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the value of every level."""
@@ -187,9 +193,13 @@ class Number:
         """Publicly known shares of the levels: all equal, or nine in ten records usual."""
         return _prior(self.levels, None if self.usual is None else int(self.encoded(np.array([self.usual]))[0]))
 
-    def encoded(self, values: np.ndarray) -> np.ndarray:
-        """Return the level of every value; a value that is not a number gets the usual level, or the first."""
-        numbers = np.array([_number(value) for value in values], float)
+    def encoded(self, values: ArrayLike) -> np.ndarray:
+        """Return the level of every value; a value that is not a number gets the usual level, or the first.
+
+        Raises:
+            DataError: the values have a form that no column has.
+        """
+        numbers = numbers_of(column_array(values, f"column {self.name}"))
         numbers[np.isnan(numbers)] = self.edges[0] if self.usual is None else self.usual
         levels: np.ndarray = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.levels - 1)
         return levels
@@ -299,7 +309,7 @@ class Table:
         """Return the levels of every record as one-hot vectors (n, k), and classes (n,) if the table has a label.
 
         Raises:
-            DataError: a column is missing.
+            DataError: a column is missing, has another length than the others, or values of a wrong type.
         """
         wanted = [*self.columns, *([self.label] if self.label else [])]
         for column in wanted:
@@ -308,8 +318,10 @@ class Table:
                     f"column {column.name!r} is missing in the data{did_you_mean(column.name, values)}: "
                     f"they have {', '.join(values)}"
                 )
-        levels = np.stack([column.encoded(np.asarray(values[column.name])) for column in self.columns], 1)
-        labels = torch.from_numpy(self.label.encoded(np.asarray(values[self.label.name]))) if self.label else None
+        given = column_arrays({column.name: values[column.name] for column in wanted})
+        encoded = {column.name: column.encoded(given[column.name]) for column in wanted}
+        levels = np.stack([encoded[column.name] for column in self.columns], 1)
+        labels = torch.from_numpy(encoded[self.label.name]) if self.label else None
         return self.one_hot(torch.from_numpy(levels)), labels
 
     def one_hot(self, levels: torch.Tensor) -> torch.Tensor:
@@ -343,13 +355,6 @@ def _prior(levels: int, usual: int | None) -> torch.Tensor:
     shares = torch.full((levels,), UNUSUAL_SHARE / (levels - 1))
     shares[usual] = 1 - UNUSUAL_SHARE
     return shares
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
 
 
 def _column(entry: dict[str, Any]) -> Column:

@@ -6,17 +6,20 @@ import sys
 import textwrap
 from pathlib import Path
 
+import filelock
 import numpy as np
 import pytest
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.core import locks
 from finc_eval.core.errors import BudgetError, DataError, UsageError
+from finc_eval.core.locks import lock_of
 from finc_eval.core.record import plain
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
 from finc_eval.privacy.dp.accounting import epsilon_of, mu_of
-from finc_eval.privacy.dp.ledger import Spending
+from finc_eval.privacy.dp.ledger import PlannedLedger, Spending
 
 DELTA = 1e-5
 HEADER = b'{"program": "finc-eval", "kind": "privacy ledger"'
@@ -189,6 +192,35 @@ def test_two_names_of_one_ledger_share_its_lock(ledger, tmp_path):
     link.symlink_to(ledger.path)
     Ledger(link).spend(["a"], Guarantee.of(0.5, DELTA), "test")
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["link"]
+    assert len(ledger.spendings()) == 1
+
+
+def test_a_planned_ledger_is_made_by_its_first_spending(tmp_path):
+    path = tmp_path / "planned"
+    planned = PlannedLedger(path, 1, DELTA)
+    assert planned.left(["a"]) == pytest.approx(1)
+    with pytest.raises(BudgetError, match="after 0 releases"):
+        planned.spend(["a"], Guarantee.of(2, DELTA), "test")
+    assert not path.exists()
+    planned.spend(["a"], Guarantee.of(0.5, DELTA), "test")
+    PlannedLedger(path, 1, DELTA).spend(["a"], Guarantee.of(0.1, DELTA), "test")  # another process had the same plan
+    assert len(Ledger(path).spendings(["a"])) == 2
+    with pytest.raises(BudgetError, match="has a budget of epsilon 1 by now"):
+        PlannedLedger(path, 3, DELTA).spend(["a"], Guarantee.of(0.5, DELTA), "test")
+
+
+def test_waiting_for_a_ledger_that_another_process_holds_is_told(ledger, monkeypatch):
+    held, said = filelock.FileLock(lock_of(ledger.path)), []
+
+    def told(message, **_):
+        said.append(message)
+        held.release()
+
+    monkeypatch.setattr(locks, "SILENT_SECONDS", 0.05)
+    monkeypatch.setattr(locks.warnings, "warn", told)
+    held.acquire()
+    ledger.spend(["a"], Guarantee.of(0.5, DELTA), "test")
+    assert said == [f"another process holds {ledger.path}: waiting until it is done"]
     assert len(ledger.spendings()) == 1
 
 

@@ -10,6 +10,7 @@ import torch
 from _pages import check_fits_a_terminal
 
 import finc_eval as fe
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.hermite import CoordinateSum, TotalDegree
 from finc_eval.privacy import Guarantee, PrivateSketch, PublicTransform, release_sketch
@@ -348,7 +349,21 @@ def test_the_header_of_a_file_keeps_its_keys(tmp_path, sets, transform):
     assert (header["program"], header["kind"], header["schema"]) == ("finc-eval", "private sketch", 1)
 
 
-@pytest.mark.parametrize("damage", ["a number", "a feature", "the radius", "the noise", "the promise", "the owner"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "a number",
+        "a feature",
+        "the radius",
+        "the noise",
+        "the promise",
+        "the owner",
+        "the square",
+        "a possible square",
+        "the sampling",
+        "the checksum",
+    ],
+)
 def test_a_sketch_that_contradicts_itself_is_damaged(tmp_path, sets, transform, damage):
     path = tmp_path / "s.h5"
     sketch_of(sets[1], transform).save(path)
@@ -371,7 +386,15 @@ def test_a_sketch_that_contradicts_itself_is_damaged(tmp_path, sets, transform, 
             case "the owner":
                 made["sensitivity"] /= 2
                 made["noise"] /= 2
+            case "the square":
+                made["square"] = 5.0
+            case "a possible square":
+                made["square"] -= 0.01
+            case "the sampling":
+                made["sampling"] = 1e-12
         file.attrs["header"] = json.dumps(header)
+        if damage != "the checksum":
+            file.attrs["checksum"] = sha256_of(file.attrs["header"])
     with pytest.raises(FincEvalError, match="is damaged"):
         PrivateSketch.load(path)
 

@@ -1,0 +1,71 @@
+"""Text of others on the terminal: names of files and samples may hold control characters, which are shown, not sent.
+
+A control sequence in a name could clear the screen, change its title, or hide what was printed; a direction mark turns
+letters around. Everything that the command line prints passes through `visible`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but tab and newline, the marks that change the direction of text, and line separators."""
+
+
+def visible(text: str) -> str:
+    r"""Write control characters and direction marks as \u001b. In JSON that is the same character."""
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class VisibleStream(io.TextIOBase):
+    """A stream that prints control characters visibly.
+
+    Attributes:
+        rich_proxied_file: the stream behind it, to which rich sends its own colors and bars; what rich is given to
+            print is made visible before (`report/terminal.py`, `core/progress.py`).
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # read-only here
+        """Encoding of the stream behind it."""
+        return self.rich_proxied_file.encoding
+
+    def write(self, text: str) -> int:
+        """Write a text, and return its number of characters."""
+        self.rich_proxied_file.write(visible(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Send what is written on its way."""
+        self.rich_proxied_file.flush()
+
+    def isatty(self) -> bool:
+        """Return whether the stream behind it is a terminal."""
+        return self.rich_proxied_file.isatty()
+
+    def fileno(self) -> int:
+        """Return the number of the file behind it."""
+        return self.rich_proxied_file.fileno()
+
+
+@contextmanager
+def visible_output() -> Iterator[None]:
+    """Make standard output and standard error print control characters visibly until the block ends."""
+    streams = sys.stdout, sys.stderr
+    for stream in streams:
+        # File names need not be text, nor need the terminal know every letter.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = map(VisibleStream, streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams

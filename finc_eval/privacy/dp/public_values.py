@@ -1,0 +1,126 @@
+"""Private values read by public rules: one value at a time, so that no record decides whether there is a release.
+
+What may be refused is the form of an array, such as its type or its shape. A single value is never refused. A value
+that is not in a public list, or is not a number, is one that counts as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.words import listed
+from finc_eval.embeddings.columns import text
+
+NUMBERS, TEXTS = "biuf", "USO"
+"""Kinds of numpy types: booleans, whole and floating-point numbers; texts, bytes, and values of any type."""
+
+TRUTHS = {"True": 1.0, "False": 0.0}
+"""Truth values as numbers."""
+
+
+def column_array(values: Any, name: str) -> NDArray[Any]:
+    """Return a column or a list of labels as an array (n,); a masked entry becomes None.
+
+    Raises:
+        DataError: it has another shape, or a type that is neither numbers nor texts.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(object), None)
+    try:
+        array: NDArray[Any] = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    except ValueError:  # rows of several lengths
+        raise DataError(f"{name} must have one value per record, got lists of several lengths") from None
+    if array.ndim != 1:
+        raise DataError(f"{name} must have one value per record, shape (n,), got shape {array.shape}")
+    if array.dtype.kind not in NUMBERS + TEXTS:
+        raise DataError(f"{name} must have numbers or texts, got values of the type {array.dtype}")
+    return array
+
+
+def column_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table by name, each an array (n,), from a mapping or a data frame.
+
+    Raises:
+        DataError: they differ in length, are empty, or one has a wrong form (`column_array`).
+    """
+    arrays = {str(name): column_array(columns[name], f"column {name}") for name in columns}
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) != 1 or 0 in lengths.values():
+        raise DataError(f"a table must have columns of one length, with at least one record, got {lengths}")
+    return arrays
+
+
+def places_of(values: NDArray[Any], known: Sequence[str], name: str) -> NDArray[np.int64]:
+    """Return the place of each value in a public list, shape (n,); −1 for a value that is not in the list.
+
+    A value is in the list if it is written as there, apart from spaces around it, or if it is the same number: 1, 1.0,
+    True and "1.0" are all "1".
+
+    Args:
+        values: as `column_array` returns them.
+        known: public list of values.
+        name: name of the values in messages.
+
+    Raises:
+        DataError: the values are numbers, and no value of the list is one.
+    """
+    numbers = [number_of(one) for one in known]
+    if values.dtype.kind in NUMBERS and all(number is None for number in numbers):
+        raise DataError(
+            f"{name}: the values are numbers ({values.dtype}), and the public list has none, only "
+            f"{listed([*map(repr, known)])}: pass the values as they are written there"
+        )
+    by_number = {number: place for place, number in enumerate(numbers) if number is not None}
+    if len(by_number) < sum(number is not None for number in numbers):  # "1" and "1.0" are two values of the list
+        by_number = {}
+    by_text = {one: place for place, one in enumerate(known)}
+
+    def place(written: str) -> int:
+        found = by_text.get(written)
+        return by_number.get(number_of(written), -1) if found is None else found  # type: ignore[arg-type]  # None has none
+
+    written, inverse = distinct(values)
+    return np.array([place(one) for one in written], np.int64)[inverse]
+
+
+def numbers_of(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return each value as a number, shape (n,); NaN for a value that is not one. Infinities stay."""
+    if values.dtype.kind in NUMBERS:
+        return values.astype(np.float64)
+    written, inverse = distinct(values)
+    found = [_parsed(one) for one in written]
+    return np.array(found, np.float64)[inverse]
+
+
+def number_of(written: str) -> float | None:
+    """Return the finite number that a text writes, or None."""
+    number = _parsed(written)
+    return number if isfinite(number) else None
+
+
+def distinct(values: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the different values as texts, in order, and the place of each value among them."""
+    if values.dtype.kind == "O":
+        values = np.array([_text(value) for value in values.tolist()], dtype=np.str_)
+    found, inverse = np.unique(values, return_inverse=True)
+    # float32 is written with the digits that it has: as float64, 0.1 would be 0.10000000149.
+    short = found.dtype.kind == "f" and found.dtype.itemsize < np.dtype(np.float64).itemsize
+    values_in_order = [float(str(value)) for value in found] if short else found.tolist()
+    return [_text(value) for value in values_in_order], inverse.astype(np.int64)
+
+
+def _text(value: object) -> str:
+    return (value.decode("utf-8", "replace") if isinstance(value, bytes) else text(value)).strip()
+
+
+def _parsed(written: str) -> float:
+    try:
+        return TRUTHS[written] if written in TRUTHS else float(written)
+    except ValueError:
+        return float("nan")

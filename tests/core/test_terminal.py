@@ -1,0 +1,61 @@
+"""What others wrote reaches the terminal as text, never as a command to it."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from rich.console import Console
+from typer.testing import CliRunner
+
+from finc_eval.cli.app import app
+from finc_eval.core.terminal import visible, visible_output
+from finc_eval.report.terminal import print_table
+
+CLEAR, RTL, CSI = "\x1b[2J", "\u202e", "\x9b"
+
+
+def test_controls_and_direction_marks_are_shown_and_all_else_is_left_alone():
+    assert visible(f"a{CLEAR}b{RTL}c{CSI}d\r") == r"a\u001b[2Jb\u202ec\u009bd\u000d"
+    assert visible("Größe\t= 3 ≤ σ, 中文 🙂\n") == "Größe\t= 3 ≤ σ, 中文 🙂\n"
+
+
+def test_in_json_they_stay_the_same_text():
+    name = f"{RTL}x{CSI}y"
+    assert json.loads(visible(json.dumps(name, ensure_ascii=False))) == name
+
+
+def test_output_is_visible_and_the_colors_of_rich_are_not_touched(capsys):
+    with visible_output():
+        print(f"name{CLEAR}")
+        print(f"error{RTL}", file=sys.stderr)
+        Console(force_terminal=True, color_system="standard", markup=True).print("[red]x[/red]")
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == r"name\u001b[2J"
+    assert "\x1b[31m" in out
+    assert err == "error\\u202e\n"
+    print(CLEAR)
+    assert CLEAR in capsys.readouterr().out
+
+
+def test_a_table_shows_them_in_cells_title_and_headings(capsys):
+    print_table(f"t{CSI}", [f"h{RTL}", "n"], [[f"c{CLEAR}", "1"]])
+    out = capsys.readouterr().out
+    assert not {CSI, RTL, "\x1b"} & set(out)
+    assert all(one in out for one in (r"t\u009b", r"h\u202e", r"c\u001b[2J"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="such names of files do not exist there")
+def test_names_of_files_reach_the_terminal_as_text(tmp_path):
+    for number in range(3):
+        Image.fromarray(np.full((8, 8), 40 * number, np.uint8)).save(tmp_path / f"{number}.png")
+    (tmp_path / f"torn{CLEAR}{RTL}.png").write_bytes(b"PNG?")
+    result = CliRunner().invoke(
+        app, ["extract", str(tmp_path), "--extractor", "pixels", "--out", str(tmp_path / "o.h5")]
+    )
+    assert result.exit_code == 0, result.stderr
+    assert r"unreadable: torn\u001b[2J\u202e.png" in result.stdout
+    missing = CliRunner().invoke(app, ["extract", f"{tmp_path}/{CLEAR}{RTL}"])
+    assert missing.exit_code == 3
+    assert not {"\x1b", RTL} & set(result.output + missing.output + missing.stderr)
