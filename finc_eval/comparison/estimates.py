@@ -123,8 +123,8 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
 
     A kind of which a small set has none by chance has variance 0 there, and makes the set look far more certain than it
     is. Where no set has an excess, the variance of s² is the same in all, up to scale: so the pooled one is a floor,
-    with a weight of 1 − n/n_max, where n counts grouped samples by what they tell. Sets of one size keep the variances
-    of their own, which has more power (docs/method.md).
+    with a weight of 1 − (n/n_max)⁴, where n counts grouped samples by what they tell. Sets of one size keep the
+    variances of their own, which has more power: there, what is too small in one set is too large in the other.
 
     Args:
         sets: masses of the sets.
@@ -134,7 +134,7 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     sizes = torch.stack([one.n.sum() / one.effect for one in sets])
     spreads = torch.stack([scale * one.spread() for scale, one in zip(scales, sets, strict=True)])
     pooled = (sizes * spreads).sum(0) / sizes.sum(0)
-    weights = 1 - sizes / sizes.amax(0)
+    weights = 1 - (sizes / sizes.amax(0)) ** 4
     return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]
 
 

@@ -162,10 +162,10 @@ def test_variance_has_no_floor_at_equal_sizes_and_one_that_grows_with_their_rati
     ]
     assert floors[0] == [0, 0]
     assert all(larger == 0 for _, larger in floors)
-    assert 0 < floors[1][0] < 1e-4 < floors[2][0] < floors[3][0]
-    # The weight is 1 − n / n_max, of the variance of both sets together.
-    assert floors[2][0] == pytest.approx(0.5 * 1000 * 0.1 / 1500)
-    assert floors[3][0] == pytest.approx(0.99 * 1000 * 0.1 / 1010)
+    assert 0 < floors[1][0] < 1e-3 < floors[2][0] < floors[3][0]
+    # The weight is 1 − (n / n_max)⁴, of the variance of both sets together.
+    assert floors[2][0] == pytest.approx(15 / 16 * 1000 * 0.1 / 1500)
+    assert floors[3][0] == pytest.approx(1000 * 0.1 / 1010)
 
 
 def test_a_grouped_set_has_the_floor_of_as_many_independent_samples():
@@ -177,7 +177,7 @@ def test_a_grouped_set_has_the_floor_of_as_many_independent_samples():
 def test_the_floor_of_a_set_that_rho_multiplies_is_smaller_by_rho():
     first, second = variance_floors([masses(1000, 0.1), masses(500, 0.0)], [1.0, 2.0])
     assert float(first) == 0
-    assert float(second) == pytest.approx(0.5 * (1000 * 0.1 / 1500) / 2)
+    assert float(second) == pytest.approx(15 / 16 * (1000 * 0.1 / 1500) / 2)
 
 
 @pytest.mark.parametrize("copies", [1, 5])
