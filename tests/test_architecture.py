@@ -108,8 +108,8 @@ def test_every_floor_of_the_contract_exists_and_is_described():
     assert missing == []
 
 
-def test_the_table_answers_twenty_questions():
-    assert len(QUESTIONS) == 20
+def test_the_table_answers_at_least_twenty_questions():
+    assert len(QUESTIONS) >= 20
 
 
 @pytest.mark.parametrize("question, answer", QUESTIONS, ids=[question for question, _ in QUESTIONS])

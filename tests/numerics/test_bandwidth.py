@@ -90,7 +90,7 @@ def test_a_bandwidth_far_off_carries_a_warning(digits, factor, words):
     sigma = factor * default.settings.sigma
     found = fe.compare(gen=x[:400], ref=x[400:1000], features=50, sigma=sigma)
     assert [warning for warning in found.warnings if f"sigma {sigma:.4g} is {words}" in warning]
-    assert len(found.warnings) == 1 + len(default.warnings)
+    assert len([warning for warning in found.warnings if "sigma" in warning]) == 1
     sketched = fe.compare(
         gen=fe.Sketch.of(x[:400], found.feature_map), ref=fe.Sketch.of(x[400:1000], found.feature_map)
     )
