@@ -56,7 +56,9 @@ def running(device: str | None) -> Iterator[Run]:
     with terminal() as progress:
         run = Run(device=device, progress=progress)
         if device not in (None, "cpu"):
-            run.torch_device  # noqa: B018  raises before any work
+            from finc_eval.core.device import usable_device  # loads torch
+
+            usable_device(device)
         yield run
 
 

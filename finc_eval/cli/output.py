@@ -19,6 +19,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
+from finc_eval.core.storage import file_type
 
 SUFFIXES = {"comparison": (".h5", ".json", ".html"), "kinds": (".h5", ".json", ".html")}
 """Types of results with arrays, which an .h5 file keeps; all others have a page and a JSON file."""
@@ -66,7 +67,7 @@ class Output:
         """Write the files of the result, which is marked."""
         files = self.files
         if ".h5" in files:
-            make_room(files[".h5"], self.force)
+            make_room(files[".h5"], self.type_name, self.force)
             result.save(files[".h5"])
         result.to_json(files[".json"])
         result.to_html(files[".html"])
@@ -114,10 +115,11 @@ def default_folder(titles: Sequence[str]) -> Path:
     return Path("reports") / "-vs-".join(names)
 
 
-def check_suffix(out: Path, suffix: str) -> None:
+def check_suffix(out: Path, *suffixes: str) -> None:
     """Raise UsageError unless the path of a file ends as files of its kind do."""
-    if out.suffix != suffix:
-        raise UsageError(f"--out must end in {suffix}, got {out}: pass {out.with_suffix(suffix)} for example")
+    if out.suffix not in suffixes:
+        known = " or ".join(suffixes)
+        raise UsageError(f"--out must end in {known}, got {out}: pass {out.with_suffix(suffixes[0])} for example")
 
 
 def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool) -> None:
@@ -136,10 +138,10 @@ def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool) -> None
         )
 
 
-def make_room(path: Path, force: bool) -> None:
-    """Remove a file of another kind that is to be overwritten: results replace files of their own kind alone."""
-    if force:
-        path.unlink(missing_ok=True)
+def make_room(path: Path, type_name: str, force: bool) -> None:
+    """Remove a file of another type that is to be overwritten; one of this type stays until the new one is whole."""
+    if force and path.exists() and file_type(path) != type_name:
+        path.unlink()
 
 
 def emit(result: Document, output: Output | None, as_json: bool) -> None:

@@ -216,7 +216,7 @@ def test_what_cannot_be_done_is_refused_before_the_budget_is_touched(files, monk
 
 
 def test_a_record_with_missing_or_odd_cells_is_a_record_all_the_same(files):
-    """Whether there is a release, and its form, must not depend on what one record holds."""
+    """One malformed record changes neither the form of a release nor that there is one."""
     head, *lines = (files / "patients.csv").read_bytes().splitlines()
     lines[3:6] = [b"40", b"40,yes,1,7,8,9", b"40,\xff\xfe,1,7"]
     (files / "odd.csv").write_bytes(b"\n".join([head, *lines]))

@@ -1,4 +1,4 @@
-"""What a newcomer types first: help, version, wrong paths, devices and names, each answered at once in one sentence."""
+"""First commands of a newcomer: help, version, wrong paths, devices and names. Each has an answer of one sentence."""
 
 import subprocess
 import sys

@@ -85,11 +85,13 @@ def test_force_makes_room_for_a_file_of_another_kind(tmp_path):
     path = tmp_path / "s.h5"
     path.write_text("a thesis")
     made = fe.Sketch.reference(np.eye(30, dtype=np.float32), features=4)
-    make_room(path, force=False)
+    make_room(path, "sketch", force=False)
     with pytest.raises(fe.DataError, match="is not a finc-eval sketch"):
         made.save(path)
-    make_room(path, force=True)
+    make_room(path, "sketch", force=True)
     made.save(path)
+    make_room(path, "sketch", force=True)
+    assert path.exists()  # until the new one is whole
 
 
 def test_the_default_folder_is_named_by_the_sets():

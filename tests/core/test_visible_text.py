@@ -1,4 +1,4 @@
-"""What others wrote reaches the terminal as text, never as a command to it."""
+"""Names and texts of others are shown on the terminal and cannot command it."""
 
 import json
 import sys

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+import torch
 from _pages import BREAKOUT, HOSTILE, Page, check_fits_a_terminal
 from PIL import Image
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from finc_eval.memorization import audit as audit_module
 from finc_eval.memorization import strata
 from finc_eval.memorization.result import Audit
 from finc_eval.memorization.settings import AuditOptions, AuditSettings
+from finc_eval.numerics.inference import holm
 from finc_eval.report.audit import page as audit_page
 from finc_eval.report.audit import summary
 
@@ -114,8 +116,24 @@ def test_each_of_seven_measures_has_an_interval_a_control_and_an_adjusted_p_valu
         for measure in found.copying.measures:
             assert measure.interval[0] <= measure.value <= measure.interval[1]
             assert measure.control_interval[0] <= measure.control <= measure.control_interval[1]
-            assert measure.p_value <= measure.adjusted
+        p_values = torch.tensor([measure.p_value for measure in found.copying.measures], dtype=torch.double)
+        assert [measure.adjusted for measure in found.copying.measures] == holm(2 * p_values).tolist()
     assert fresh.copying.power_alpha == pytest.approx(0.5 * 0.05 / 7)
+
+
+def test_modes_of_the_training_set_may_spend_a_tenth_of_alpha(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(3, 300, 4)).astype(np.float32)
+    x[:, :150] += 4
+    x[2, :20] = x[0, :20]
+
+    def p_values():
+        return np.array([stratum.p_value for stratum in fe.audit(x[2], x[0], x[1]).copying.strata])
+
+    adjusted = p_values()
+    monkeypatch.setattr(strata, "STRATA_PART", 1.0)
+    alone = p_values()
+    assert 0 < adjusted.min() < 0.05
+    np.testing.assert_allclose(adjusted, np.minimum(10 * alone, 1), rtol=1e-9)
 
 
 def test_the_three_blocks_are_apart_in_the_json_and_none_is_a_probability_or_a_score_of_privacy(threes, tmp_path):

@@ -166,7 +166,7 @@ REFUSED = {
 
 
 def refusal_of(gen, ref, metrics):
-    """What is said where no metric can be computed."""
+    """Return the message of an evaluation of which no metric can be computed."""
     with pytest.raises(DataError, match=f"{metrics[0]} could not be computed") as refused:
         evaluate(gen, ref, metrics)
     return str(refused.value)

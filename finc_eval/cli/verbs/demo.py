@@ -26,7 +26,7 @@ def demo(
     from finc_eval.demo.run import run_demo  # loads torch, which wrong options need not wait for
 
     output = output_folder("demo", "comparison", {}, out, force)
-    make_room(output.files[".h5"], force)
+    make_room(output.files[".h5"], "comparison", force)
     with running(None) as run:
         experiment = run_demo(output.folder, run, output.job)
     if as_json:

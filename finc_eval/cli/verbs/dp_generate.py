@@ -14,6 +14,7 @@ import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Device, Json, running, takes
+from finc_eval.cli.output import check_suffix
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
@@ -21,7 +22,6 @@ from finc_eval.core.storage import reserved
 from finc_eval.core.words import counted
 from finc_eval.privacy.synthesis.files import (
     SUFFIXES,
-    check_suffix,
     irregular_lines,
     read_columns,
     read_images,
@@ -71,7 +71,7 @@ def dp_generate(
         raise UsageError(
             "--classes is for images: the classes of a table are its label in --table, so pass only one of the two"
         )
-    check_suffix(out, SUFFIXES if table is not None else SUFFIXES[1:])
+    check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
     book = opened_ledger(ledger, budget, settings)
     with running(device) as run:
         if table is not None:

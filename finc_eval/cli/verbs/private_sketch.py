@@ -169,7 +169,7 @@ def merge(
     check_suffix(out, ".h5")
     merged = fe.privacy.PrivateSketch.merge([fe.privacy.PrivateSketch.load(path) for path in sketches])
     refuse_loss(out, lambda found: _header(found) == merged.header, force)
-    make_room(out, force)
+    make_room(out, "private sketch", force)
     merged.save(out)
     _print_sketch(out, merged, as_json)
 

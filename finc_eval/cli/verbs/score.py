@@ -12,6 +12,7 @@ import finc_eval as fe
 from finc_eval.cli.options import Device, Strict, running
 from finc_eval.cli.output import Force, check_suffix, refuse_loss
 from finc_eval.cli.sets import check_given, embed, is_embedded
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted
 
@@ -49,17 +50,20 @@ def score(
 
 
 def _scores(path: Path, columns: list[str], samples: str) -> bool:
-    """Return whether a file has the scores of these samples in these columns."""
-    from finc_eval.embeddings.opening import as_embeddings
-
-    if is_embedded(samples):
-        embeddings = as_embeddings(samples)
-        known = set(embeddings.ids_between(0, embeddings.n))
-    else:
-        known = set(fe.open_source(samples).ids)
+    """Return whether a file has scores in these columns, the first of one of these samples."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            head, *rows = csv.reader(file)
+            lines = csv.reader(file)
+            head, first = next(lines, []), next(lines, [])
     except (OSError, ValueError, csv.Error):
         return False
-    return head == columns and bool(rows) and known.issuperset(row[0] for row in rows if row)
+    return head == columns and bool(first) and _has(samples, first[0])
+
+
+def _has(samples: str, name: str) -> bool:
+    if not is_embedded(samples):
+        return name in fe.open_source(samples).ids
+    from finc_eval.embeddings.opening import as_embeddings
+
+    one = as_embeddings(samples)
+    return any(name in one.ids_between(start, start + BATCH_SIZE) for start in range(0, one.n, BATCH_SIZE))

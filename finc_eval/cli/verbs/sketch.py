@@ -50,7 +50,7 @@ def sketch(
             phi = fe.Sketch.load(feature_map_of).feature_map
             phi = phi if device is None else phi.to(device)
             result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
-    make_room(out, force)
+    make_room(out, "sketch", force)
     result.save(out)
     size, rows = out.stat().st_size, 4 * result.n * result.dim
     if size > rows:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError
 from finc_eval.core.storage import written_whole
 from finc_eval.privacy.dp.public_values import column_arrays
 
@@ -53,12 +53,6 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
                 writer = csv.writer(text)
                 writer.writerow(arrays)
                 writer.writerows(zip(*(column.tolist() for column in arrays.values()), strict=True))
-
-
-def check_suffix(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Refuse a path that does not end in one of these suffixes."""
-    if Path(path).suffix not in suffixes:
-        raise UsageError(f"{path} must end in {' or '.join(suffixes)}")
 
 
 def _arrays(path: str | Path) -> dict[str, np.ndarray]:

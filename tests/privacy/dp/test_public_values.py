@@ -1,4 +1,4 @@
-"""How private values are read: by their text or number, and no single one is refused."""
+"""Private values are matched by their text or number, and a single odd one is not refused."""
 
 import numpy as np
 import pytest
