@@ -132,6 +132,12 @@ def test_near_copies_are_seen_in_the_set_that_has_them(gen, times):
     assert near_repeat_warnings({"gen": told, "ref": sets["ref"]}) == []
 
 
+def test_near_copies_are_seen_in_the_second_set_too():
+    found = near_repeats(opened(normal(600, 2), copied(normal(200, 1), 3, 0.3)), ["gen", "ref"])
+    assert found["gen"] < 0.1
+    assert found["ref"] > 0.9
+
+
 def test_shifted_digits_beside_their_originals_are_seen():
     gen, ref = example_sets(500)
     moved = np.roll(gen[:250].reshape(-1, 28, 28), 1, axis=2).reshape(250, -1)

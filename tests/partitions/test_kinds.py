@@ -123,6 +123,11 @@ def test_levels_that_are_too_large_for_the_samples_are_left_out():
     assert fe.kinds({"a": clusters(20, 1), "b": clusters(20, 2)}).levels == (2,)
 
 
+def test_a_level_is_chosen_by_its_number_of_kinds_or_the_next_lower_one():
+    partition = Partition.fit(torch.from_numpy(clusters(1000, 1)), (10, 20, 50))
+    assert [partition.place_of(kinds) for kinds in (5, 10, 20, 49, 50, 200)] == [0, 0, 1, 1, 2, 2]
+
+
 def test_false_findings_at_very_unequal_sizes_stay_at_their_level():
     """100 against 3 000 samples: the wrong kinds form around single samples of the small set if it is drawn whole."""
     runs = 40
