@@ -129,7 +129,7 @@ class ModelComparison(Document):
         return f"ModelComparison({', '.join(self.sets)}: {modes}, {found} of them with p ≤ 0.05)"
 
 
-def _labeled(models: Mapping[str, object] | Sequence[object]) -> dict[str, object]:
+def labeled_models(models: Mapping[str, object] | Sequence[object]) -> dict[str, object]:
     """Return the sets by label; those of a list are numbered."""
     if isinstance(models, Mapping):
         return {str(label): one for label, one in models.items()}
@@ -180,7 +180,7 @@ def compare_models(
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"compare_models knows the method finc, got {chosen.method.name}: leave method out")
-    models = _labeled(models)
+    models = labeled_models(models)
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     sources = dict(models) | ({} if ref is None else {REFERENCE: ref})

@@ -27,7 +27,7 @@ def expected(rule, law, ref, choosing):
     a, b = (-rule.factor, 1) if rule.of_ref else (1, -rule.factor)
     excess = a * law + b * ref
     error = np.sqrt(a**2 * law * (1 - law) / choosing[0] + b**2 * ref * (1 - ref) / choosing[1])
-    return float((excess * norm.cdf(excess / error)).sum())
+    return float((excess * norm.cdf(excess / error - 1)).sum())
 
 
 @pytest.mark.parametrize("rule", [MISSING, NOVEL, DIFFERENCE])
