@@ -1,6 +1,7 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
 A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name.py`, or the group of verbs `app` there.
+Verbs about the installation are in `finc_eval/cli/verbs/housekeeping/`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ VERBS: dict[str, dict[str, str]] = {
         "metrics": "Compute the metrics people know, each in the space its name means, with intervals, floors and "
         "signatures.",
     },
+    "Rank and gate": {
+        "leaderboard": "Rank models against one reference, and say which of them cannot be told apart.",
+    },
     "Privacy": {
         "audit": "Audit a generator: are its samples copies, do attacks tell its training set, does a stated "
         "guarantee hold?",
@@ -59,6 +63,9 @@ VERBS: dict[str, dict[str, str]] = {
 }
 """The verbs by heading, each with the first line of its docstring, so that the list is printed without importing them;
 of a group of verbs it is the first sentence of its help."""
+
+HOUSEKEEPING = ("extractors", "weights", "cache", "doctor", "schema")
+"""Verbs whose modules are in the folder `housekeeping`."""
 
 RESUMES = ("extract",)
 """Verbs that continue an interrupted run when they are called again."""
@@ -121,7 +128,8 @@ def _notes_in_one_line() -> Iterator[None]:
 def load_verb(name: str) -> Any:
     """Import the module of a verb, and return its command."""
     attribute = name.replace("-", "_")
-    module = import_module(f"finc_eval.cli.verbs.{attribute}")
+    folder = "finc_eval.cli.verbs" + ".housekeeping" * (name in HOUSEKEEPING)
+    module = import_module(f"{folder}.{attribute}")
     holder = typer.Typer(add_completion=False)
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     if isinstance(getattr(module, "app", None), typer.Typer):

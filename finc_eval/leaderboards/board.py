@@ -36,7 +36,7 @@ SHOWN_KINDS = 30
 """Kinds that a board keeps: the clearest ones."""
 
 SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
-"""What ranks cover as long as every model was trained once."""
+"""Noise that ranks cover where every model was trained once."""
 
 
 @arithmetic("float32")
@@ -130,7 +130,8 @@ def _counted(
     """Divide all samples into kinds, as many as the smallest set has samples for, and count each set."""
     run.progress("partition", 0, 1)
     kinds = max(2, min(settings.level, min(one.n for one in sets.values()) // MIN_SAMPLES_PER_KIND))
-    partition = Partition.fit(pooled_sample(list(sets.values())), (kinds,), settings.seed, run)
+    in_order = [sets[label] for label in sorted(sets)]  # the order of the caller must not change a number
+    partition = Partition.fit(pooled_sample(in_order), (kinds,), settings.seed, run)
     run.progress("partition", 1, 1)
     return partition, {label: count(one, partition, run=run.named(f"count {label}")) for label, one in sets.items()}
 
@@ -144,7 +145,7 @@ def _kinds(counted: Mapping[str, Counted], sets: Mapping[str, Embeddings], parti
 
 def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
     """Rank the models that have an estimate, and return the standing of each model."""
-    ranked = [name for name in names if name in column.estimates]
+    ranked = sorted(column.estimates)
     estimates = [column.estimates[name] for name in ranked]
     ranking = rank(
         np.array([one.value for one in estimates]),

@@ -43,12 +43,12 @@ class Ranking:
 
     @property
     def better(self) -> NDArray[np.bool_]:
-        """Whether a is surely better than b, at [a, b], shape (p, p)."""
+        """Truth of "a is surely better than b" at [a, b], shape (p, p)."""
         return np.asarray(self.p_values <= self.alpha)
 
     @property
     def separable(self) -> NDArray[np.bool_]:
-        """Whether two models can be told apart, shape (p, p)."""
+        """Truth of "a and b can be told apart" at [a, b], shape (p, p)."""
         return np.asarray(self.better | self.better.T)
 
     @property

@@ -42,9 +42,8 @@ class LeaderboardSettings(Record):
     seed: Annotated[int, about("random seed of the first centers of the kinds")] = 0
 
     def __post_init__(self) -> None:
-        names = (self.metrics,) if isinstance(self.metrics, str) else self.metrics
         self._store(
-            metrics=tuple(get_metric(name).name for name in dict.fromkeys(names)),
+            metrics=tuple(get_metric(name).name for name in dict.fromkeys(self.metrics)),
             level=check_count("level", self.level, least=2),
             seed=check_count("seed", self.seed, least=0),
         )
