@@ -72,10 +72,10 @@ def leaderboard(
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets()  # gen has no zeros
-        >>> board = fe.leaderboard({"a": gen[:250], "b": gen[250:], "c": ref[:200]}, ref[200:])
-        >>> board.groups, board.separable("a", "b"), board["c"].rank_set
-        ((('c',), ('b', 'a')), False, (1, 1))
+        >>> gen, ref = example_sets()
+        >>> board = fe.leaderboard({"a": gen[:250], "b": gen[250:]}, ref)  # halves of one model
+        >>> board.separable("a", "b"), [row.rank_set for row in board.rows]
+        (False, [(1, 2), (1, 2)])
     """
     run, chosen = run or Run(), settings_from(LeaderboardSettings, settings, options)
     sources = labeled_models(models)
