@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import file_type
-from finc_eval.core.files.parsed import read_json
-from finc_eval.core.files.reading import header_of
-from finc_eval.core.storage import PROGRAM
+from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.serialize import read_document
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.partitions.kinds import Kinds
@@ -68,8 +67,9 @@ def extractor_of(path: str | Path) -> str | None:
 
 
 def _from_json(path: Path) -> Document:
-    data = read_json(path)
-    type_name = data.get("type") if isinstance(data, dict) and data.get("program") == PROGRAM else None
-    if type_name not in RESULTS:
+    data = read_document(path)
+    type_name = data.get("type")
+    if not isinstance(type_name, str) or type_name not in RESULTS:
         raise DataError(f"{path} is not a result of finc-eval of this version: make it again")
-    return result_class(type_name).from_dict(data, str(path))
+    with content_of(path):
+        return result_class(type_name).from_dict(data, str(path))

@@ -101,6 +101,7 @@ class EmbeddingCache:
                     self._content = self._file.rows("content", self.n, dtype="<u8")
                     failed = (self._file.texts(f"failures/{name}").all() for name in ("ids", "reasons"))
                     self.failures: list[tuple[str, str]] = list(zip(*failed, strict=True))
+                    self._columns = {name: self._file.texts(column_array(name), self.n) for name in header.columns}
                     self.clip = _clip(header.recipe)
             if output is not None and output not in self.outputs:
                 raise _no_output(self.path, output, self.outputs)
@@ -155,7 +156,7 @@ class EmbeddingCache:
         """
         if name not in self.columns:
             raise unknown_column(name, self.columns, str(self.path))
-        return self._file.texts(column_array(name), self.n).between(*part.indices(self.n)[:2])
+        return self._columns[name].between(*part.indices(self.n)[:2])
 
     def output(self, name: str) -> EmbeddingCache:
         """Open the rows of one of `outputs` for the same samples."""

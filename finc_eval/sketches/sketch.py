@@ -283,6 +283,8 @@ class Sketch:
             sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), ids, rows)
             for name, moments in sketch._moments().items():
                 _read_moments(file, name, moments, header.n[name])
+            if (sketch.embedding is not None and sketch.embedding.n != sketch.n) or header.squared_sizes < sketch.n:
+                raise ValueError("its numbers of samples differ")
         sketch.sources, sketch.name = header.sources, header.name or Path(path).stem
         sketch.groups, sketch.squared_sizes = header.groups, header.squared_sizes
         return sketch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -77,11 +76,6 @@ def read_text(path: str | Path) -> str:
         raise DataError(f"{path} does not exist") from error
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({_words(error)}): make it again") from error
-
-
-def same_json(one: Mapping[str, Any]) -> str:
-    """Return JSON that is the same for equal tables."""
-    return json.dumps(one, sort_keys=True, separators=(",", ":"))
 
 
 def _finite(text: str) -> float:
