@@ -67,9 +67,6 @@ def extractor_of(path: str | Path) -> str | None:
 
 
 def _from_json(path: Path) -> Document:
-    data = read_document(path)
-    type_name = data.get("type")
-    if not isinstance(type_name, str) or type_name not in RESULTS:
-        raise DataError(f"{path} is not a result of finc-eval of this version: make it again")
+    data = read_document(path, RESULTS)
     with content_of(path):
-        return result_class(type_name).from_dict(data, str(path))
+        return result_class(data["type"]).from_dict(data, str(path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -29,20 +29,26 @@ def checksum_of(data: Mapping[str, Any]) -> str:
     return sha256_of(json.dumps(rest, sort_keys=True))[:16]
 
 
-def read_document(path: str | Path) -> dict[str, Any]:
-    """Read a result in JSON, and check that it is what was written.
+def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
+    """Read a result of one of these types in JSON, and check that it is what was written.
 
     Raises:
         DataError: the file cannot be read, is not a result, or was changed.
     """
     data = read_json(path)
-    if not isinstance(data, dict) or data.get("program") != PROGRAM:
-        raise DataError(f"{path} is not a result of {PROGRAM}: make it again")
+    if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") not in [*types]:
+        raise DataError(f"{path} is not a result of {PROGRAM} of this version: make it again")
+    _check_layout(data, str(path))
     with content_of(path):
         same = data.get(CHECKSUM) == checksum_of(data)
     if not same:
-        raise DataError(f"{path} was changed since it was written, or is of another version: make it again")
+        raise DataError(f"{path} was changed since it was written: make it again")
     return data
+
+
+def _check_layout(data: Mapping[str, Any], where: str) -> None:
+    if data.get("layout") != LAYOUT:
+        raise DataError(f"{where} has layout {data.get('layout')!r:.40}, this version reads {LAYOUT}: make it again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +97,7 @@ class Document(Record):
         """
         if data.get("program") != PROGRAM or data.get("type") != cls.type_name:
             raise DataError(f"{where} is not a {PROGRAM} {cls.type_name}: pass one, or make it again")
-        if data.get("layout") != LAYOUT:
-            raise DataError(f"{where} has layout {data.get('layout')}, this version reads {LAYOUT}: make it again")
+        _check_layout(data, where)
         return structured(cls, data, where)
 
     @classmethod

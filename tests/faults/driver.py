@@ -5,6 +5,7 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,16 @@ START_SECONDS = 120
 FAILURES = ("traceback", "not a sentence", "wrong", "hang", "memory", "crash")
 """Outcomes that are faults; the others are "accepted" and "refused"."""
 
+COLUMNS = ("refused", "accepted", *FAILURES)
+
+HEAD = f"| kind of file | inputs | {' | '.join(COLUMNS)} |\n|{'---|' * (2 + len(COLUMNS))}"
+"""First lines of the table of outcomes."""
+
+
+def row_of(kind: str, found: Counter) -> str:
+    """A line of the table of outcomes."""
+    return f"| {kind} | {found.total()} | {' | '.join(str(found[one]) for one in COLUMNS)} |"
+
 
 @dataclass
 class Outcomes:
@@ -34,27 +45,22 @@ class Outcomes:
             self.faults.append((kind, index, outcome, text))
 
     def table(self) -> str:
-        columns = ("inputs", "refused", "accepted", *FAILURES)
-        rows = [
-            [kind, str(sum(found.values())), *(str(found[one]) for one in columns[1:])]
-            for kind, found in self.counts.items()
-        ]
+        """The counts by kind."""
         total = sum(self.counts.values(), Counter())
-        rows.append(["all", str(sum(total.values())), *(str(total[one]) for one in columns[1:])])
-        lines = [["kind of file", *columns], ["---"] * (1 + len(columns)), *rows]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        return "\n".join([HEAD, *map(row_of, self.counts, self.counts.values()), row_of("all", total)])
 
 
 class Worker:
     """The process that opens files; it is made again after each one that hung or crashed."""
 
     def __init__(self) -> None:
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         root = Path(__file__).parents[2]
         environment["PYTHONPATH"] = os.pathsep.join([str(root), environment.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent / "worker.py")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=environment,
         )  # fmt: skip
         self._lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -64,6 +70,10 @@ class Worker:
             self._lines.put(line)
         self._lines.put("")
 
+    def kinds(self) -> list[str]:
+        """Names of the kinds of files."""
+        return json.loads(self._lines.get(timeout=START_SECONDS))
+
     def try_one(self, kind: str, seed: int, index: int) -> tuple[str, str]:
         self._process.stdin.write(json.dumps([kind, seed, index]) + "\n")
         self._process.stdin.flush()
@@ -72,11 +82,30 @@ class Worker:
             line = line and self._lines.get(timeout=SECONDS)
         except queue.Empty:
             return "hang", f"more than {SECONDS} s"
-        return tuple(json.loads(line)) if line else ("crash", f"exit code {self._process.wait()}")
+        return tuple(json.loads(line)) if line else ("crash", self._last_words())
+
+    def _last_words(self) -> str:
+        code = self._process.wait()
+        self._errors.seek(0)
+        return f"exit code {code}: {(self._errors.read().splitlines() or [''])[-1]}"
 
     def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        """End the process, which removes its files if it can."""
+        self._process.stdin.close()
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def kinds() -> list[str]:
+    """Names of the kinds of files that a worker opens."""
+    worker = Worker()
+    try:
+        return worker.kinds()
+    finally:
+        worker.stop()
 
 
 def run(tasks: Iterable[tuple[str, int]], seed: int) -> Iterator[tuple[str, int, str, str]]:
@@ -84,7 +113,9 @@ def run(tasks: Iterable[tuple[str, int]], seed: int) -> Iterator[tuple[str, int,
     worker = None
     try:
         for kind, index in tasks:
-            worker = worker or Worker()
+            if worker is None:
+                worker = Worker()
+                worker.kinds()
             outcome, text = worker.try_one(kind, seed, index)
             if outcome in ("hang", "crash"):
                 worker.stop()

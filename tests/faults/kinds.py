@@ -1,4 +1,4 @@
-"""Every kind of file that finc-eval opens: how a valid one is made, how it is damaged, and how it is opened and used."""
+"""Every kind of file that finc-eval opens: how a valid one is made, damaged, opened and used."""
 
 import io
 import json
@@ -356,7 +356,7 @@ def make_settings(path):
 
 
 def use_settings(path):
-    return fe.Settings.load(path, "compare")
+    return fe.Settings.read(path, "compare")
 
 
 def make_card(path):

@@ -10,6 +10,9 @@ from typing import Any
 
 from finc_eval.core.errors import DataError
 
+MAX_DIGITS = 20
+"""Digits of the largest whole number that is read, with its sign: those of 64 bits."""
+
 MALFORMED = (ValueError, RecursionError)
 """Errors of parsers on text that is not of their format, or nested endlessly."""
 
@@ -25,7 +28,7 @@ def parsed_json(text: str | bytes, where: str = "the text") -> Any:
         DataError: it is not JSON.
     """
     try:
-        return json.loads(text, parse_float=_finite, parse_constant=_refused)
+        return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_refused)
     except MALFORMED as error:
         raise DataError(f"{where} cannot be read as JSON ({_words(error)}): it is damaged, make it again") from error
 
@@ -59,7 +62,9 @@ def read_toml(path: str | Path, what: str = "a TOML file") -> dict[str, Any]:
 def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, Any]:
     """Parse TOML."""
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
+        _check_numbers(table)
+        return table
     except MALFORMED as error:
         raise DataError(f"{where} cannot be read as {what} ({_words(error)}): correct it") from error
 
@@ -80,8 +85,24 @@ def read_text(path: str | Path) -> str:
 
 def _finite(text: str) -> float:
     if not isfinite(number := float(text)):
-        raise ValueError(f"the number {text[:20]} is too large")
+        raise ValueError(f"{text[:20]} is not a finite number")
     return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"the number {text[:20]}… is too large")
+    return int(text)
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, dict | list):
+        for inside in value.values() if isinstance(value, dict) else value:
+            _check_numbers(inside)
+    elif isinstance(value, float):
+        _finite(str(value))
+    elif isinstance(value, int):
+        _whole(str(value))
 
 
 def _refused(text: str) -> float:
