@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
@@ -21,13 +22,12 @@ from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
-from finc_eval.embeddings.pictures import pictures_of, source_at
+from finc_eval.embeddings.pictures import EmbeddedSamples
 from finc_eval.numerics.arrays import as_tensor
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from finc_eval.samples import Source
 
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
@@ -271,11 +271,12 @@ class CachedEmbeddings(Embeddings):
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Read the pictures of these samples again; None where the samples have gone."""
-        return None if self._samples is None else pictures_of(self._samples, self.ids_at(indices))
+        return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
 
     @cached_property
-    def _samples(self) -> Source | None:
-        return source_at(self.cache.source, self.cache.clip)
+    def samples(self) -> EmbeddedSamples | None:
+        """Samples that the cache was made of; None where they were never in files."""
+        return EmbeddedSamples(self.cache) if Path(self.cache.source).is_absolute() else None
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         return self.cache.column(name, slice(start, stop))
