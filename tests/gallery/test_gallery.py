@@ -164,8 +164,8 @@ def test_a_cache_of_somebody_else_shows_no_pictures_of_this_machine(tmp_path):
     """It names a folder and ids of its author's choice; what is read there is shown only if the cache knows it."""
     for name, seed in (("own", 0), ("private", 1)):
         (tmp_path / name).mkdir()
-        for row, pixels in enumerate(noise(seed)[:30]):
-            Image.fromarray(pixels).save(tmp_path / name / f"{row}.png")
+        for row, image in enumerate(noise(seed)[:30]):
+            Image.fromarray(image).save(tmp_path / name / f"{row}.png")
         fe.extract(tmp_path / name, "pixels", tmp_path / f"{name}.h5").close()
     forge(tmp_path / "own.h5", lambda header, _: header.update(source=str(tmp_path / "private")))
     gen, ref = (fe.EmbeddingCache(tmp_path / f"{name}.h5") for name in ("own", "private"))
