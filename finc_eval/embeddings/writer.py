@@ -124,12 +124,6 @@ class CacheWriter:
         reasons = self._file["reason"][: self.done][failed] if failed else []
         return [(self._ids[row], reason.decode()) for row, reason in zip(failed, reasons, strict=True)]
 
-    def forget(self, row: int) -> None:
-        """Mark this row and all later ones as not done."""
-        self.done = row
-        with resumable(self.path, True):
-            self._checkpoint()
-
     def finish(
         self,
         identity: Identity,
