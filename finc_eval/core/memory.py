@@ -33,6 +33,9 @@ BYTES_PER_PIXEL = 12
 """Bytes that a pixel takes while it is decoded, turned into RGB and resized. So 1 GiB allows 89 478 485 pixels, as
 Pillow does."""
 
+NEGLIGIBLE_BYTES = 1 << 20
+"""Bytes below which a thread does not count what it decodes: counting takes longer."""
+
 BYTES_PER_TEXT_BYTE = 8
 """Bytes that a byte of a table of metadata takes while the table is read: 7 were measured."""
 
@@ -82,8 +85,8 @@ def readable(size: int) -> str:
 class Budget:
     """Bytes that the threads of this process may decode side by side: as many as one thing may take alone.
 
-    A thread takes what it needs inside of `task`, which gives it back. The first `take` of a task waits for room. Later
-    ones do not, because two tasks could wait for each other.
+    A thread takes what it needs within `decoding()`, which gives it back. The first `take` waits for room. Later ones
+    do not, because two threads could wait for each other.
     """
 
     def __init__(self) -> None:
@@ -91,24 +94,22 @@ class Budget:
         self._room = threading.Condition()
         self._mine = threading.local()
 
-    @contextmanager
-    def task(self) -> Iterator[None]:
-        """Give back what this thread takes, when the block ends."""
-        before = getattr(self._mine, "held", None)
+    def begin(self) -> None:
+        """Count what this thread takes from now on."""
         self._mine.held = 0
-        try:
-            yield
-        finally:
-            if self._mine.held:
-                with self._room:
-                    self._used -= self._mine.held
-                    self._room.notify_all()
-            self._mine.held = before
+
+    def end(self) -> None:
+        """Give back what this thread has taken since `begin`."""
+        held, self._mine.held = self._mine.held, None
+        if held:
+            with self._room:
+                self._used -= held
+                self._room.notify_all()
 
     def take(self, size: int) -> None:
-        """Take bytes for the rest of this thread's task; outside of a task, do nothing."""
+        """Take bytes until `end`; do nothing outside of `decoding()`, and for what is not worth counting."""
         held = getattr(self._mine, "held", None)
-        if held is None:
+        if held is None or size < NEGLIGIBLE_BYTES:
             return
         with self._room:
             # Whatever is larger than all of the budget runs alone.
@@ -118,12 +119,17 @@ class Budget:
 
 
 ENCODED, DECODED = Budget(), Budget()
-"""Budgets of the bytes of files and archives, and of what is decoded from them. A task takes from the first before the
-second, so that no two wait for each other."""
+"""Budgets of the bytes of files and of what is decoded from them. A thread takes from the first before the second, so
+that no two wait for each other."""
 
 
 @contextmanager
 def decoding() -> Iterator[None]:
     """Count what this thread decodes until the block ends."""
-    with ENCODED.task(), DECODED.task():
+    ENCODED.begin()
+    DECODED.begin()
+    try:
         yield
+    finally:
+        ENCODED.end()
+        DECODED.end()
