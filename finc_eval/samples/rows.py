@@ -6,22 +6,20 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
+from finc_eval.core.npz import DAMAGED, blocks, npy_header
 from finc_eval.samples.files import open_zip
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
-from finc_eval.samples.source import COPIES, DAMAGED, Pixels, RandomAccessSource, Sample, Source, pixels_digest
+from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest
 
 LABEL_ARRAYS = ("labels", "label", "arr_1")
-
-BLOCK_BYTES = 1 << 20
-"""Bytes of an array that are read at once."""
 
 
 class ArraySource(RandomAccessSource):
@@ -113,32 +111,6 @@ class NpzSource(Source):
                     yield np.frombuffer(data, np.uint8).reshape(row_shape)
             except DAMAGED as error:
                 raise DataError(f"{self._path} is damaged: save it again") from error
-
-
-def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Yield the n values that follow in a stream, a block at a time; EOFError where there are fewer."""
-    size = max(1, BLOCK_BYTES // max(1, dtype.itemsize))
-    for start in range(0, n, size):
-        count = min(size, n - start)
-        data = stream.read(count * dtype.itemsize)
-        if len(data) != count * dtype.itemsize:
-            raise EOFError
-        yield np.frombuffer(data, dtype)
-
-
-def npy_header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header of an array in an npz file: shape, Fortran order or not, type. `stream` is left at the first row.
-
-    Raises:
-        DataError: it is damaged.
-    """
-    try:
-        version = np.lib.format.read_magic(stream)
-        # Version 3 only differs for named fields, which samples do not have.
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        return read[version](stream)
-    except Exception as error:  # the header is Python text, and damaged text may be anything
-        raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error
 
 
 def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:

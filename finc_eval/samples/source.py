@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
-import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -33,9 +31,6 @@ WINDOW, WHOLE_SAMPLES_WINDOW = 4, 1
 
 COPIES = 4
 """Times its bytes that a sample in memory takes while it is worked on."""
-
-DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
-"""Errors that readers of archives raise on damaged bytes."""
 
 Pixels = npt.NDArray[np.uint8]
 
