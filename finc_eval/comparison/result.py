@@ -22,7 +22,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.storage import check_target, existing_hdf5, new_hdf5
+from finc_eval.core.storage import check_target, existing_hdf5, new_hdf5, written_together
 from finc_eval.embeddings.base import Batch, check_same_space
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
@@ -221,13 +221,14 @@ class Comparison(Document):
             DataError: the path holds another kind of file, or cannot be written.
         """
         twin = self.twin(path)
-        with new_hdf5(path, "comparison", LAYOUT) as file:
-            file.create_dataset("result", data=json.dumps(self.to_dict()), dtype=h5py.string_dtype())
-            directions = [mode.direction for mode in self.modes]
-            file["directions"] = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
-            write_feature_map(file, self.feature_map)
-            write_pictures(file, self.gallery.pictures)
-        self.to_json(twin)
+        with written_together():
+            with new_hdf5(path, "comparison", LAYOUT) as file:
+                file.create_dataset("result", data=json.dumps(self.to_dict()), dtype=h5py.string_dtype())
+                directions = [mode.direction for mode in self.modes]
+                file["directions"] = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
+                write_feature_map(file, self.feature_map)
+                write_pictures(file, self.gallery.pictures)
+            self.to_json(twin)
 
     @staticmethod
     def twin(path: str | Path) -> Path:

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.npz import NpzFile, npy_header
 from finc_eval.core.memory import check_decoded
-from finc_eval.core.npz import NpzFile, npy_header
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.tables import parquet_table
 

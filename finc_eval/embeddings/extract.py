@@ -45,6 +45,9 @@ MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
 MIN_COMPILED_SAMPLES = 8000
 """Number of samples from which it pays to compile a network for the CPU, which takes half a minute."""
 
+STREAM = ".stream-"
+"""Beginning of the name of embeddings whose samples can be read only once, while they are read."""
+
 Item = TypeVar("Item")
 
 
@@ -143,6 +146,15 @@ def _default_batch_size(card: Card) -> int:
     return max(1, min(most, PIXELS_PER_BATCH // (frames * height * width)))
 
 
+def _remove_dead_streams(folder: Path) -> None:
+    """Remove what killed processes left of sets that can be read only once: nobody can go on with them."""
+    for part in folder.glob(f"{STREAM}*.h5.part") if folder.is_dir() else ():
+        path = part.with_suffix("")
+        with suppress(DataError), only_writer(path):
+            for left in (part, path.with_name(f".{path.name}.new")):
+                left.unlink(missing_ok=True)
+
+
 def _default_path(key: str) -> Path:
     return cache_folder() / f"{key}.h5"
 
@@ -206,7 +218,8 @@ class _Job:
         name = uuid.uuid4().hex
         if out is not None:
             whole_cache(out, name, force=self.force)  # refuses what must not be overwritten
-        path = (out or _default_path(name)).with_name(f".{name}.h5")
+        path = (out or _default_path(name)).with_name(f"{STREAM}{name}.h5")
+        _remove_dead_streams(path.parent)
         with ExitStack() as locks:
             if out is not None:
                 locks.enter_context(only_writer(out))  # before the work: another writer should be known at once

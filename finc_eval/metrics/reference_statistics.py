@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
-from finc_eval.core.npz import NpzFile
+from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
 from finc_eval.embeddings.base import ARRAY_SPACE

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.npz import DAMAGED
+from finc_eval.core.files.npz import DAMAGED
 from finc_eval.samples.source import aligned, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text")

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.npz import DAMAGED, blocks, npy_header
 from finc_eval.core.memory import check_decoded
-from finc_eval.core.npz import DAMAGED, blocks, npy_header
 from finc_eval.samples.files import open_zip
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits

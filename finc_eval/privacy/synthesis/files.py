@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.npz import NpzFile, NpzRows
+from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.storage import written_whole
 from finc_eval.privacy.dp.public_values import column_arrays
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from finc_eval.core.npz import NpzRows
+from finc_eval.core.files.npz import NpzRows
 from finc_eval.privacy.synthesis.dp_hp import PassingRecords
 from finc_eval.privacy.synthesis.image_views import Shape
 
