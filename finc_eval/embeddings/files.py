@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -51,10 +51,15 @@ def whole_cache(path: Path, key: str, origin: str = "", force: bool = False) -> 
     return None
 
 
-def copied_cache(cached: Path, path: Path, identity: Identity) -> bool:
-    """Copy the cache of the same key from the folder of caches, if there is one; return whether there is."""
+def copied_cache(
+    cached: Path,
+    path: Path,
+    identity: Identity,
+    usable: Callable[[EmbeddingCache | None], EmbeddingCache | None],
+) -> bool:
+    """Copy the cache of the same key from the folder of caches, if there is a usable one; return whether there is."""
     try:
-        cache = whole_cache(cached, identity.key)
+        cache = usable(whole_cache(cached, identity.key))
     except (DataError, UsageError):
         cache = None
     if cache is None:

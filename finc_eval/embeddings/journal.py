@@ -22,7 +22,7 @@ import numpy.typing as npt
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import opened
 from finc_eval.core.files.parsed import json_table
-from finc_eval.core.storage import PROGRAM
+from finc_eval.core.storage import PROGRAM, written_whole
 
 PARTIAL = "unfinished embeddings"
 """Type of the file, in its first line."""
@@ -122,13 +122,8 @@ class Journal:
     @classmethod
     def create(cls, path: Path, title: Title) -> Journal:
         """Make an empty journal in place of what is there."""
-        new = path.with_name(f".{path.name}.new")
-        try:
-            new.write_bytes(title.line())
-            new.replace(path)
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
+        with written_whole(path) as temporary:
+            temporary.write_bytes(title.line())
         return cls(path.open("r+b"), title, path)
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,7 +92,7 @@ def dp_generate(
         else:
             images, labels = read_images(data)
             n = settings.count or len(images)
-            with reserved(out, n * (images[:1].nbytes + BYTES_OF_A_CELL)) as write:
+            with reserved(out, n * (prod(images.shape[1:]) + BYTES_OF_A_CELL)) as write:
                 drawn = fe.privacy.synthesize_images(
                     images,
                     None if classes is None or labels is None else list(labels),
