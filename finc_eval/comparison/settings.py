@@ -222,7 +222,7 @@ class Settings(SketchSettings):
             content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise DataError(f"{path} does not exist") from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(f"{path} cannot be read as TOML ({error}): check its syntax") from error
         if not isinstance(content.get(table), dict):
             near = get_close_matches(table, content, n=1)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import opened
 from finc_eval.core.files.parsed import json_table
-from finc_eval.core.storage import PROGRAM, written_whole
+from finc_eval.core.storage import PROGRAM
 
 PARTIAL = "unfinished embeddings"
 """Type of the file, in its first line."""
@@ -122,8 +122,13 @@ class Journal:
     @classmethod
     def create(cls, path: Path, title: Title) -> Journal:
         """Make an empty journal in place of what is there."""
-        with written_whole(path) as temporary:
-            temporary.write_bytes(title.line())
+        new = path.with_name(f".{path.name}.new")
+        try:
+            new.write_bytes(title.line())
+            new.replace(path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
         return cls(path.open("r+b"), title, path)
 
     @classmethod

@@ -372,10 +372,10 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
     [
         ("extract", 1, 0),  # nothing done yet
         ("extract", 3, 16),  # between batches
-        ("fsync", 1, 0),  # while the unfinished cache is made
-        ("fsync", 3, 16),  # rows written, their checkpoint not
+        ("fsync", 1, 8),  # rows written, their checkpoint not
+        ("fsync", 3, 24),
         ("write cache", 1, N),  # while the whole cache is written
-        ("fsync", 7, N),  # the whole cache written, not yet in its place
+        ("fsync", 6, N),  # the whole cache written, not yet in its place
         ("unlink", 1, None),  # the whole cache in its place, the unfinished one still there
     ],
 )

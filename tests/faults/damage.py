@@ -107,7 +107,7 @@ def of_zip(data: bytes, rng: np.random.Generator) -> bytes:
         for name, inside in members:
             try:
                 new.writestr(name, inside)
-            except (ValueError, UserWarning):
+            except (ValueError, IndexError):
                 new.writestr("other", inside)
     return file.getvalue()
 
@@ -210,6 +210,8 @@ def change_value(tree: dict, rng: np.random.Generator) -> None:
 
 
 def _change_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    if not arrays:
+        return
     name = list(arrays)[rng.integers(0, len(arrays))]
     values = arrays[name]
     match rng.integers(0, 6):

@@ -449,7 +449,7 @@ def use_statistics(path):
 
 def use_foreign_statistics(path):
     found = read_statistics(path)
-    return fe.evaluate(sets()[0], path, ["fid"])["fid"].value if found.dim == 6 else None
+    return fe.evaluate(sets()[0], path, ["fd"])["fd"].value if found.dim == 6 else None
 
 
 KINDS = {
