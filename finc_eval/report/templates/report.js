@@ -15,7 +15,7 @@
   // Enlarge: every sample opens large, with its neighbors by the arrow keys.
   const pictures = all(".tiles img, .copies img, .suspects img, .lead-samples img");
   if (pictures.length) {
-    const dialog = made("dialog", document.body);
+    const dialog = document.createElement("dialog");
     dialog.className = "large";
     dialog.setAttribute("aria-label", "A sample, enlarged");
     const image = made("img", dialog);
@@ -41,6 +41,7 @@
       image.width = width * scale;
       image.height = height * scale;
       text.textContent = one.title;
+      if (!dialog.isConnected) document.body.append(dialog);
       if (!dialog.open) dialog.showModal();
     };
     pictures.forEach((one) => {
