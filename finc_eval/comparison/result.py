@@ -163,7 +163,7 @@ class Comparison(Document):
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
-        found = []
+        found: list[str] = []
         for mode in self.modes:
             for ids in (mode.typical(label), mode.drawn(label), mode.opposite(label)):
                 found += ids[: self.shown]
@@ -175,9 +175,9 @@ class Comparison(Document):
         """Pictures of the samples that a page shows, from the file it was read from or the sets that were compared."""
         return self.gallery_of({})
 
-    def gallery_of(self, samples: Mapping[SetLabel, Samples]) -> Gallery:
+    def gallery_of(self, samples: Mapping[str, Samples]) -> Gallery:
         """Return the pictures of the samples that a page shows, with where the samples of a set are now, by label."""
-        shown = {label: self.shown_ids(label) for label in SET_NAMES}
+        shown: dict[str, list[str]] = {label: self.shown_ids(label) for label in SET_NAMES}
         sets = {"gen": self.gen, "ref": self.ref}
         return read_gallery(sets, shown, samples, kept=self.kept, names=IN_SENTENCES)
 
