@@ -99,9 +99,10 @@ class NpzFile:
             _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
             file.seek(name_bytes + extra_bytes, 1)
             npy_header(file, self.path)
-            order = "F" if header.by_columns else "C"
             # Copy on write: torch takes no array that it must not change.
-            found: NDArray[Any] = np.memmap(self.path, header.dtype, "c", file.tell(), header.shape, order)
+            found: NDArray[Any] = np.memmap(
+                self.path, header.dtype, "c", file.tell(), header.shape, "F" if header.by_columns else "C"
+            )
             return found
 
     def rows(self, name: str) -> NpzRows:
