@@ -243,6 +243,7 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
     return {
         "titles": titles(comparison),
         "pictures": gallery.pictures,
+        "captions": comparison.captions,
         "notes": gallery.notes,
         "columns": COLUMNS,
         "roles": _significant(comparison),
