@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,6 +108,18 @@ class Embeddings(ABC):
             UsageError: the set does not have this column.
         """
         return self._column_between(name, 0, self.n)
+
+    def metadata_of(self, ids: Container[str]) -> dict[str, tuple[int, dict[str, str]]]:
+        """Return the row and the metadata of a few samples by id; missing values are left out."""
+        found: dict[str, tuple[int, dict[str, str]]] = {}
+        for start, stop in self._portions():
+            names = self.ids_between(start, stop)
+            rows = [row for row, name in enumerate(names) if name in ids]
+            columns = {key: self._column_between(key, start, stop) for key in self.columns} if rows else {}
+            for row in rows:
+                values = {key: column[row] for key, column in columns.items() if column[row]}
+                found[names[row]] = (start + row, values)
+        return found
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         raise unknown_column(name, self.columns, self.name)
