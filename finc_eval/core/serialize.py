@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 from finc_eval.core.errors import DataError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structured
+from finc_eval.core.shown import Shown
 from finc_eval.core.storage import PROGRAM, write_text
 
 LAYOUT = 2
@@ -18,7 +19,7 @@ LAYOUT = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Document(Record):
+class Document(Record, Shown):
     """A result: a frozen dataclass that is written as JSON, read back, and drawn as a page.
 
     Attributes:

@@ -88,3 +88,14 @@ def _with_own_weights(card: Card, path: Path) -> Card:
         return card
     file = path.absolute().parent / Path(card.weights.file).expanduser()
     return replace(card, weights=replace(card.weights, file=str(file)))
+
+
+def card_again(made_by: str) -> str:
+    """Return the name of the extractor behind embeddings, if it can be loaded by its name.
+
+    Raises:
+        UsageError: it is a card of the user's own.
+    """
+    if made_by.startswith("timm:") or made_by in available_cards():
+        return made_by
+    raise UsageError(f"the embeddings were made with a card of your own, {made_by}: pass its path as --extractor")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running, takes
+from finc_eval.cli.options import Gen, Json, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, embed_all
+from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import Settings
+from finc_eval.extractors.settings import Extraction
 
 
 @takes(Settings, "settings")
+@embeds
 def compare(
     gen: Gen,
     ref: Ref,
     settings: Settings,
+    extraction: Extraction,
+    work: Work,
     out: Out = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Find the modes on which two sets of samples differ, and write a report.
@@ -27,9 +28,8 @@ def compare(
     --gen, under-represented modes in --ref.
     """
     sources = {"gen": gen, "ref": ref}
-    check_given(sources.values(), extractor)
+    check_given(sources.values(), extraction.extractor)
     output = output_folder("compare", "comparison", sources, out, force)
-    with running(device) as run:
-        sets = embed_all(sources, extractor, strict, run)
-        result = fe.compare(sets["gen"], sets["ref"], settings, run=run)
+    with work.running() as run:
+        result = fe.compare(gen, ref, settings, extractor=extraction, run=run)
     emit(result, output, as_json)
