@@ -77,7 +77,7 @@ def extract(
             the ids of the samples, that of a video for all its windows; without it, the rows are those of an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
-            the same extractor, whose samples have changed since.
+            the same extractor, whose samples have changed since, and never a larger set by a subset of `n`.
         run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
             at most 256), threads that decode, and progress.
 
@@ -104,7 +104,8 @@ def extract(
     run = run or Run()
     size = run.batch_size or _default_batch_size(card)
     columns = {**samples.columns, **({} if metadata is None else _matched(metadata, samples.ids))}
-    job = _Job(card, recipe_of(card, precision), samples, size, run.workers, precision, run.device, columns, force)
+    recipe = recipe_of(card, precision)
+    job = _Job(card, recipe, samples, size, run.workers, precision, run.device, columns, force, n)
     target = None if out is None else Path(out).expanduser()
     cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
@@ -147,6 +148,7 @@ class _Job:
     device: str | torch.device | None
     columns: Mapping[str, Sequence[str]]
     force: bool
+    n: int | None
 
     def identity(self, progress: Progress = silent) -> Identity:
         """Return what the cache is made of; this reads every byte of the set."""
@@ -156,11 +158,11 @@ class _Job:
         """Return the finished cache of the set, making what is missing."""
         identity = self.identity(progress)
         path = out or _default_path(identity.key)
-        cache = whole_cache(path, identity.key, identity.origin, self.force)
+        cache = whole_cache(path, identity.key, identity.origin, self.force, self.n)
         if cache is None:
             with only_writer(path):
                 # The previous holder of the lock may just have made it.
-                cache = whole_cache(path, identity.key, identity.origin, self.force)
+                cache = whole_cache(path, identity.key, identity.origin, self.force, self.n)
                 if cache is None and not copied_cache(_default_path(identity.key), path, identity):
                     stage = "extract"
                     if path.exists():

@@ -123,7 +123,8 @@ class Sketch(Shown):
 
         Raises:
             UsageError: the set does not have the column, or the feature map is not one.
-            DataError: the embeddings have another shape, or are not finite.
+            DataError: the embeddings are not finite.
+            IncompatibleError: the embeddings have another dimension than the feature map.
         """
         phi = feature_map.feature_map if isinstance(feature_map, Sketch) else feature_map
         if not isinstance(phi, FeatureMap):
@@ -132,6 +133,11 @@ class Sketch(Shown):
                 "reference's, fe.Sketch.reference(ref)"
             )
         embeddings = as_embeddings(source)
+        if embeddings.dim != phi.dim:
+            raise IncompatibleError(
+                f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "
+                "pass embeddings by the extractor of the feature map"
+            )
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
         return sketch

@@ -15,7 +15,7 @@ SAMPLES = 120
 """Samples of each set: an audit needs a hundred."""
 
 FEATURES = ("--features", "40")
-PIXELS = ("--extractor", "pixels")
+TINY = ("--extractor", "tiny.toml")
 
 TABLE = """
 label = "ill"
@@ -34,8 +34,8 @@ values = ["no", "yes"]
 def build(run):
     """Fill the working folder; `run` runs a command there."""
     gen, ref = (images_of(rows) for rows in example_sets(3 * SAMPLES))
-    sets = {"gen": gen[:SAMPLES], "ref": ref[:SAMPLES], "other": gen[SAMPLES : 2 * SAMPLES], "train": ref[SAMPLES:240]}
-    sets["holdout"] = ref[240:]
+    sets = {"gen": gen[:SAMPLES], "ref": ref[:SAMPLES], "other": gen[SAMPLES : 2 * SAMPLES]}
+    sets |= {"train": ref[SAMPLES : 2 * SAMPLES], "holdout": ref[2 * SAMPLES :]}
     for name, images in sets.items():
         Path(name).mkdir()
         for number, image in enumerate(images):
@@ -49,11 +49,38 @@ def build(run):
     mistakes()
     private()
     for name in ("gen", "ref", "other"):
-        run("extract", name, "--out", f"{name}.h5", *PIXELS)
+        run("extract", name, "--out", f"{name}.h5", *TINY)
     run("sketch", "ref.h5", "--out", "ref.sketch.h5", *FEATURES)
     for name in ("gen", "other"):
-        run("compare", "--gen", f"{name}.h5", "--ref", "ref.sketch.h5", "--out", f"results/{name}")
-    run("compare", "--gen", "gen", "--ref", "ref", *PIXELS, *FEATURES)
+        run("compare", "--gen", f"{name}.h5", "--ref", "ref.sketch.h5", "--out", f"results/{name}", "--quiet")
+    run("compare", "--gen", "gen", "--ref", "ref", *TINY, *FEATURES)
+
+
+CARD = """
+name = "tiny"
+description = "The pixels of 8x8 thumbnails."
+citation = "None."
+traps = ["Only colors and layout."]
+
+[loader]
+kind = "pixels"
+
+[preprocessing]
+size = [8, 8]
+geometry = "squash"
+method = "pil"
+interpolation = "bicubic"
+antialias = true
+rounding = "uint8"
+range = [0.0, 1.0]
+mean = [0.0, 0.0, 0.0]
+std = [1.0, 1.0, 1.0]
+
+[output]
+layer = "input"
+pooling = "flatten"
+dimension = 192
+"""
 
 
 def images_of(rows):
@@ -101,12 +128,13 @@ def mistakes():
     rows = "".join(f"{number:03}.png,{number % 2}\n" for number in range(SAMPLES))
     Path("table.csv").write_text("file_name,kind\n" + rows)
     Path("nameless.csv").write_text("kind\n1\n2\n")
-    Path("finc.toml").write_text("[compare]\nfeatures = 40\nmodes = 3\n[extract]\nextractor = 'pixels'\n")
-    Path("configured/finc-eval.toml").write_text("[compare]\nfeatures = 30\n[extract]\nextractor = 'pixels'\n")
+    Path("finc.toml").write_text("[compare]\nfeatures = 40\nmodes = 3\n[extract]\nextractor = 'tiny.toml'\n")
+    Path("configured/finc-eval.toml").write_text("[compare]\nfeatures = 30\n[extract]\nextractor = '../tiny.toml'\n")
     Path("typo.toml").write_text("[compare]\nfeaturs = 40\n")
     Path("typo-table.toml").write_text("[compar]\nfeatures = 40\n")
     Path("no.toml").write_text("[compare\n")
     Path("type.toml").write_text("[run]\nworkers = 'many'\n")
+    Path("tiny.toml").write_text(CARD)
     Path("card.toml").write_text("name = 'mine'\n")
 
 

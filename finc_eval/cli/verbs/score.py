@@ -119,7 +119,7 @@ def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
         ]
         for one in counts
     ]
-    columns = ["mode", "role", "member from score", "members", "best mode of"]
+    columns = ["mode", "role", "threshold", "members", "best mode of"]
     print_table(f"Scores of {counted(n, 'sample')}", columns, rows, names=["mode"])
 
 
