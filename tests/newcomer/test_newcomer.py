@@ -37,12 +37,12 @@ def prepare(*words):
 
 
 def state(folder):
-    """Digest of every file below a folder."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            found[path.relative_to(folder).as_posix()] = hashlib.blake2b(path.read_bytes()).hexdigest()
-    return found
+    """Digest of every file below a folder, links not followed."""
+    return {
+        (Path(top) / name).relative_to(folder).as_posix(): hashlib.blake2b((Path(top) / name).read_bytes()).digest()
+        for top, _, names in os.walk(folder)
+        for name in names
+    }
 
 
 def complaint(stderr):

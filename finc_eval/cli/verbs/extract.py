@@ -24,8 +24,9 @@ def extract(
     samples: Annotated[
         str,
         typer.Argument(
+            metavar="SAMPLES",
             help="Images: a folder, .zip, .npz, .tar shards, or a folder that Hugging Face datasets saved. Videos, for "
-            "an extractor of clips: a folder or .zip of them, or of folders of frames."
+            "an extractor of clips: a folder or .zip of them, or of folders of frames.",
         ),
     ],
     extraction: Extraction,
