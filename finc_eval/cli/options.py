@@ -66,7 +66,7 @@ GIVEN = ("COMMANDLINE", "ENVIRONMENT")
 
 @dataclass(frozen=True)
 class Work(Configured):
-    """How to run. None of it changes what is computed."""
+    """Run options. None of them changes what is computed."""
 
     table: ClassVar[str] = "run"
 

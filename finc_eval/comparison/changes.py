@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,10 @@ class Changes(Document):
 
     def _frame_rows(self) -> tuple[Change, ...]:
         return self.changes
+
+    def _summary(self) -> str:
+        counts = Counter(change.status for change in self.changes)
+        return ", ".join(f"{count} {status}" for status, count in counts.items()) or "no mode is significant"
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)

@@ -181,7 +181,7 @@ def compare_models(
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"compare_models knows the method finc, got {chosen.method.name}: leave method out")
-    models = labeled(models, "model")
+    models = labeled(models, "model", taken=REFERENCE)
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     sources = dict(models) | ({} if ref is None else {REFERENCE: ref})

@@ -50,12 +50,13 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
-def labeled(sets: Mapping[str, object] | Sequence[object], what: str) -> dict[str, object]:
+def labeled(sets: Mapping[str, object] | Sequence[object], what: str, taken: str | None = None) -> dict[str, object]:
     """Return sets by label: those of a list by the names of their files and folders, or else by numbers.
 
     Args:
         sets: the sets.
         what: word for one of them, such as "model".
+        taken: label that none of a list can have.
 
     Raises:
         UsageError: the sets are neither a mapping nor a list.
@@ -67,7 +68,7 @@ def labeled(sets: Mapping[str, object] | Sequence[object], what: str) -> dict[st
             f'{what}s must be sets by label, {{"a": x, "b": y}}, or a list of sets, got {type(sets).__name__}'
         )
     names = [name_of(one) for one in sets if isinstance(one, str | Path)]
-    if len(set(names)) < len(sets):
+    if len(set(names)) < len(sets) or taken in names:
         names = [f"{what} {number}" for number in range(1, len(sets) + 1)]
     return dict(zip(names, sets, strict=True))
 

@@ -45,7 +45,8 @@ def test_samples_are_embedded_by_the_extractor_behind_the_other_set(sets):
 
 def test_every_function_takes_folders(sets):
     how = {"extractor": "pixels"}
-    assert fe.compare_models(["gen", "ref"], features=20, **how).models == ("gen", "ref")
+    assert fe.compare_models(["gen", "ref"], features=20, **how).models == ("model 1", "model 2")
+    assert fe.compare_models(["gen"], "ref", features=20, **how).models == ("gen",)
     assert fe.evaluate("gen", "ref", "vendi", **how)["vendi"].value > 1
     assert [point.value for point in fe.sweep("gen", "ref", "rho", [1], features=20, **how).points] == [1]
     assert list(fe.compare_methods("gen", "ref", "finc", features=20, **how).comparisons) == ["finc"]

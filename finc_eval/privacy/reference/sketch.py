@@ -155,11 +155,9 @@ class PrivateSketch(Shown):
             IncompatibleError: the embeddings come from another extractor.
             DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
         """
-        run = run or Run()
-        embeddings = opened_sets({"the generated set": gen}, as_embeddings, extractor, run, [self.space])[
-            "the generated set"
-        ]
-        check_same_space("the generated set", embeddings.space, "the private sketch", self.space)
+        run, label = run or Run(), "the generated set"
+        embeddings = opened_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
+        check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
             raise DataError("a score against a private sketch needs at least two samples, got one")
         return sample_mean(self._features(embeddings, labels, run))
