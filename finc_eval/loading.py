@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError
-from finc_eval.core.storage import PROGRAM, file_type
+from finc_eval.core.files.front import file_type
+from finc_eval.core.files.reading import content_of
+from finc_eval.core.serialize import read_document
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.privacy.reference.sketch import PrivateSketch
@@ -54,11 +55,6 @@ def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | Embe
 
 
 def _from_json(path: Path) -> Document:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON ({error}): make it again") from error
-    type_name = data.get("type") if isinstance(data, dict) and data.get("program") == PROGRAM else None
-    if type_name not in RESULTS:
-        raise DataError(f"{path} is not a result of finc-eval of this version: make it again")
-    return result_class(type_name).from_dict(data, str(path))
+    data = read_document(path, RESULTS)
+    with content_of(path):
+        return result_class(data["type"]).from_dict(data, str(path))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import h5py
-
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError
-from finc_eval.core.storage import file_type
+from finc_eval.core.files.reading import header_of
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
-from finc_eval.embeddings.hdf5 import title_in
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples.opening import existing_path
 
@@ -54,10 +51,10 @@ def titled(source: str, label: str) -> str:
     path = existing_path(source)
     if path is None:
         return Path(source).name
-    if file_type(path) == "embeddings":
+    header = header_of(path) or {}
+    if header.get("type") == "embeddings":
         with EmbeddingCache(path) as cache:
             return cache_title(cache) or label
-    if file_type(path) == "sketch":
-        with h5py.File(path, "r") as sketch:
-            return title_in(sketch)
+    if header.get("type") == "sketch" and header.get("name"):
+        return str(header["name"])
     return path.resolve().name if path.is_dir() else path.stem

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import h5py
-
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.front import is_stored
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
 from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, CachedEmbeddings, Embeddings
@@ -136,7 +135,7 @@ def is_samples(source: object) -> bool:
     path = Path(source)
     if path.suffix.lower() in HDF5_SUFFIXES:
         return path.is_dir()
-    if path.is_file() and (h5py.is_hdf5(path) or is_array_file(path)):
+    if path.is_file() and (is_stored(path) or is_array_file(path)):
         return False
     return not (path.is_file() and holds_statistics(path)) and path.suffix.lower() != ".pkl"
 

@@ -13,7 +13,7 @@ from finc_eval.cli.options import Json, Samples, Work, embeds, given_options, ta
 from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
-from finc_eval.core.storage import file_attribute
+from finc_eval.core.files.reading import header_of
 from finc_eval.extractors.settings import Extraction
 from finc_eval.sketches.settings import SketchSettings
 
@@ -52,7 +52,7 @@ def sketch(
         shared = None if feature_map_of is None else fe.Sketch.load(feature_map_of)
         spaces = [] if shared is None else [shared.space]
         embeddings = opened_sets({"samples": samples}, as_embeddings, extraction, run, spaces)["samples"]
-        refuse_loss(out, lambda found: file_attribute(found, "sketch", "sources") == [embeddings.digest], force)
+        refuse_loss(out, lambda found: _sources(found) == [embeddings.digest], force)
         if shared is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
         else:
@@ -74,3 +74,9 @@ def sketch(
         print(f"{out}: sketch of {result.n} samples, {phi.kernel} kernel, {phi.dim} entries per embedding")
     else:
         print(f"{out}: sketch of {result.n} samples, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+
+
+def _sources(path: Path) -> object:
+    """Return the digests of the sets in a sketch; None for other files."""
+    header = header_of(path) or {}
+    return header.get("sources") if header.get("type") == "sketch" else None
