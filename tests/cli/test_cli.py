@@ -92,10 +92,22 @@ def test_score_writes_a_row_a_sample(folders, tmp_path):
     with (tmp_path / "s.csv").open() as file:
         rows = list(csv.reader(file))
     loaded = fe.load(comparison)
-    assert rows[0] == ["id", *(mode.id for mode in loaded.modes)]
+    assert rows[0] == ["id", "best_mode", "member_of", *(mode.id for mode in loaded.modes)]
     assert len(rows) == 301
-    best = max(rows[1:], key=lambda row: float(row[1]))
+    best = max(rows[1:], key=lambda row: float(row[3]))
     assert best[0] == loaded.over[0].tails[0].gen_ids[0]
+    for row in rows[1:]:
+        scores = {mode.id: float(score) for mode, score in zip(loaded.modes, row[3:], strict=True)}
+        assert row[1] == max(scores, key=scores.get)
+        inside = [mode.id for mode in loaded.modes if mode.threshold and scores[mode.id] >= mode.threshold]
+        assert row[2].split() == inside
+    shown = {cells[0].split(", ")[-1]: cells[1:] for cells in table_rows(result.stdout)}
+    first = loaded.over[0]
+    members = sum(first.id in row[2].split() for row in rows[1:])
+    assert shown[first.id][1] == f"{first.threshold:.3f}" and shown[first.id][2].startswith(f"{members} (")
+    again = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv", "--json")
+    told = json.loads(again.stdout)
+    assert told["modes"][0]["members"] == members and told["columns"] == rows[0]
 
 
 def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monkeypatch):
@@ -105,7 +117,7 @@ def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monke
     other.mkdir()
     (out / "comparison.h5").rename(other / "comparison.h5")
     monkeypatch.chdir(other)
-    assert run("report", "--comparison", "comparison.h5").exit_code == 0
+    assert run("report", "comparison.h5").exit_code == 0
     assert (other / "comparison.html").read_bytes() == text and text.count(b"data:image/") > 16
 
 
@@ -332,7 +344,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("report", "missing.h5"), "missing.h5 does not exist"),
         (("compare", *SAME_SETS, "--out", "{text}"), "text is a file, and --out is a folder"),
         (("compare", *SAME_SETS, "--out", "c.json"), "--out is the folder of several files, got c.json: pass c for"),
-        (("sketch", "{text}", "--out", "s.h5"), "text is not a finc-eval embedding cache"),
+        (("sketch", "{text}", "--out", "s.h5"), "text is not a set of samples"),
         (("extract", "{gen}", "--out", "gen"), "--out must end in .h5, got gen: pass gen.h5 for example"),
         (("score", "--comparison", "{text}", "{gone}", "--out", "s.csv"), "gone does not exist"),
         (("compare", *SAME_SETS, "--kernel", "cosin"), "'cosin' is not one of 'gaussian', 'cosine'"),
@@ -359,7 +371,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("compare", *SAME_SETS, "--novel", "0.2"), "--novel belongs to rarity and fld, not to finc"),
         (("methods", *SAME_SETS, "--methods", "finc,finc"), "method 'finc' is named twice"),
         (("methods", *SAME_SETS, "--methods", ""), "--methods must be one of finc, clusters, ken, rarity, fld, got ''"),
-        (("models", "{gen}"), "is not of the form NAME=PATH"),
+        (("models", "--gen", "a=", "--gen", "b={gen}"), "is not of the form NAME=PATH"),
         (("models", "--gen", "a={gen}", "--gen", "a={gen}"), "two models are called 'a'"),
         (("models", "--gen", "a={gen}", "--gen", "b=missing.h5"), "missing.h5"),
         (("models", "--gen", "a={gen}"), "at least two sets are needed"),
@@ -411,7 +423,6 @@ def test_scores_by_another_extractor_are_refused(folders, tmp_path):
         "score",
         "--comparison",
         tmp_path / "c" / "comparison.h5",
-        "--samples",
         tmp_path / "other.h5",
         "--out",
         tmp_path / "s.csv",

@@ -103,7 +103,7 @@ EXTRACT = [
     refused(f"extract gen {TINY} --out new.npz", "--out must end in .h5"),
     refused(f"extract gen {TINY} --n 1000 --out new.h5", "n is 1000"),
     refused(f"extract gen {TINY} --n 0 --out new.h5", "n must be a whole number"),
-    refused(f"extract gen {TINY} --n many --out new.h5", "'many'"),
+    refused(f"extract gen {TINY} --n many --out new.h5", "--n"),
     refused(f"extract gen {TINY} --device gpu --out new.h5", 'the device "gpu" cannot be used'),
     refused(f"extract gen {TINY} --device cuda:9 --out new.h5", 'the device "cuda:9" cannot be used'),
     refused(f"extract gen {TINY} --batch-size 0 --out new.h5", "batch_size must be a whole number"),
