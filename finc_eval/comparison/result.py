@@ -269,5 +269,8 @@ class Comparison(Document):
             pictures = {"kept": read_pictures(file), "captions": checked_captions(file.header["captions"])}
             return cls.from_dict(data | {"feature_map": feature_map, **pictures}, str(path))
 
-    def __repr__(self) -> str:
-        return f"Comparison({self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)})"
+    def _frame_rows(self) -> tuple[Mode, ...]:
+        return self.modes
+
+    def _summary(self) -> str:
+        return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"

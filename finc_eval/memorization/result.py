@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import computed_field
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.set_info import SetInfo
@@ -138,11 +138,15 @@ class Audit(Document):
         """Name of the strongest attack."""
         return self.strongest.name
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> list[dict[str, object]]:
+        measures = [{"block": "copying", **plain(one)} for one in self.copying.measures]
+        return measures + [{"block": "attacks", **plain(one)} for one in self.attacks]
+
+    def _summary(self) -> str:
         found = ", ".join(self.copying.found_by) or "no measure"
         count = len(self.copying.memorized_strata)
         best = self.strongest
         return (
-            f"Audit(copying found by {found}; {count} {'stratum' if count == 1 else 'strata'} memorized; strongest "
-            f"attack {best.name}, AUC {best.statistics.auc:.3f})"
+            f"copying found by {found}; {count} {'stratum' if count == 1 else 'strata'} memorized; strongest "
+            f"attack {best.name}, AUC {best.statistics.auc:.3f}"
         )
