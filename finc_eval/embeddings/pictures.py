@@ -10,7 +10,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError, UsageError
-from finc_eval.samples import Source, open_source
+from finc_eval.samples import Source, fingerprint, open_source
 from finc_eval.samples.clips import Clip
 
 
@@ -22,10 +22,22 @@ def source_at(path: str, clip: Clip | None) -> Source | None:
         return None
 
 
-def pictures_of(source: Source, ids: Sequence[str]) -> list[Image.Image] | None:
-    """Read the pictures of samples; None if one of them is missing or cannot be read."""
+def pictures_of(
+    source: Source, ids: Sequence[str], content: npt.NDArray[np.uint64] | None = None
+) -> list[Image.Image] | None:
+    """Read the pictures of samples; None if one of them is missing, cannot be read or has changed.
+
+    Args:
+        source: the set.
+        ids: ids of the samples.
+        content: digest of each decoded sample as it was; default: not known.
+    """
     found = source.read(ids)
-    return [picture(found[name]) for name in ids] if found.keys() >= set(ids) else None
+    if not found.keys() >= set(ids):
+        return None
+    if content is not None and any(fingerprint(found[name]) != was for name, was in zip(ids, content, strict=True)):
+        return None
+    return [picture(found[name]) for name in ids]
 
 
 def picture(image: object) -> Image.Image:

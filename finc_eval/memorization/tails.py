@@ -36,6 +36,28 @@ def tail_p_value(scores: ArrayLike, fresh: ArrayLike) -> float:
     return float(min(1.0, len(thresholds) * least))
 
 
+def least_copies(scores: ArrayLike, fresh: ArrayLike, alpha: float) -> int:
+    """Return a lower bound of the number of scores that are not fresh, which holds with probability 1 − α.
+
+    If s scores are low for another reason, those below a threshold are s and a beta-binomial number of the others. The
+    bound is one more than the largest s for which so many as were seen are too improbable.
+    """
+    n, m = np.size(scores), np.size(fresh)
+    thresholds = threshold_ranks(m)
+    limit = alpha / len(thresholds)
+    bounds = []
+    for k, count in zip(thresholds, counts_below(scores, fresh).tolist(), strict=True):
+        low, high = 0, count  # `high` is never too improbable
+        while low < high:
+            middle = (low + high) // 2
+            if survival(n - middle, m, k)[count - middle] <= limit:
+                low = middle + 1
+            else:
+                high = middle
+        bounds.append(low)
+    return max(bounds)
+
+
 def critical_counts(n: int, m: int, alpha: float) -> NDArray[np.int64]:
     """Return the least count below each threshold whose p-value is at most `alpha`; n + 1 where none is."""
     thresholds = threshold_ranks(m)

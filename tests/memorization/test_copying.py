@@ -12,13 +12,13 @@ from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, near
 from finc_eval.memorization.copying import (
     Closeness,
     authpct,
-    calibrated_tail,
     cell_test,
     dcr,
     fld_gap,
     median_interval,
     mifid,
     nndr,
+    tail,
 )
 from finc_eval.memorization.distances import Halves, measure, measure_control
 from finc_eval.memorization.power import calibrated_distances, detection_probability, plant_copies, power_table
@@ -37,6 +37,10 @@ def between(x, y):
 
 TRAIN, HOLDOUT, FRESH = draw(400, 0), draw(300, 1), draw(350, 2)
 COPIES = np.concatenate([TRAIN[:40], FRESH[40:]])
+
+
+def calibrated_tail(gen, fresh, confidence):
+    return tail("calibrated", gen.calibrated, fresh.calibrated, confidence)
 
 
 def closeness(x, k=50):
