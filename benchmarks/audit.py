@@ -23,7 +23,7 @@ import torch
 from _real import asset, tiny_imagenet
 from _record import record
 from kahm import idx
-from PIL import Image, ImageOps
+from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.mixture import GaussianMixture
 
@@ -33,10 +33,11 @@ from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import kth_distances, nearest
 from finc_eval.memorization import views
+from finc_eval.memorization.alterations import ALTERATIONS
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
 from finc_eval.memorization.hashes import PLAIN_VIEWS, SHIFTED_VIEWS, TRAIN_VIEWS, hash_pictures, nearest_hashes
-from finc_eval.memorization.power import calibrated_distances, plant_copies, power_table
+from finc_eval.memorization.power import COPY_NOISES, calibrated_distances, plant_copies, power_table
 from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.memorization.settings import MEASURES_PART, STRATA_PART
 from finc_eval.memorization.tails import tail_p_value
@@ -222,48 +223,32 @@ def power(repeats=200):
         )
         n = len(other)
         for line in power_table(train, spacings, fresh, n, neighbors=CALIBRATION_NEIGHBORS, alpha=alpha, seed=0):
-            key = line.noise, line.share
+            key = line.kind, line.share
             printed.setdefault(key, []).append(line.probability)
-            copies = plant_copies(train, spacings, line.noise, rng)
+            copies = plant_copies(train, spacings, COPY_NOISES[line.kind], rng)
             scores = calibrated_distances(nearest(copies, train, CALIBRATION_NEIGHBORS).distances)[: line.copies]
             if len(scores) == line.copies:
                 made = np.concatenate([scores, other[line.copies :]])
                 seen.setdefault(key, []).append(tail_p_value(made, fresh) <= alpha)
     rows = [
         {
-            "noise": noise,
+            "kind": kind,
             "copies": f"{100 * share:g} %",
-            "found": f"{np.mean(seen[noise, share]):.2f}",
+            "found": f"{np.mean(seen[kind, share]):.2f}",
             "printed, mean": f"{np.mean(lines):.2f}",
             "printed, from": f"{min(lines):.2f}",
             "to": f"{max(lines):.2f}",
         }
-        for (noise, share), lines in printed.items()
-        if (noise, share) in seen
+        for (kind, share), lines in printed.items()
+        if (kind, share) in seen
     ]
     for row in rows:
         print(row, flush=True)
     record("audit_power", rows, notes=f"MNIST, {repeats} random splits of 8 000 images in four, at α = .025/7")
 
 
-def noisy(image, rng):
-    pixels = np.asarray(image, np.float64)
-    return np.rint(pixels + 8 * rng.standard_normal(pixels.shape)).clip(0, 255)
-
-
-def recompressed(image, rng):
-    stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=30)
-    return Image.open(stream).convert("RGB")
-
-
-def cropped(image, rng):
-    side = image.width
-    left, upper = rng.uniform(0, 0.1 * side, 2)
-    return image.resize(image.size, Image.Resampling.BICUBIC, (left, upper, left + 0.9 * side, upper + 0.9 * side))
-
-
 def shifted(image, rng):
+    """Shift an image by one or two pixels along an axis or both."""
     x, y = 0, 0
     while not (x or y):
         x, y = rng.integers(-2, 3, 2)
@@ -271,14 +256,7 @@ def shifted(image, rng):
     return padded[2 + y : 2 + y + image.height, 2 + x : 2 + x + image.width]
 
 
-ALTERATIONS = {
-    "exact": lambda image, rng: image,
-    "noise of 8": noisy,
-    "JPEG 30": recompressed,
-    "crop of 90 %": cropped,
-    "shift by 1 to 2 pixels": shifted,
-    "mirrored": lambda image, rng: ImageOps.mirror(image),
-}
+KINDS_OF_COPIES = {"exact": lambda image, rng: image, **ALTERATIONS, "shift": shifted}
 
 
 def altered(repeats=20, repeats_with_views=4, size=1000, most=50):
@@ -290,7 +268,9 @@ def altered(repeats=20, repeats_with_views=4, size=1000, most=50):
         if images is None:
             continue
         rng = np.random.default_rng(100)
-        copies = [np.asarray(alter(image, rng), np.uint8) for alter in ALTERATIONS.values() for image in images[:most]]
+        copies = [
+            np.asarray(alter(image, rng), np.uint8) for alter in KINDS_OF_COPIES.values() for image in images[:most]
+        ]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "images.npz")
             np.savez(path, images=np.concatenate([np.stack([np.asarray(image) for image in images]), np.stack(copies)]))
@@ -299,8 +279,8 @@ def altered(repeats=20, repeats_with_views=4, size=1000, most=50):
         record(
             "audit_altered",
             rows,
-            notes=f"{size} samples in each set, {repeats} random splits, {repeats_with_views} of them with views; splits "
-            "with a finding, and Wilson's interval at 95 %; digits of MNIST by their pixels, photographs of "
+            notes=f"{size} samples in each set, {repeats} random splits, {repeats_with_views} of them with views; "
+            "splits with a finding, and Wilson's interval at 95 %; digits of MNIST by their pixels, photographs of "
             "Tiny-ImageNet in EfficientNet-Lite0's features; level .025/7 before and .025/9 now, the least that Holm "
             "leaves a test",
         )
@@ -340,7 +320,7 @@ def _altered(name, everything, clean, rng, repeats, repeats_with_views, size, mo
             part: calibrated_distances(nearest_hashes(hashes[rows], base[train_rows], k, run).distances)
             for part, rows in parts.items()
         }
-        for alteration, kind in enumerate(ALTERATIONS):
+        for alteration, kind in enumerate(KINDS_OF_COPIES):
             for share in (0.0, 0.005, 0.01, 0.02, 0.05) if alteration == 0 else (0.005, 0.01, 0.02, 0.05):
                 count = round(share * size)
                 drawn = alteration * most + rng.choice(most, count, replace=False)

@@ -198,9 +198,7 @@ class AuditData:
         control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
         progress("modes of the training set", 1, 1)
         holdout = self.sets["holdout"]
-        nearness = find_nearness(
-            (x, holdout), train, (self.measured.to_train, self.fresh), self.settings.suspects, self.run
-        )
+        nearness = find_nearness((x, holdout), train, (self.measured.to_train, self.fresh), self.settings, self.run)
         measures = [
             authpct(gen, fresh, AUDIT_CONFIDENCE),
             c_t(test, control_test, AUDIT_CONFIDENCE),
@@ -238,7 +236,7 @@ class AuditData:
             copies=nearness.copies(x, holdout, train, equal, alpha),
             pairs=nearness.pairs(x, train, names, self.settings.pairs),
             strata=copying_by_stratum(principal, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
-            power=power,
+            power=power + nearness.power(x.n, alpha, seed),
             power_alpha=alpha,
         ), notes
 

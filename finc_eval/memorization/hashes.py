@@ -7,7 +7,7 @@ once, those of the other pictures while they are searched, so that only the form
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
@@ -65,6 +65,8 @@ class View(NamedTuple):
     mirrored: bool = False
 
 
+Views = tuple[View, ...]
+
 WHOLE = View((0.0, 0.0, 1.0, 1.0))
 
 PLAIN_VIEWS = (WHOLE, View(WHOLE.box, mirrored=True))
@@ -86,7 +88,7 @@ TRAIN_VIEWS = (
 """Views of a training picture, of which the other may be a crop."""
 
 
-def view_hashes(image: Image.Image, views: Sequence[View]) -> NDArray[np.uint8]:
+def view_hashes(image: Image.Image, views: Views) -> NDArray[np.uint8]:
     """Return the hashes of views of a picture, shape (views, 32): 256 bits in bytes."""
     from imagehash import phash  # half a second of import, which embeddings alone do not need
 
@@ -113,9 +115,7 @@ def pictures_at(samples: Embeddings, rows: NDArray[np.int64], label: str) -> lis
     return images
 
 
-def hash_pictures(
-    samples: Embeddings, views: Sequence[View], label: str, run: Run
-) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+def hash_pictures(samples: Embeddings, views: Views, label: str, run: Run) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield the hashes of all pictures of a set, as (index of the first, hashes (b, views, 32)).
 
     Raises:
@@ -133,7 +133,7 @@ def train_hashes(train: Embeddings, run: Run) -> NDArray[np.uint8]:
     return np.concatenate([hashes for _, hashes in hash_pictures(train, TRAIN_VIEWS, "train", run)])
 
 
-def query_views(largest: int, train: int) -> tuple[View, ...]:
+def query_views(largest: int, train: int) -> Views:
     """Return the views of pictures that are searched for among training pictures, as many as are affordable.
 
     Args:
@@ -146,7 +146,7 @@ def query_views(largest: int, train: int) -> tuple[View, ...]:
 
 
 def nearest_by_hash(
-    samples: Embeddings, base: NDArray[np.uint8], k: int, views: Sequence[View], label: str, run: Run
+    samples: Embeddings, base: NDArray[np.uint8], k: int, views: Views, label: str, run: Run
 ) -> Neighbors:
     """Find the training pictures with the nearest hashes: distances in bits and indices, shape (n, k)."""
     found = [nearest_hashes(hashes, base, k, run) for _, hashes in hash_pictures(samples, views, label, run)]

@@ -6,7 +6,7 @@ number of copies and the most suspicious pairs are told from all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
+from finc_eval.memorization.alterations import altered_distances
 from finc_eval.memorization.copying import TailName
 from finc_eval.memorization.hashes import PLAIN_VIEWS, nearest_by_hash, query_views, train_hashes
-from finc_eval.memorization.power import calibrated_distances
+from finc_eval.memorization.power import Power, calibrated_distances, powers
 from finc_eval.memorization.result import SuspiciousPair
+from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.tails import least_copies
 from finc_eval.memorization.verdict import Copies
 from finc_eval.memorization.views import Scores, multi_view_distances
@@ -66,11 +68,13 @@ class Nearness:
         ways: nearness by each measure that could be computed, first by embedding.
         bits: bits in which each sample's hash differs from the nearest, of generated and of fresh samples; None without
             pictures.
+        planted: calibrated distances by hash of altered copies, planted on purpose, by alteration.
         notes: a sentence about each measure that could not be computed in full.
     """
 
     ways: dict[TailName, Near]
     bits: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    planted: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def copies(
@@ -99,6 +103,15 @@ class Nearness:
             at_least=bounds[best],
             shown_by=best if bounds[best] else None,
             hash_bits=bits,
+        )
+
+    def power(self, n: int, alpha: float, seed: int) -> tuple[Power, ...]:
+        """Compute the power of the test by hash against altered copies among n samples, at a level."""
+        rng = np.random.default_rng(seed)
+        return tuple(
+            power
+            for kind, scores in self.planted.items()
+            for power in powers("hash", kind, scores, self.ways["hash"].fresh, n, alpha, rng)
         )
 
     def pairs(
@@ -145,7 +158,7 @@ def find_nearness(
     sets: tuple[Embeddings, Embeddings],
     train: Embeddings,
     by_embedding: tuple[Neighbors, Neighbors],
-    suspects: int,
+    settings: AuditSettings,
     run: Run,
 ) -> Nearness:
     """Measure how near samples are to the training set: by hash and over views, too, where there are pictures.
@@ -154,7 +167,7 @@ def find_nearness(
         sets: the generated set, and the fresh samples.
         train: the training set.
         by_embedding: nearest training samples of either.
-        suspects: number of suspicious samples, of both sets together, whose views are embedded.
+        settings: settings of the audit.
         run: device and progress.
     """
     found = Nearness({"calibrated": Near.of(*by_embedding)})
@@ -164,16 +177,17 @@ def find_nearness(
     try:
         base, views = train_hashes(train, run), query_views(max(one.n for one in sets), train.n)
         gen, fresh = (nearest_by_hash(one, base, k, views, label, run) for label, one in zip(labels, sets, strict=True))
+        planted = altered_distances(train, base, k, views, settings.seed, run)
     except DataError as error:
         return replace(found, notes=(f"perceptual hashes and views are left out: {error}",))
     ways = found.ways | {"hash": Near.of(gen, fresh)}
     notes = [NO_SHIFTS] if views == PLAIN_VIEWS else []
-    if suspects:
+    if settings.suspects:
         try:
-            ways["views"] = _over_views(sets, train, ways["calibrated"], ways["hash"], k, suspects, run)
+            ways["views"] = _over_views(sets, train, ways["calibrated"], ways["hash"], k, settings.suspects, run)
         except DataError as error:
             notes.append(f"views of suspects are left out: {error}")
-    return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), tuple(notes))
+    return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), planted, tuple(notes))
 
 
 def _over_views(

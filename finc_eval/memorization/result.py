@@ -64,8 +64,8 @@ class Copying(Record):
         copies: number of exact copies, and a lower bound of the number of all.
         pairs: the most suspicious pairs, in that order.
         strata: modes of the training set, the most suspicious first.
-        power: power of the test by calibrated distance.
-        power_alpha: level of that test: the measures' part of α over their number, the least that Holm's adjustment
+        power: power of the tests by calibrated distance and, where there are pictures, by hash.
+        power_alpha: level of these tests: the measures' part of α over their number, the least that Holm's adjustment
             leaves it.
     """
 

@@ -8,7 +8,7 @@ from typing import Any
 from finc_eval.core.words import counted, percent
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
-from finc_eval.memorization.power import Power
+from finc_eval.memorization.power import EXACT, Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import render, scale
@@ -190,7 +190,7 @@ def guarantee_sentence(audit: Audit) -> str:
 
 def power_sentence(audit: Audit) -> str:
     """Return the share of exact copies that would have been seen, in a sentence."""
-    exact = [power for power in audit.copying.power if power.noise == 0]
+    exact = [power for power in audit.copying.power if (power.test, power.kind) == ("calibrated", EXACT)]
     seen = next((power for power in exact if power.probability >= LIKELY_SEEN), None)
     if seen is None:
         return "Not even a quarter of exact copies would surely have been seen: the sets are too small."
@@ -202,9 +202,12 @@ def power_sentence(audit: Audit) -> str:
     )
 
 
-def power_rows(powers: tuple[Power, ...]) -> dict[float, list[Power]]:
-    """Group the power by noise, each in the order of the shares."""
-    return {noise: [power for power in powers if power.noise == noise] for noise in sorted({p.noise for p in powers})}
+def power_rows(powers: tuple[Power, ...]) -> dict[str, list[Power]]:
+    """Group the power by what is done to the copies and by the test, each in the order of the shares."""
+    rows: dict[str, list[Power]] = {}
+    for power in powers:
+        rows.setdefault(f"{power.kind}, by {'hash' if power.test == 'hash' else 'embedding'}", []).append(power)
+    return rows
 
 
 def evidence(pair: SuspiciousPair) -> str:

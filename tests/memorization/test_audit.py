@@ -144,7 +144,7 @@ def test_the_three_blocks_are_apart_in_the_json_and_none_is_a_probability_or_a_s
     assert content["stated"]["is_falsified"] is True
     assert content["copying"]["found_by"] == list(threes.copying.found_by)
     assert content["strongest_attack"] == threes.strongest.name
-    assert content["copying"]["power"][0].keys() == {"noise", "share", "copies", "probability"}
+    assert content["copying"]["power"][0].keys() == {"test", "kind", "share", "copies", "probability"}
     assert Audit.from_dict(content).to_dict() == content
     for shown in (text, audit_page(threes, {}), threes._repr_html_(), repr(threes)):
         assert "privacy score" not in shown.lower()

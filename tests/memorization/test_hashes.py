@@ -1,7 +1,5 @@
 """Perceptual hashes: those of the library, distances that are the least over views, and copies that stay near."""
 
-import io
-
 import numpy as np
 import pytest
 from imagehash import phash
@@ -11,7 +9,8 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.memorization import hashes
+from finc_eval.memorization import alterations, hashes
+from finc_eval.memorization.alterations import ALTERATIONS, altered_distances
 from finc_eval.memorization.hashes import (
     PLAIN_VIEWS,
     SHIFTED_VIEWS,
@@ -37,30 +36,6 @@ def pictures(digits):
 
 def with_pictures(images):
     return EmbeddingSet(np.zeros((len(images), 2), np.float32), images=images)
-
-
-def noisy(image, rng):
-    pixels = np.asarray(image) + 8 * rng.standard_normal((28, 28, 3))
-    return Image.fromarray(np.rint(pixels).clip(0, 255).astype(np.uint8))
-
-
-def recompressed(image, rng):
-    stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=30)
-    return Image.open(stream)
-
-
-def cropped(image, rng):
-    left, upper = rng.uniform(0, 2.8, 2)
-    return image.resize((28, 28), Image.Resampling.BICUBIC, (left, upper, left + 25.2, upper + 25.2))
-
-
-def shifted(image, rng):
-    return image.transform((28, 28), Image.Transform.AFFINE, (1, 0, rng.choice([-2, 1]), 0, 1, rng.choice([-1, 2])))
-
-
-def mirrored(image, rng):
-    return ImageOps.mirror(image)
 
 
 def bits_of(hashed):
@@ -101,11 +76,11 @@ def test_distances_are_the_least_over_views_of_both_and_ties_go_to_the_first(mon
     assert found.distances.tolist() == np.take_along_axis(different, order, 1).tolist()
 
 
-@pytest.mark.parametrize("alter", [noisy, recompressed, cropped, shifted, mirrored])
-def test_altered_copies_of_digits_are_nearer_to_their_originals_than_any_fresh_digit_is(pictures, alter):
+@pytest.mark.parametrize("alteration", ALTERATIONS)
+def test_altered_copies_of_digits_are_nearer_to_their_originals_than_any_fresh_digit_is(pictures, alteration):
     rng, train, fresh = np.random.default_rng(0), pictures[:200], pictures[200:300]
     base = train_hashes(with_pictures(train), Run())
-    copies = [alter(image, rng) for image in train[:20]]
+    copies = [ALTERATIONS[alteration](image, rng) for image in train[:20]]
     found, control = (
         nearest_by_hash(with_pictures(images), base, 5, EVERY_VIEW, "gen", Run()) for images in (copies, fresh)
     )
@@ -129,3 +104,21 @@ def test_shifted_views_are_searched_where_that_is_affordable():
 def test_a_set_without_pictures_is_refused_by_name():
     with pytest.raises(DataError, match="the pictures of train are not at hand"):
         train_hashes(as_embeddings(np.zeros((5, 2), np.float32)), Run())
+
+
+def test_alterations_keep_the_size_of_pictures_and_change_them(pictures):
+    image, rng = pictures[0].resize((56, 28)), np.random.default_rng(0)
+    for alter in ALTERATIONS.values():
+        changed = alter(image, rng)
+        assert changed.size == image.size
+        assert (np.asarray(changed) != np.asarray(image)).any()
+
+
+def test_planted_copies_are_nearer_by_hash_than_others_whatever_was_done_to_them(pictures, monkeypatch):
+    monkeypatch.setattr(alterations, "MAX_ALTERED", 5)
+    train = with_pictures(pictures[:100])
+    found = altered_distances(train, train_hashes(train, Run()), 20, EVERY_VIEW, 0, Run())
+    assert list(found) == ["noise of 8/255", "JPEG 30", "crop of 90 %", "shift", "mirrored"]
+    for distances in found.values():
+        assert len(distances) == 5
+        assert np.median(distances) < 0.5
