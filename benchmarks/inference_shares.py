@@ -5,6 +5,8 @@ the most significant mode of every class found; and the *operational* share of a
 among fresh samples of the same law. Members are those of its direction beyond its threshold, half by half, or those of
 its cluster. Fresh samples are as many as the law gives of every kind, weighted by the shares of the kinds in a set, and
 intervals are widened by two standard errors of that estimate. A run holds if all intervals of all its modes hold.
+
+Beside the share is what the simpler rule of half a typical score, c/2, counts on the same direction.
 """
 
 from functools import partial
@@ -20,10 +22,10 @@ from inference_null import TIGHT, ZIPF
 from inference_power import ALPHA, SIX, SMALL
 
 import finc_eval as fe
-from finc_eval.comparison import assemble, compare
+from finc_eval.comparison import assemble, compare, shares
 from finc_eval.comparison.score_pass import BINS
 
-FEATURES = 500
+FEATURES = 2000
 GAUSS, LOOSE = partial(clusters, 26, 512), partial(clusters, 26, 512, centers=0.35)
 PHOTOGRAPHS, DIGITS = partial(real, photographs), partial(real, digits)
 PLANTED = {
@@ -67,7 +69,10 @@ def one(regime, seed):
     kinds, _, _ = judge(sets, [(mode.role, mode.top_gen if mode.role == "over" else mode.top_ref) for mode in modes])
     rows, which = source.fresh()
     return {
-        "classes": [against_class(modes[place], kind, sets) for kind, place in kinds.items()],
+        "classes": [
+            against_class(modes[place], kind, sets) | {"own by half": members.by_half(modes[place])}
+            for kind, place in kinds.items()
+        ],
         "holds": all(members.hold(mode, rows, which, sets) for mode in found.modes) if found.modes else None,
     }
 
@@ -108,15 +113,25 @@ class Members:
 
         return patch.object(assemble, "_mode", mode), patch.object(compare, "find_kinds", kinds)
 
+    def by_half(self, mode):
+        """Return the share of the set that has more, with half a typical score as threshold; of a cluster, its own."""
+        candidate, scored = self.candidates[mode.id]
+        if candidate.threshold is None:
+            return candidate.own.value
+        own, other = scored.ordered(candidate.role)
+        with patch.multiple(shares, LEAST=0.5, MOST=0.5):
+            thresholds = assemble.thresholds_of(own, [(1.0, other)], candidate.column)
+        return assemble.share_of(own, candidate.column, thresholds, 0.95).value
+
     def hold(self, mode, rows, which, sets):
         """Return whether the three intervals of a mode hold what fresh rows say."""
-        shares, errors = zip(*(self.share(mode, rows, which, label, sets) for label in ("gen", "ref")), strict=True)
+        truths, errors = zip(*(self.share(mode, rows, which, label, sets) for label in ("gen", "ref")), strict=True)
         return all(
             low - 2 * error <= truth <= high + 2 * error
             for (low, high), truth, error in (
-                (mode.share_gen_interval, shares[0], errors[0]),
-                (mode.share_ref_interval, shares[1], errors[1]),
-                (mode.share_difference_interval, shares[0] - shares[1], float(np.hypot(*errors))),
+                (mode.share_gen_interval, truths[0], errors[0]),
+                (mode.share_ref_interval, truths[1], errors[1]),
+                (mode.share_difference_interval, truths[0] - truths[1], float(np.hypot(*errors))),
             )
         )
 
@@ -173,6 +188,7 @@ def row(regime, runs):
         "difference / truth, median": shown(lambda a, b: np.median(a / b), "difference", "difference truth"),
         "error of the difference": shown(lambda a, b: np.abs(a - b).mean(), "difference", "difference truth"),
         "error of a set's own share": shown(lambda a, b: np.abs(a - b).mean(), "own", "own truth"),
+        "that error with c/2": shown(lambda a, b: np.abs(a - b).mean(), "own by half", "own truth"),
         "before: these three": f"{ratio} / {error} / {own}" if ratio else "",
         "interval holds the class": f"{int(sum(column['covered']))}/{len(classes)}" if classes else "",
         "all operational shares hold": rate(runs, "holds"),

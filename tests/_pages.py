@@ -23,7 +23,7 @@ from finc_eval.report.terminal import print_table
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
 BREAKOUT = "</style></title></svg></code><script>alert(1)</script>' onload='alert(2)"
-VOID = {"meta", "img", "br", "path", "circle", "use", "link", "base", "input"}
+VOID = {"meta", "img", "br", "path", "circle", "rect", "use", "link", "base", "input"}
 
 
 class Page(HTMLParser):
@@ -73,7 +73,10 @@ class Page(HTMLParser):
         return self.elements[number][1]
 
     def section(self, mode):
-        return next(n for n in self.find("section") if self.attributes(n).get("id") == f"mode-{mode.id}")
+        return self.by_id(f"mode-{mode.id}")
+
+    def by_id(self, name):
+        return next(n for n, (_, attributes, _) in enumerate(self.elements) if attributes.get("id") == name)
 
     def folded(self, number):
         """Tell whether an element is inside <details>."""
@@ -120,7 +123,8 @@ def a_mode(id, role="over", tails=None, **changes):
         **changes,
     }
     tails = tails or (a_tail(ids, ids), a_tail((), (), 0.0))
-    return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **values)
+    drawn = {"drawn_gen": tails[0].gen_ids[8:16], "drawn_ref": tails[0].ref_ids[8:16]}
+    return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **drawn | values)
 
 
 def made_by(version):

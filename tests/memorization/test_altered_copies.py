@@ -106,9 +106,9 @@ def test_the_page_the_terminal_and_the_json_begin_with_the_verdict(copied, capsy
     assert re.match(r"At least \d+ of 250 samples are training images, altered: \d+ bits? of their", sentence)
     assert summary(copied).startswith(sentence)
     page = audit_page(copied, {})
-    words = re.sub(r"<[^>]+>", "", page.split("</header>")[1]).strip()
-    assert words.startswith(sentence)
-    assert page.index('id="suspects"') < page.index("How to read this") < page.index('id="copying"')
+    below_the_title = page.split('<div class="title">')[1].split("</div>")[1]
+    assert re.sub(r"<[^>]+>", "", below_the_title).strip().startswith(sentence)
+    assert page.index('id="suspects"') < page.index('id="warnings"') < page.index('id="copying"')
     assert re.search(r"<small>\d+ bits? \(0.0 %\)</small>", page)
     show(copied)
     assert capsys.readouterr().out.startswith(sentence)
