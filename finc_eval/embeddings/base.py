@@ -128,6 +128,10 @@ class Embeddings(ABC):
         """Return the pictures of these samples, of a clip its middle frame; None where they are not at hand."""
         return None
 
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None where it is unknown."""
+        return None
+
     def grouped(self, column: str | None) -> Embeddings:
         """Return the same set, its samples grouped by a column; None: windows of a video by their video.
 
@@ -285,6 +289,10 @@ class CachedEmbeddings(Embeddings):
         """Read the pictures of these samples again; None where the samples have gone."""
         return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
 
+    def content(self) -> NDArray[np.uint64]:
+        """Return the digests that were taken as the samples were embedded."""
+        return self.cache.content
+
     @cached_property
     def samples(self) -> EmbeddedSamples | None:
         """Samples that the cache was made of; None where they were never in files."""
@@ -350,6 +358,11 @@ class Subset(Embeddings):
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these rows."""
         return self.source.images_at(self.rows[indices])
+
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return the digests of these rows."""
+        found = self.source.content()
+        return None if found is None else found[self.rows]
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))

@@ -16,6 +16,7 @@ from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
 from finc_eval.embeddings.pictures import picture
+from finc_eval.samples import fingerprint
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -86,6 +87,13 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         """Return the pictures of these samples; None without images."""
         images = self._images
         return None if images is None else [picture(images[index]) for index in indices.tolist()]
+
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return digests of the pixels in RGB; None without images."""
+        if self._images is None:
+            return None
+        pixels = (np.asarray(picture(image).convert("RGB")) for image in self._images)
+        return np.fromiter(map(fingerprint, pixels), np.uint64, self.n)
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         if name not in self._columns:

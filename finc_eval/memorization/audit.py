@@ -6,7 +6,7 @@ computed once and serve all measures. A measure that cannot take a whole set say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar, Unpack
 
@@ -34,17 +34,18 @@ from finc_eval.memorization.copying import (
     Measure,
     authpct,
     c_t,
-    calibrated_tail,
     cell_test,
     dcr,
     fld_gap,
     mifid,
     nndr,
     suspicious_threshold,
+    tail,
 )
 from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
+from finc_eval.memorization.nearness import find_nearness
 from finc_eval.memorization.power import power_table
-from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, SuspiciousPair
+from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
@@ -112,10 +113,10 @@ def audit(
         >>> train, holdout, gen = rng.normal(size=(3, 200, 8)).astype("float32")
         >>> gen[:20] = train[:20]
         >>> result = fe.audit(gen, train, holdout, pairs=5)
-        >>> result.copying.exact_copies, [pair.distance for pair in result.copying.pairs]
+        >>> result.copying.copies.same_embedding, [pair.distance for pair in result.copying.pairs]
         (20, [0.0, 0.0, 0.0, 0.0, 0.0])
-        >>> "calibrated" in result.copying.found_by
-        True
+        >>> print(result.verdict)
+        20 of 200 samples are training samples, with equal embeddings.
     """
     settings, run = settings_from(AuditSettings, settings, options), run or Run()
     sets = _open_sets(gen, train, holdout, reference, extractor, run)
@@ -157,7 +158,7 @@ def audit(
         space=_space(sets),
         settings=settings,
         warnings=(*set_warnings(infos, overlap, measured, spacings), *notes, *attack_warnings(attacks)),
-        signature=_signature(sets, k, settings.seed),
+        signature=_signature(sets, k, settings),
         provenance=Provenance.here(run.device),
     )
 
@@ -200,14 +201,16 @@ class AuditData:
         ours, theirs = self.halves.stand_in.rows, self.halves.non_members.rows
         control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
         progress("modes of the training set", 1, 1)
+        holdout = self.sets["holdout"]
+        nearness = find_nearness((x, holdout), train, (self.measured.to_train, self.fresh), self.settings, self.run)
         measures = [
             authpct(gen, fresh, AUDIT_CONFIDENCE),
             c_t(test, control_test, AUDIT_CONFIDENCE),
             dcr(self.measured, self.control, AUDIT_CONFIDENCE),
             nndr(gen, fresh, AUDIT_CONFIDENCE),
-            calibrated_tail(gen, fresh, AUDIT_CONFIDENCE),
+            *(tail(name, near.gen, near.fresh, AUDIT_CONFIDENCE) for name, near in nearness.ways.items()),
         ]
-        notes = []
+        notes = list(nearness.notes)
         for name, compute in (("MiFID", self._mifid), ("FLD's gap", self._fld_gap)):
             try:
                 measures.append(_timed(progress, name, compute))
@@ -230,14 +233,14 @@ class AuditData:
             ),
         )
         names = [principal.over[cell].id for cell in cells] if principal.over else [None] * x.n
-        threshold = suspicious_threshold(fresh)
+        threshold = suspicious_threshold(fresh.calibrated)
+        equal = gen.authenticity.copies, fresh.authenticity.copies
         return Copying(
             measures=tuple(replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)),
-            exact_copies=gen.authenticity.copies,
-            fresh_exact_copies=fresh.authenticity.copies,
-            pairs=self._pairs(gen, fresh, names),
+            copies=nearness.copies(x, holdout, train, equal, alpha),
+            pairs=nearness.pairs(x, train, names, self.settings.pairs),
             strata=copying_by_stratum(principal, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
-            power=power,
+            power=power + nearness.power(x.n, alpha, seed),
             power_alpha=alpha,
         ), notes
 
@@ -256,23 +259,6 @@ class AuditData:
             for one, most in zip(sets, (n, n, MAX_FLD_SAMPLES, MAX_FLD_SAMPLES), strict=True)
         )
         return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE, self.run)
-
-    def _pairs(self, gen: Closeness, fresh: Closeness, strata: Sequence[str | None]) -> tuple[SuspiciousPair, ...]:
-        # Among equally calibrated ones, such as exact copies, the first in the set comes first.
-        order = np.argsort(gen.calibrated, kind="stable")[: self.settings.pairs]
-        ids = self.sets["gen"].ids_at(order)
-        originals = self.sets["train"].ids_at(self.measured.to_train.indices[order, 0])
-        return tuple(
-            SuspiciousPair(
-                gen=ids[place],
-                train=originals[place],
-                distance=float(gen.distances[row]),
-                calibrated=float(gen.calibrated[row]),
-                fresh_share=float((fresh.calibrated <= gen.calibrated[row]).mean()),
-                stratum=strata[row],
-            )
-            for place, row in enumerate(order)
-        )
 
 
 def _open_sets(
@@ -326,7 +312,7 @@ def _space(sets: dict[str, Embeddings]) -> str:
     return min((one.space for one in sets.values()), key=lambda space: space.startswith(ARRAY_SPACE))
 
 
-def _signature(sets: dict[str, Embeddings], k: int, seed: int) -> Signature:
+def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings) -> Signature:
     known = [sets[label] for label in ("train", "holdout", "reference") if label in sets]
     return Signature.of(
         "audit",
@@ -334,5 +320,6 @@ def _signature(sets: dict[str, Embeddings], k: int, seed: int) -> Signature:
         _space(sets),
         ("ref", "+".join(one.digest[:12] for one in known)),
         ("neighbors", str(k)),
-        ("seed", str(seed)),
+        ("suspects", str(settings.suspects)),
+        ("seed", str(settings.seed)),
     )

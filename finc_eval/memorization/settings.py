@@ -14,8 +14,9 @@ MAX_STATED_EPSILON = 500
 """Bound of a stated ε: e^ε has to fit in floating point."""
 
 MEASURES_PART, STRATA_PART = 0.5, 0.1
-"""Parts of the audit's α that the measures of copying, and the strata, may spend. Attacks spend at most 3/8: of the
-four statements about each, the bound of ε and the lower end of the AUC's interval raise an alarm."""
+"""Parts of the audit's α that the measures of copying, and the strata, may spend. Up to nine measures
+share the half by Holm's rule: perceptual hashes and views are two of them. Attacks spend at most 3/8: of the four
+statements about each, the bound of ε and the lower end of the AUC's interval raise an alarm."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class AuditSettings(Configured):
     ] = None
     stated_delta: Annotated[float | None, about("δ of that guarantee; 0 if it is pure")] = None
     pairs: Annotated[int, about("number of the most suspicious pairs to keep")] = 24
+    suspects: Annotated[
+        int,
+        about("number of suspicious samples, generated and fresh, whose altered views are embedded, too; 0: none"),
+    ] = 200
     seed: Annotated[int, about("random seed of subsets, planted copies and kernel affine hull machines")] = 0
 
     def __post_init__(self) -> None:
@@ -51,7 +56,8 @@ class AuditSettings(Configured):
         if epsilon is not None and delta is not None:
             epsilon, delta = check_guarantee(epsilon, delta)
         pairs, seed = check_count("pairs", self.pairs), check_count("seed", self.seed, least=0)
-        self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, seed=seed)
+        suspects = check_count("suspects", self.suspects, least=0)
+        self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, suspects=suspects, seed=seed)
 
 
 class AuditOptions(TypedDict, total=False):
@@ -60,6 +66,7 @@ class AuditOptions(TypedDict, total=False):
     stated_epsilon: float | None
     stated_delta: float | None
     pairs: int
+    suspects: int
     seed: int
 
 
