@@ -1,6 +1,7 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
 A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name.py`, or the group of verbs `app` there.
+Verbs about the installation are in `finc_eval/cli/verbs/housekeeping/`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ VERBS: dict[str, dict[str, str]] = {
         "signatures.",
     },
     "Rank and gate": {
+        "leaderboard": "Rank models against one reference, and say which of them cannot be told apart.",
         "models": "Find the modes on which many models differ, and how much of each mode each model has.",
         "changes": "Follow the modes from one release of a model to the next.",
     },
@@ -58,6 +60,9 @@ VERBS: dict[str, dict[str, str]] = {
 }
 """The verbs by heading, each with the first line of its docstring, so that the list is printed without importing them;
 of a group of verbs it is the first sentence of its help."""
+
+HOUSEKEEPING = ("extractors", "weights", "cache", "doctor", "schema")
+"""Verbs whose modules are in the folder `housekeeping`."""
 
 RESUMES = ("extract",)
 """Verbs that continue an interrupted run when they are called again."""
@@ -120,7 +125,8 @@ def _notes_in_one_line() -> Iterator[None]:
 def load_verb(name: str) -> Any:
     """Import the module of a verb, and return its command."""
     attribute = name.replace("-", "_")
-    module = import_module(f"finc_eval.cli.verbs.{attribute}")
+    folder = "finc_eval.cli.verbs" + ".housekeeping" * (name in HOUSEKEEPING)
+    module = import_module(f"{folder}.{attribute}")
     holder = typer.Typer(add_completion=False)
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     if isinstance(getattr(module, "app", None), typer.Typer):
