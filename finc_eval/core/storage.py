@@ -1,15 +1,15 @@
-"""Result files: one HDF5 header for all types, written whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-
-import h5py
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.locks import only_writer_of
@@ -39,17 +39,76 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise."""
+    """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise.
+
+    Within `written_together` it replaces `path` when that block ends. Temporary files that killed processes left beside
+    `path` are removed.
+    """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    with disk_errors(target):
+    with disk_errors(target), written_together() as together:
+        temporary = together.get(target) or together.begin(target)
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def written_together() -> Iterator[Together]:
+    """Put all files that are written in the block in place when it ends well, and none of them otherwise.
+
+    Files of an earlier run that they replace are removed first, the last written one first. So a kill leaves the old
+    files, the new ones, or the first few of either: never new and old files beside each other.
+    """
+    if outer := _together.get():
+        yield outer
+        return
+    with ExitStack() as held:
+        together = Together(held)
+        held.callback(_together.reset, _together.set(together))
+        yield together
+        together.put_in_place()
+
+
+class Together:
+    """Files that are put in place together."""
+
+    def __init__(self, held: ExitStack) -> None:
+        self._held = held
+        self._temporaries: dict[Path, Path] = {}
+
+    def get(self, target: Path) -> Path | None:
+        """Return the temporary path of a file that is being written already, or None."""
+        return self._temporaries.get(target)
+
+    def begin(self, target: Path) -> Path:
+        """Return the temporary path of a file, which is removed with its lock when all is done."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield temporary
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
+        remove_leftovers(target)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        self._held.enter_context(only_writer_of(temporary))
+        self._held.callback(_remove, temporary)
+        self._temporaries[target] = temporary
+        return temporary
+
+    def put_in_place(self) -> None:
+        """Replace the files of an earlier run."""
+        for target in [*self._temporaries][:0:-1]:
+            with disk_errors(target):
+                target.unlink(missing_ok=True)
+        for target, temporary in self._temporaries.items():
+            with disk_errors(target):
+                temporary.replace(target)
+
+
+_together: ContextVar[Together | None] = ContextVar("_together", default=None)
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of `target` whose writers were killed; those of living writers are locked."""
+    name = re.compile(rf"\.?(\.{re.escape(target.name)}\.[0-9]+\.tmp)(?:\.lock)?")
+    found = {match[1] for path in target.parent.iterdir() if (match := name.fullmatch(path.name))}
+    for temporary in (target.with_name(one) for one in found):
+        with suppress(DataError, OSError), only_writer_of(temporary):
             temporary.unlink(missing_ok=True)
 
 
@@ -107,66 +166,3 @@ def write_text(path: str | Path, text: str) -> Path:
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
-
-
-def check_target(path: str | Path, type_name: str) -> None:
-    """Raise DataError when `path` holds anything but a finc-eval file of this type, which would be overwritten."""
-    if Path(path).exists() and file_type(path) != type_name:
-        raise DataError(f"{path} already exists and is not a finc-eval {type_name}: choose another name")
-
-
-@contextmanager
-def new_hdf5(path: str | Path, type_name: str, layout: int) -> Iterator[h5py.File]:
-    """Yield a new HDF5 file of this type, which appears at `path` only when it is whole."""
-    check_target(path, type_name)
-    with written_whole(path) as temporary, h5py.File(temporary, "w") as file:
-        file.attrs["program"] = PROGRAM
-        file.attrs["kind"] = type_name
-        file.attrs["schema"] = layout
-        yield file
-
-
-def file_type(path: str | Path) -> str | None:
-    """Return the type of a finc-eval file, such as "embeddings", "sketch" or "comparison"; None for other files."""
-    try:
-        with h5py.File(path, "r") as file:
-            return _type_of(file)
-    except OSError:
-        return None
-
-
-def file_attribute(path: str | Path, type_name: str, name: str) -> object:
-    """Return a list of texts in the header of a finc-eval file of this type; None where it is not in there."""
-    try:
-        with h5py.File(path, "r") as file:
-            return list(map(str, file.attrs[name])) if _type_of(file) == type_name else None
-    except (OSError, KeyError):
-        return None
-
-
-@contextmanager
-def existing_hdf5(path: str | Path, type_name: str, layout: int) -> Iterator[h5py.File]:
-    """Yield the HDF5 file at `path`, read-only, if it is of this type and layout.
-
-    Raises:
-        DataError: it is missing, unreadable, of another type, or of another layout.
-    """
-    if not Path(path).exists():
-        raise DataError(f"{path} does not exist")
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise DataError(f"{path} is not a readable HDF5 file ({error}): make it again") from error
-    with file:
-        found = _type_of(file)
-        if found != type_name:
-            what = f"is of the type {found!r}" if found else "was not written by finc-eval"
-            raise DataError(f"{path} {what}: a finc-eval file of the type {type_name!r} is needed here")
-        written = int(file.attrs["schema"])
-        if written != layout:
-            raise DataError(f"{path} has {type_name} layout {written}, this version reads {layout}: make it again")
-        yield file
-
-
-def _type_of(file: h5py.File) -> str | None:
-    return str(file.attrs["kind"]) if file.attrs.get("program") == PROGRAM and "kind" in file.attrs else None

@@ -8,7 +8,6 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.models import labeled_models
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.provenance import Provenance
@@ -16,6 +15,7 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import labeled
 from finc_eval.leaderboards.columns import SHARES, Column, metric_columns, share_columns
 from finc_eval.leaderboards.estimates import joint_covariance
 from finc_eval.leaderboards.ranks import rank
@@ -78,7 +78,7 @@ def leaderboard(
         (False, [(1, 2), (1, 2)])
     """
     run, chosen = run or Run(), settings_from(LeaderboardSettings, settings, options)
-    sources = labeled_models(models)
+    sources = labeled(models, "model", taken=REFERENCE)
     if REFERENCE in sources:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     if len(sources) < 2:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import counted
@@ -179,7 +179,10 @@ class Leaderboard(Document):
         """
         return self.criterion(by).p_value(self[first].name, self[second].name) <= self.alpha
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> list[dict[str, object]]:
+        return [{"name": row.name, "by": key, **plain(one)} for row in self.rows for key, one in row.scores.items()]
+
+    def _summary(self) -> str:
         main = self.criterion()
-        apart = f"{main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"
-        return f"Leaderboard({' > '.join(' = '.join(group) for group in main.groups)} by {self.rank_by}: {apart})"
+        order = " > ".join(" = ".join(group) for group in main.groups)
+        return f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"

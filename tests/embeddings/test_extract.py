@@ -27,8 +27,11 @@ from finc_eval.samples import Sample, fingerprint, open_source
 extraction = import_module("finc_eval.embeddings.extract")
 
 
-def extract(source, extractor="pixels", out=None, *, progress=silent, device=None, **options):
-    return extraction.extract(source, extractor, out, run=Run(device, progress=progress), **options)
+def extract(
+    source, extractor="pixels", out=None, *, progress=silent, device=None, batch_size=None, workers=2, **options
+):
+    run = Run(device, batch_size, workers, progress)
+    return extraction.extract(source, extractor, out, run=run, **options)
 
 
 N, BATCH = 40, 8
@@ -63,7 +66,7 @@ if target == "fsync":
     os.fsync = killing(os.fsync)
 if target == "unlink":
     pathlib.Path.unlink = killing(pathlib.Path.unlink)
-extract(source, "pixels", out=out, batch_size=8, run=Run(progress=progress))
+extract(source, "pixels", out=out, run=Run(batch_size=8, progress=progress))
 """
 
 
@@ -372,10 +375,10 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
     [
         ("extract", 1, 0),  # nothing done yet
         ("extract", 3, 16),  # between batches
-        ("fsync", 1, 0),  # while the unfinished cache is made
-        ("fsync", 3, 8),  # rows written, their checkpoint not
+        ("fsync", 1, 8),  # rows written, their checkpoint not
+        ("fsync", 3, 24),
         ("write cache", 1, N),  # while the whole cache is written
-        ("fsync", 7, N),  # the whole cache written, not yet in its place
+        ("fsync", 6, N),  # the whole cache written, not yet in its place
         ("unlink", 1, None),  # the whole cache in its place, the unfinished one still there
     ],
 )
@@ -421,7 +424,7 @@ def test_a_disk_that_fills_up_keeps_what_was_done(tmp_path, images, monkeypatch)
     assert "run the same command again" in text
     steps = Steps()
     np.testing.assert_array_equal(extract(images, out=out, batch_size=BATCH, progress=steps), extract(images))
-    assert steps.of("extract, resumed")[0] == 16
+    assert steps.of("extract, resumed")[0] == 24
 
 
 def test_a_disk_without_room_is_refused_before_the_work(tmp_path, images, monkeypatch):

@@ -2,7 +2,6 @@
 
 import json
 
-import h5py
 import numpy as np
 import pytest
 from PIL import Image
@@ -54,7 +53,7 @@ def test_a_table_rides_along(tmp_path, folder, name):
         assert cache.column("clip") == CLIPS and cache.column("note") == NOTES
         one = CachedEmbeddings(cache).grouped("clip")
         assert one.columns == ("clip", "note") and len(np.unique(one.group_hashes())) == 4
-        assert list(cache.to_pandas().columns[:3]) == ["clip", "note", 0]
+        assert list(cache.to_frame().columns[:3]) == ["clip", "note", 0]
 
 
 def test_metadata_given_later_are_added_without_embedding_again(tmp_path, folder, monkeypatch):
@@ -144,11 +143,9 @@ def test_files_that_are_no_tables_are_refused(tmp_path):
         metadata_table(tmp_path / "t.txt", ["a"])
 
 
-def test_caches_of_before_read_labels_and_prompts_as_columns(tmp_path, folder):
+def test_labels_are_a_column_that_can_be_replaced(tmp_path, folder):
     (folder / "metadata.csv").write_text("file_name,label\n" + "".join(f"{row}.png,{row % 2}\n" for row in range(6)))
     fe.extract(folder, "pixels", tmp_path / "c.h5").close()
-    with h5py.File(tmp_path / "c.h5") as file:
-        assert "labels" in file and "metadata" not in file
     with fe.EmbeddingCache(tmp_path / "c.h5") as cache:
         assert cache.columns == ("label",) and cache.column("label") == cache.labels == list("010101")
         named = fe.extract(cache, metadata={"file_name": cache.ids, "label": list("ababab")})

@@ -6,24 +6,27 @@ the sketch has fitted its noise, too, and must be scored with another sketch.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, sqrt
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structured
 from finc_eval.core.run import Run
+from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_same_space
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, opened_sets
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.features import class_features, class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
@@ -31,7 +34,6 @@ from finc_eval.privacy.reference.header import (
     PRIVATE_SKETCH,
     PRIVATE_SKETCH_LAYOUT,
     SketchHeader,
-    TransformHeader,
 )
 from finc_eval.privacy.reference.mean_distance import (
     NoisyMean,
@@ -54,7 +56,7 @@ VARIATION_HIDDEN = "the noise hides how much the records vary: there are too few
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateSketch:
+class PrivateSketch(Shown):
     """A released mean of features, with everything that is needed to score generators against it, and nothing else.
 
     Attributes:
@@ -131,23 +133,33 @@ class PrivateSketch:
             ),
         )
 
-    def summarize(self, gen: object, labels: Sequence[object] | None = None, *, run: Run | None = None) -> SampleMean:
+    def summarize(
+        self,
+        gen: object,
+        labels: Sequence[object] | None = None,
+        *,
+        extractor: AnyExtractor = None,
+        run: Run | None = None,
+    ) -> SampleMean:
         """Compute mean and covariance of the features of generated samples, in one pass.
 
         Args:
-            gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path.
+            gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path; or the path of samples, which
+                are embedded first.
             labels: class of each sample, if the sketch has classes; default: the labels of the cache.
-            run: portions and progress. Features are computed on the CPU.
+            extractor: how to embed samples; default: by the extractor behind the sketch.
+            run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
             IncompatibleError: the embeddings come from another extractor.
             DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
         """
-        embeddings = as_embeddings(gen, "the generated set")
-        check_same_space("the generated set", embeddings.space, "the private sketch", self.space)
+        run, label = run or Run(), "the generated set"
+        embeddings = opened_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
+        check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
             raise DataError("a score against a private sketch needs at least two samples, got one")
-        return sample_mean(self._features(embeddings, labels, run or Run()))
+        return sample_mean(self._features(embeddings, labels, run))
 
     def score(
         self,
@@ -156,6 +168,7 @@ class PrivateSketch:
         *,
         name: str = "gen",
         confidence: float = 0.95,
+        extractor: AnyExtractor = None,
         run: Run | None = None,
     ) -> PrivateScore:
         """Estimate how far a generator is from the private records: an unbiased MMD² with its error bars.
@@ -165,7 +178,8 @@ class PrivateSketch:
             labels: class of each sample, as in `summarize`.
             name: name of the generator.
             confidence: confidence of the intervals.
-            run: portions and progress. Features are computed on the CPU.
+            extractor: how to embed samples, as in `summarize`.
+            run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
             UsageError: the confidence is out of range.
@@ -173,7 +187,7 @@ class PrivateSketch:
             DataError: the samples are too few, or lack labels; see `summarize`.
         """
         check_fraction("confidence", confidence)
-        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, run=run)
+        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, extractor=extractor, run=run)
         return self._score(sample, name, confidence)
 
     def compare(
@@ -182,6 +196,7 @@ class PrivateSketch:
         labels: Mapping[str, Sequence[object]] | None = None,
         *,
         confidence: float = 0.95,
+        extractor: AnyExtractor = None,
         run: Run | None = None,
     ) -> PrivateComparison:
         """Rank generators by this sketch. Most of the noise cancels in the difference of two scores.
@@ -190,7 +205,8 @@ class PrivateSketch:
             gens: independent generated sets by name, each as in `summarize`.
             labels: classes of the samples by name of the set, as in `summarize`.
             confidence: confidence of the intervals.
-            run: portions and progress. Features are computed on the CPU.
+            extractor: how to embed samples, as in `summarize`.
+            run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
             UsageError: there are fewer than two sets, or the confidence is out of range.
@@ -202,8 +218,10 @@ class PrivateSketch:
             raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
         known = labels or {}
         samples = {
-            name: gen if isinstance(gen, SampleMean) else self.summarize(gen, known.get(name), run=run)
-            for name, gen in gens.items()
+            name: one
+            if isinstance(one, SampleMean)
+            else self.summarize(one, known.get(name), extractor=extractor, run=run)
+            for name, one in gens.items()
         }
         scores = sorted(
             (self._score(sample, name, confidence) for name, sample in samples.items()), key=lambda score: score.value
@@ -269,12 +287,9 @@ class PrivateSketch:
     @property
     def header(self) -> SketchHeader:
         """Everything but the released mean."""
-        transform = self.transform
         return SketchHeader(
             space=self.space,
-            transform=TransformHeader(
-                transform.digest, transform.origin, transform.dims, transform.radius, transform.length_scale
-            ),
+            transform=self.transform.header,
             feature_map=self.feature_map.parameters,
             classes=self.classes,
             features=self.size,
@@ -285,14 +300,21 @@ class PrivateSketch:
             signature=self.signature,
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the released mean as plain JSON types."""
+        return dict(plain(self.header))
+
+    def _summary(self) -> str:
+        spent = ", ".join(f"epsilon {one.epsilon:g}" for one in self.guarantees)
+        return f"m={self.m}, space={self.space!r}, {spent}"
+
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file, which holds no time and nothing about the owner's machine."""
-        with new_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
-            header = json.dumps(plain(self.header), ensure_ascii=False)
-            file.attrs["header"], file.attrs["checksum"] = header, sha256_of(header)
+        with new_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
+            file.header |= plain(self.header)
             self.transform.write(file)
             write_feature_map(file, self.feature_map)
-            file["mean"] = self.mean.numpy()
+            file.array("mean", self.mean.numpy())
 
     @classmethod
     def load(cls, path: str | Path) -> PrivateSketch:
@@ -301,27 +323,25 @@ class PrivateSketch:
         Raises:
             DataError: the file is missing, damaged, or not a private sketch.
         """
-        with existing_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
-            try:
-                if sha256_of(file.attrs["header"]) != file.attrs["checksum"]:
-                    raise ValueError("the header is not the one that was written")
-                header = structured(SketchHeader, json.loads(file.attrs["header"]), "the header")
-                phi = read_feature_map(file)
-                if not isinstance(phi, HermiteFeatures):
-                    raise TypeError(f"features of the kernel {phi.kernel}")
-                sketch = cls(
-                    transform=PublicTransform.read(file),
-                    feature_map=phi,
-                    classes=header.classes,
-                    space=header.space,
-                    mean=torch.from_numpy(file["mean"][:]),
-                    releases=header.releases,
-                )
-                if (header.mean, header.signature) != (sketch.header.mean, sketch.signature):
-                    raise ValueError(f"{sketch.signature} in place of {header.signature}")
-                sketch.check_numbers()
-            except (DataError, UsageError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-                raise DataError(f"{path} is damaged: ask its owner for the file again") from error
+        with existing_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT, "ask its owner for the file again") as file:
+            header = structured(SketchHeader, file.header, f"{path} is damaged: its header")
+            phi = read_feature_map(file)
+            if not isinstance(phi, HermiteFeatures):
+                raise ValueError(f"it has features of the kernel {phi.kernel}")
+            entries = phi.size * len((1,) if header.classes is None else header.classes)
+            sketch = cls(
+                transform=PublicTransform.read(file, header.transform),
+                feature_map=phi,
+                classes=header.classes,
+                space=header.space,
+                mean=torch.from_numpy(file.array("mean", entries, dtype="<f8")),
+                releases=header.releases,
+            )
+            if phi.dim != sketch.transform.dims:
+                raise ValueError("its features are not of its transform")
+            if (header.mean, header.signature) != (sketch.header.mean, sketch.signature):
+                raise ValueError(f"its signature is {sketch.signature} in place of {header.signature}")
+            sketch.check_numbers()
         return sketch
 
     def _score(self, sample: SampleMean, name: str, confidence: float) -> PrivateScore:
@@ -357,7 +377,7 @@ class PrivateSketch:
                     "pass labels"
                 )
             places = class_indices(given, self.classes, embeddings.n)
-        for batch in embeddings.batches(run.batch_size):
+        for batch in embeddings.batches(run.portion):
             stop = batch.start + len(batch.rows)
             here = None if places is None else places[batch.start : stop]
             yield class_features(self.feature_map, self.transform(batch.rows.cpu()), here, len(self.classes or (1,)))

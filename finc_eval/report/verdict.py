@@ -1,0 +1,108 @@
+"""The verdict of a comparison: one paragraph in plain words, and a sentence for each mode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from finc_eval.comparison.headline import findings, missed, overall
+from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.result import Comparison
+from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.naming.evidence import TRAIT
+
+TOLD = 2
+"""Modes of each role that the verdict names."""
+
+TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
+"""Words for the roles, as the reference is the norm."""
+
+SHARES_IN_NAME = re.compile(r" \([\d %,]+\)")
+"""The shares of members in a name, such as " (50 %, 41 %)"."""
+
+
+def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
+    """Return what was found in one or two sentences that name the largest differences.
+
+    Args:
+        comparison: the comparison.
+        titles: titles of the generated and the reference set.
+    """
+    gen, ref = titles
+    groups = findings(comparison.modes)
+    if not groups:
+        return f"No kind of sample was found that {gen} has significantly more or less often than {ref}."
+    alone: dict[Role, list[Mode]] = {
+        role: [group[0] for group in groups if len(group) == 1 and group[0].role == role] for role in TOO
+    }
+    parts = [f"{TOO[role]} {_listed(modes[:TOLD], ref)}" for role, modes in alone.items() if modes]
+    sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
+    alike = [group for group in groups if len(group) > 1]
+    if alike:
+        same = listed([_unlike(group) for group in alike[:TOLD]])
+        also = "also has" if parts else "has"
+        sentences.append(f"{gen} {also} {same} that look different from those of {ref}.")
+    return " ".join(sentences)
+
+
+def lead(comparison: Comparison) -> str:
+    """Return how different the sets are, in how many kinds, and what may have been missed."""
+    groups = findings(comparison.modes)
+    counts = [(sum(len(g) == 1 and g[0].role == role for g in groups), words) for role, words in TOO.items()]
+    told = [f"{count:,} {words}" for count, words in counts if count]
+    if alike := sum(len(group) > 1 for group in groups):
+        told.append(f"{alike:,} that look{'s' * (alike == 1)} different")
+    sentences = [*overall(comparison)]
+    if told:
+        sentences.append(f"{counted(len(groups), 'kind')} differ{'s' * (len(groups) == 1)}: {listed(told)}.")
+    return " ".join([*sentences, *missed(comparison)])
+
+
+def short(mode: Mode) -> str:
+    """Return the name of a mode without shares and, where it says more, without traits; the id without a name."""
+    name = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix("looks like ")
+    for one in () if _only_traits(mode) else mode.evidence:
+        if one.source == TRAIT:
+            name = name.replace(f", {one.value}", "")
+    return name
+
+
+def kind(mode: Mode) -> str:
+    """Return the kind of sample that a mode is, in as few words as its name allows."""
+    if mode.name is None:
+        return f"samples without a name ({mode.id})"
+    return f"samples that are “{mode.name}”" if _only_traits(mode) else f"“{short(mode)}”"
+
+
+def _only_traits(mode: Mode) -> bool:
+    return all(one.source == TRAIT for one in mode.evidence)
+
+
+def sentence(mode: Mode, titles: tuple[str, str]) -> str:
+    """Return both shares of a mode and the interval of their difference."""
+    low, high = mode.share_difference_interval
+    more = "more" if mode.share_difference > 0 else "fewer"
+    return (
+        f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are of this kind, and "
+        f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
+        f"(interval {points(low)} to {points(high)})."
+    )
+
+
+def _unlike(group: Sequence[Mode]) -> str:
+    """Return the kind of samples that look different, and how those of the generated set look."""
+    own = next((mode for mode in group if mode.role == "over"), group[0])
+    traits = [one.value for one in own.evidence if one.source == TRAIT and f", {one.value}" in (own.name or "")]
+    return kind(own) + (f" ({listed(traits)})" if traits and own.role == "over" else "")
+
+
+def _listed(modes: Sequence[Mode], ref: str) -> str:
+    texts = [_with_shares(mode, ref if place == 0 else None) for place, mode in enumerate(modes)]
+    return listed(texts)
+
+
+def _with_shares(mode: Mode, ref: str | None) -> str:
+    decimals = int(percent(mode.share_gen) == percent(mode.share_ref))
+    shares = percent(mode.share_gen, decimals), percent(mode.share_ref, decimals)
+    told = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
+    return f"{kind(mode)} ({told})"
