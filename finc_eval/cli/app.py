@@ -160,6 +160,7 @@ def finc_eval(
     [bold]finc-eval compare --gen A/ --ref B/[/bold]   compare two folders, and write a report
 
     Results are printed on standard output, progress on standard error.
+    Nothing is decoded that takes more than 1 GiB of memory; FINC_EVAL_MAX_DECODED=4GiB allows more.
     Exit codes: 0 done; 3 wrong options or unusable data, explained in one sentence; 130 interrupted.
     """
 
