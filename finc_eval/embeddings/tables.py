@@ -12,6 +12,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.embeddings.columns import Columns, columns_in, texts
 from finc_eval.embeddings.keys import WINDOW
+from finc_eval.samples.source import reason
 
 KEYS = ("file_name", "id")
 """Columns that hold the ids of the samples, in the order of the search."""
@@ -80,8 +81,8 @@ def _read(path: Path) -> dict[str, list[Any]]:
                 raise UsageError(f"{path} ends in {other or 'nothing'}: metadata are a .csv, .jsonl or .parquet file")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (OSError, ValueError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read ({error}): repair it") from error
+    except (OSError, ValueError, csv.Error, RecursionError) as error:
+        raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise DataError(
             f"{path} must have a row of named values for each sample, and has {'others' if rows else 'none'}"
@@ -99,7 +100,7 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = parquet_table(path, BYTES_PER_TEXT_BYTE).to_pydict()
         return columns
     except arrow.ArrowException as error:
-        raise DataError(f"{path} cannot be read ({error}): repair it") from error
+        raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
 
 
 def parquet_table(path: Path, copies: int = 1) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.words import listed
+from finc_eval.embeddings.pictures import EmbeddedSamples
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.thumbnails import Thumbnail, sample_thumbnail
-from finc_eval.samples import Sample, Samples, open_source
+from finc_eval.samples import Samples, open_source
 from finc_eval.samples.clips import Clip
 
 Thumbnails = dict[str, Thumbnail]
@@ -82,19 +82,17 @@ def _read(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails,
     if not wanted:
         return found, ""
     try:
-        samples = open_source(source, clip=clip)
-        numbers = [number for number, name in enumerate(samples.ids) if name in wanted]
-        for name, made in samples.mapped(partial(_small, clip=clip), numbers):
-            if made is not None:
-                found[name] = made
+        if isinstance(source, EmbeddedSamples):
+            place, samples = f"{source.place}, or are not those that were embedded", source.read(wanted)
+        else:
+            opened = open_source(source, clip=clip)
+            place, samples = opened.name, opened.take([n for n, name in enumerate(opened.ids) if name in wanted])
+        for sample in samples:
+            if sample.pixels is not None:
+                found[sample.id] = sample_thumbnail(sample.pixels, sample.traits, clip)
     except (FincEvalError, OSError) as error:
         return found, f"they cannot be read ({error})"
-    return found, f"they cannot be found or read in {samples.name}"
-
-
-def _small(sample: Sample, clip: Clip | None) -> tuple[str, Thumbnail | None]:
-    made = None if sample.pixels is None else sample_thumbnail(sample.pixels, sample.traits, clip)
-    return sample.id, made
+    return found, f"they cannot be found or read in {place}"
 
 
 def _note(reason: str, found: list[str], names: Mapping[str, str]) -> str:

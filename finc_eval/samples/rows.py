@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from finc_eval.core.memory import check_decoded
 from finc_eval.samples.files import open_zip
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
-from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest
+from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, reason
 
 CHANNELS = 3
 
@@ -58,7 +59,7 @@ class NpzSource(Source):
         if not chosen:
             raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
         self._member = f"{chosen[0]}.npy"
-        with self._zip.open(self._member) as stream:
+        with self._opened(self._member) as stream:
             shape, by_columns, dtype = npy_header(stream, self._path)
         if by_columns and len(shape) > 1 and dtype == np.uint8:
             raise DataError(
@@ -75,6 +76,14 @@ class NpzSource(Source):
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(f"{key}.npy"))), None)
         super().__init__(str(self._path), _numbers(shape[0]), {}, labels)
 
+    @contextmanager
+    def _opened(self, member: str) -> Iterator[IO[bytes]]:
+        try:
+            with self._zip.open(member) as stream:
+                yield stream
+        except (*DAMAGED, NotImplementedError) as error:
+            raise DataError(f"{self._path} is damaged ({member}: {reason(error)}): save it again") from error
+
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return (_sample(number, row) for number, row in zip(numbers, self.rows(numbers), strict=True))
 
@@ -87,33 +96,27 @@ class NpzSource(Source):
 
     def _labels(self, member: str) -> list[str] | None:
         """Read the labels; None if the array has another shape or type."""
-        with self._zip.open(member) as stream:
+        with self._opened(member) as stream:
             shape, _, dtype = npy_header(stream, self._path)
             if shape != self._shape[:1] or dtype.kind not in "biuUS":
                 return None
             check_decoded(shape[0] * dtype.itemsize, f"{self._path}: {member}, {shape[0]} labels of type {dtype},")
-            try:
-                return [text for values in blocks(stream, shape[0], dtype) for text in map(_text, values.tolist())]
-            except DAMAGED as error:
-                raise DataError(f"{self._path} is damaged: save it again") from error
+            return [text for values in blocks(stream, shape[0], dtype) for text in map(_text, values.tolist())]
 
     def rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
         """Yield the rows with these increasing numbers as they are stored, uint8."""
         row_shape = self._shape[1:]
         size = math.prod(row_shape)
         following = 0
-        with self._zip.open(self._member) as stream:
+        with self._opened(self._member) as stream:
             npy_header(stream, self._path)
-            try:
-                for number in numbers:
-                    stream.seek((number - following) * size, os.SEEK_CUR)
-                    following = number + 1
-                    data = stream.read(size)
-                    if len(data) != size:
-                        raise EOFError
-                    yield np.frombuffer(data, np.uint8).reshape(row_shape)
-            except DAMAGED as error:
-                raise DataError(f"{self._path} is damaged: save it again") from error
+            for number in numbers:
+                stream.seek((number - following) * size, os.SEEK_CUR)
+                following = number + 1
+                data = stream.read(size)
+                if len(data) != size:
+                    raise EOFError("it is cut short")
+                yield np.frombuffer(data, np.uint8).reshape(row_shape)
 
 
 def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
