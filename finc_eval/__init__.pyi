@@ -26,6 +26,7 @@ from .embeddings.cache import EmbeddingCache as EmbeddingCache
 from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
 from .extractors.catalog import load_card as load_card
+from .extractors.settings import Extraction as Extraction
 from .feature_maps.cosine import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .loading import load as load

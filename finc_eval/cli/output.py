@@ -37,6 +37,10 @@ Out = Annotated[
         "folder in reports/ that is named by the sets.",
     ),
 ]
+OptionalOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder to write a page and the same as JSON to; default: none."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that this command did not make, too.")]
 
 

@@ -29,6 +29,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.gallery.captions import Captions, checked_captions
 from finc_eval.gallery.files import read_pictures, write_pictures
 from finc_eval.gallery.gallery import Gallery, Pictures, read_gallery
 from finc_eval.samples import Samples
@@ -96,6 +97,7 @@ class Comparison(Document):
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
+        captions: what is known of the samples that may be shown: metadata, and the nearest reference sample.
         kept: pictures that the file had; None for a comparison that was not read from one.
 
     Example:
@@ -129,6 +131,7 @@ class Comparison(Document):
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     shown: int = field(default=SHOWN_SAMPLES, kw_only=True)
+    captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
     kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -230,6 +233,7 @@ class Comparison(Document):
                 file.array("directions", rows)
                 write_feature_map(file, self.feature_map)
                 write_pictures(file, self.gallery.pictures)
+                file.header["captions"] = self.captions if self.shown else {}
             self.to_json(twin)
 
     @staticmethod
@@ -262,8 +266,11 @@ class Comparison(Document):
                 raise ValueError("a direction has numbers that are not finite")
             for mode, direction in zip(modes, directions, strict=True):
                 mode["direction"] = direction
-            kept = read_pictures(file)
-            return cls.from_dict(data | {"feature_map": feature_map, "kept": kept}, str(path))
+            pictures = {"kept": read_pictures(file), "captions": checked_captions(file.header["captions"])}
+            return cls.from_dict(data | {"feature_map": feature_map, **pictures}, str(path))
 
-    def __repr__(self) -> str:
-        return f"Comparison({self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)})"
+    def _frame_rows(self) -> tuple[Mode, ...]:
+        return self.modes
+
+    def _summary(self) -> str:
+        return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,11 +109,27 @@ class Embeddings(ABC):
         """
         return self._column_between(name, 0, self.n)
 
+    def metadata_of(self, ids: Container[str]) -> dict[str, tuple[int, dict[str, str]]]:
+        """Return the row and the metadata of a few samples by id; missing values are left out."""
+        found: dict[str, tuple[int, dict[str, str]]] = {}
+        for start, stop in self._portions():
+            names = self.ids_between(start, stop)
+            rows = [row for row, name in enumerate(names) if name in ids]
+            columns = {key: self._column_between(key, start, stop) for key in self.columns} if rows else {}
+            for row in rows:
+                values = {key: column[row] for key, column in columns.items() if column[row]}
+                found[names[row]] = (start + row, values)
+        return found
+
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         raise unknown_column(name, self.columns, self.name)
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these samples, of a clip its middle frame; None where they are not at hand."""
+        return None
+
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None where it is unknown."""
         return None
 
     def grouped(self, column: str | None) -> Embeddings:
@@ -273,6 +289,10 @@ class CachedEmbeddings(Embeddings):
         """Read the pictures of these samples again; None where the samples have gone."""
         return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
 
+    def content(self) -> NDArray[np.uint64]:
+        """Return the digests that were taken as the samples were embedded."""
+        return self.cache.content
+
     @cached_property
     def samples(self) -> EmbeddedSamples | None:
         """Samples that the cache was made of; None where they were never in files."""
@@ -338,6 +358,11 @@ class Subset(Embeddings):
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these rows."""
         return self.source.images_at(self.rows[indices])
+
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return the digests of these rows."""
+        found = self.source.content()
+        return None if found is None else found[self.rows]
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))

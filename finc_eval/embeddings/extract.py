@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import VARIABLE
 from finc_eval.core.progress import Progress
@@ -35,7 +33,6 @@ from finc_eval.samples.source import Digests
 if TYPE_CHECKING:
     import torch
 
-WORKERS = min(16, os.cpu_count() or 1)
 PIXELS_PER_BATCH = 64 * 224 * 224
 """Pixels of the network inputs of a batch by default: 64 images of 224 x 224."""
 
@@ -60,8 +57,6 @@ def extract(
     seed: int = 0,
     strict: bool = False,
     precision: NetworkPrecision = "float32",
-    batch_size: int | None = None,
-    workers: int = WORKERS,
     metadata: object | None = None,
     force: bool = False,
     run: Run | None = None,
@@ -82,17 +77,14 @@ def extract(
         strict: whether to refuse a set with unreadable samples; otherwise the cache lists them in `failures`.
         precision: precision of the network: "float32" is exact on every device; "bfloat16" and "float16" are faster on
             GPUs, and their embeddings are not compared with exact ones.
-        batch_size: samples per pass through the network, halved if memory does not suffice; default: samples with as
-            many pixels as 64 images of 224 x 224, at most 256. It may change the last bits of embeddings:
-            by up to 4.5e-6 for EfficientNet-Lite0, by nothing for "pixels".
-        workers: number of threads that decode and resize.
         metadata: columns of texts to keep with the samples, such as labels, prompts or groups: the path of a .csv,
             .jsonl or .parquet file, a mapping of columns, or a pandas data frame. Its column "file_name" or "id" holds
             the ids of the samples, that of a video for all its windows; without it, the rows are those of an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
-            the same extractor, whose samples have changed since.
-        run: device of the network, and progress; its batch size, which counts embeddings, is not used.
+            the same extractor, whose samples have changed since, and never a larger set by a subset of `n`.
+        run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
+            at most 256), threads that decode, and progress.
 
     Warns:
         UserWarning: samples without metadata, or rows of metadata without a sample.
@@ -112,15 +104,13 @@ def extract(
     """
     if isinstance(source, EmbeddingCache):
         return source if metadata is None else with_columns(source, _matched(metadata, source.ids))
-    if batch_size is not None:
-        check_count("batch_size", batch_size)
-    check_count("workers", workers)
     card = load_card(extractor)
     samples = open_source(source, clip=card.clip, n=n, seed=seed)
     run = run or Run()
-    size = batch_size or _default_batch_size(card)
+    size = run.batch_size or _default_batch_size(card)
     columns = {**samples.columns, **({} if metadata is None else _matched(metadata, samples.ids))}
-    job = _Job(card, recipe_of(card, precision), samples, size, workers, precision, run.device, columns, force)
+    recipe = recipe_of(card, precision)
+    job = _Job(card, recipe, samples, size, run.workers, precision, run.device, columns, force, n)
     target = None if out is None else Path(out).expanduser()
     cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
@@ -172,6 +162,7 @@ class _Job:
     device: str | torch.device | None
     columns: Mapping[str, Sequence[str]]
     force: bool
+    n: int | None
 
     def identity(self, digests: Digests) -> Identity:
         """Return what the cache is made of, from the content digests of the samples."""
@@ -182,11 +173,11 @@ class _Job:
         digests = self.samples.digests(progress)
         identity = self.identity(digests)
         path = out or _default_path(identity.key)
-        cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force))
+        cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force, self.n))
         if cache is None:
             with only_writer(path):
                 # The previous holder of the lock may just have made it.
-                cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force))
+                cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force, self.n))
                 if cache is None and not copied_cache(_default_path(identity.key), path, identity, self._usable):
                     stage = "extract"
                     if path.exists():

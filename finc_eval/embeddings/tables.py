@@ -114,7 +114,7 @@ def parquet_table(path: Path, copies: int = 1) -> Any:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        size, batches = 0, []
+        size, batches = 0, list[arrow.RecordBatch]()
         for batch in file.iter_batches(PARQUET_ROWS):
             size += copies * batch.nbytes
             check_decoded(size, f"{path}, to row {PARQUET_ROWS * (len(batches) + 1)},")

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, decoding, excess
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, decoding, excess, readable
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.metadata import Metadata, find_metadata
 from finc_eval.samples.source import (
@@ -26,6 +26,9 @@ from finc_eval.samples.source import (
 )
 
 HASH_CHUNK_BYTES = 1 << 20
+
+FILE_COPIES = 2
+"""Times its size that a file takes while it is unpacked into memory."""
 
 MAX_BYTES_IN_MEMORY = 64 << 20
 """Bytes of a video up to which it is decoded from memory."""
@@ -209,9 +212,9 @@ def no_images(name: str, ignored: dict[str, int]) -> DataError:
 
 def refuse_excess(size: int) -> None:
     """Raise ValueError for a file that is too large to be held in memory; otherwise wait until there is room for it."""
-    if phrase := excess(size):
-        raise ValueError(f"a file of {phrase}")
-    ENCODED.take(size)
+    if phrase := excess(FILE_COPIES * size):
+        raise ValueError(f"a file of {readable(size)}, which takes {phrase}")
+    ENCODED.take(FILE_COPIES * size)
 
 
 def whole(stream: IO[bytes]) -> bytes:
@@ -236,17 +239,15 @@ class Settled:
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self._before = stream, None
-        if not isinstance(stream, io.BytesIO):
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(0)
-            if size > MAX_BYTES_IN_MEMORY:
-                self._before = _state(stream)
-                self._digest = stream_digest(stream)
-                return
-            ENCODED.take(size)
-            self.stream = io.BytesIO(stream.read())
-        self._digest = bytes_digest(self.stream.getvalue())
+        self.stream = stream
+        self._before: tuple[int, int, int] | None = None
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        if isinstance(stream, io.BytesIO) or size <= MAX_BYTES_IN_MEMORY:
+            data = whole(stream)
+            self.stream, self._digest = io.BytesIO(data), bytes_digest(data)
+        else:
+            self._before, self._digest = _state(stream), stream_digest(stream)
 
     def content(self) -> bytes:
         """Return the content digest of all that was read so far, which is another one if the file has changed."""

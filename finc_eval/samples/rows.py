@@ -20,6 +20,8 @@ from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
 from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, reason
 
+CHANNELS = 3
+
 LABEL_ARRAYS = ("labels", "label", "arr_1")
 
 
@@ -65,7 +67,8 @@ class NpzSource(Source):
                 "save np.ascontiguousarray(images)"
             )
         self.check_shape(shape, dtype, f"{path}, array {chosen[0]},")
-        check_decoded(COPIES * math.prod(shape[1:]), f"{path}: each row of {self._member}, of shape {shape[1:]},")
+        copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
+        check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {self._member}, of shape {shape[1:]},")
         stored = self._zip.getinfo(self._member).file_size
         if math.prod(shape) > stored:
             raise DataError(f"{path} is damaged: {self._member} has {stored} bytes for the shape {shape}")

@@ -159,7 +159,7 @@ def _members(path: Path) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.Ta
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{archive.name}: {member.name}")
+    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{archive.name!s}: {member.name}")
     stream = archive.extractfile(member)
     return stream.read() if stream else b""
 

@@ -155,7 +155,7 @@ def test_a_member_of_a_zip_that_would_fill_the_memory_is_refused(tmp_path, monke
         archive.writestr("a.png", bytes(100_000))
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "99kB")
     (sample,) = open_source(tmp_path / "set.zip").samples()
-    assert sample.error == "a file of 100 kB when decoded, above the 99 kB of FINC_EVAL_MAX_DECODED"
+    assert sample.error == "a file of 100 kB, which takes 200 kB when decoded, above the 99 kB of FINC_EVAL_MAX_DECODED"
 
 
 def test_the_manifest_follows_the_bytes_and_not_the_place(tmp_path):

@@ -298,4 +298,4 @@ def test_a_video_in_a_zip_that_would_fill_the_memory_is_a_failure(tmp_path, monk
         archive.writestr("a.mp4", bytes(100_000))
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "99kB")
     (sample,) = open_clips(tmp_path / "set.zip", Clip(frames=2, stride=1, windows=1, short="loop")).samples()
-    assert sample.error == "a file of 100 kB when decoded, above the 99 kB of FINC_EVAL_MAX_DECODED"
+    assert sample.error == "a file of 100 kB, which takes 200 kB when decoded, above the 99 kB of FINC_EVAL_MAX_DECODED"

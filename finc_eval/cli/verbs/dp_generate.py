@@ -14,7 +14,7 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Device, Json, running, takes
+from finc_eval.cli.options import Json, Work, takes, works
 from finc_eval.cli.output import check_suffix
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
@@ -35,6 +35,7 @@ BYTES_OF_A_CELL = 64
 
 
 @takes(ImageSynthesisSettings, "settings")
+@works
 def dp_generate(
     data: Annotated[
         Path,
@@ -43,6 +44,7 @@ def dp_generate(
     ledger: LedgerFile,
     out: Annotated[Path, typer.Option(help="File of the synthetic data to write: .csv or .npz, for images .npz.")],
     settings: ImageSynthesisSettings,
+    work: Work,
     budget: Budget = None,
     table: Annotated[
         Path | None,
@@ -54,7 +56,6 @@ def dp_generate(
             metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for images with labels."
         ),
     ] = None,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Release a noisy summary of private data once, and write synthetic records that agree with it.
@@ -74,7 +75,7 @@ def dp_generate(
         )
     check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
     book = opened_ledger(ledger, budget, settings)
-    with running(device) as run:
+    with work.running() as run:
         if table is not None:
             columns, described = read_columns(data), fe.privacy.Table.load(table)
             if irregular := irregular_lines(data):

@@ -64,7 +64,7 @@ class NpzFile:
 
     def header(self, name: str) -> Header:
         """Return the header of an array."""
-        with self._opened(name) as (_, header):
+        with self.opened(name) as (_, header):
             return header
 
     def array(self, name: str) -> NDArray[Any]:
@@ -73,7 +73,7 @@ class NpzFile:
         Raises:
             DataError: it is damaged, or larger than what is decoded at once.
         """
-        with self._opened(name) as (stream, header):
+        with self.opened(name) as (stream, header):
             check_decoded(header.size, f"{self.path}: the array {name}")
             values = np.empty(math.prod(header.shape), header.dtype)
             end = 0
@@ -88,7 +88,7 @@ class NpzFile:
         info = self._members[name]
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
             return self.array(name)
-        with self._opened(name) as (stream, header):
+        with self.opened(name) as (stream, header):
             if not header.size:
                 return np.empty(header.shape, header.dtype)
             for _ in blocks(stream, math.prod(header.shape), header.dtype):
@@ -99,15 +99,18 @@ class NpzFile:
             _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
             file.seek(name_bytes + extra_bytes, 1)
             npy_header(file, self.path)
-            order = "F" if header.by_columns else "C"
             # Copy on write: torch takes no array that it must not change.
-            return np.memmap(self.path, header.dtype, "c", file.tell(), header.shape, order)  # type: ignore[call-overload]
+            found: NDArray[Any] = np.memmap(
+                self.path, header.dtype, "c", file.tell(), header.shape, "F" if header.by_columns else "C"
+            )
+            return found
 
     def rows(self, name: str) -> NpzRows:
         """Return the rows of an array, to be read in order."""
         return NpzRows(self, name)
 
-    def _opened(self, name: str) -> _Opened:
+    def opened(self, name: str) -> _Opened:
+        """Open the array at its first value, as a block."""
         return _Opened(self.path, self._zip, self._members[name])
 
     def _verify_end(self, stream: IO[bytes]) -> None:
@@ -159,14 +162,14 @@ class NpzRows:
         self.shape, self.dtype = header.shape, header.dtype
         self._row = header._replace(shape=header.shape[1:])
         check_decoded(self._row.size, f"{file.path}: each row of {name}, of shape {self._row.shape},")
-        self._opened = lambda: file._opened(name)
+        self._file, self._name = file, name
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def batches(self, size: int) -> Iterator[NDArray[Any]]:
         """Yield all rows in order, at most `size` at a time."""
-        with self._opened() as (stream, _):
+        with self._file.opened(self._name) as (stream, _):
             values = math.prod(self._row.shape)
             for start in range(0, len(self), size):
                 count = min(size, len(self) - start)

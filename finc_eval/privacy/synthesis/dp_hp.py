@@ -225,7 +225,7 @@ def _passing(records: torch.Tensor) -> PassingRecords:
         raise DataError(f"records must have shape (m, k) with m > 0, got {tuple(records.shape)}")
 
     def batches(size: int) -> Iterator[torch.Tensor]:
-        return iter(records.split(size))
+        return (records[start : start + size] for start in range(0, len(records), size))
 
     return PassingRecords(len(records), records.shape[1], batches)
 

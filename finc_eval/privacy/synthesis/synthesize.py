@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from finc_eval.core.checks import check_choice
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.record import Record, settings_from
+from finc_eval.core.record import Record, plain, settings_from
 from finc_eval.core.run import Run
+from finc_eval.core.shown import Shown
 from finc_eval.privacy.dp.features import class_indices
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
@@ -101,11 +102,25 @@ class Synthesis(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticTable:
+class SyntheticTable(Shown):
     """A synthetic table: its columns by name, and how they were made."""
 
     values: dict[str, np.ndarray]
     synthesis: Synthesis
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the columns as lists, and how they were made."""
+        columns = {name: column.tolist() for name, column in self.values.items()}
+        return {"values": columns, "synthesis": plain(self.synthesis)}
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        return [dict(zip(self.values, row, strict=True)) for row in zip(*self.values.values(), strict=True)]
+
+    def _summary(self) -> str:
+        return _made(self.synthesis)
+
+    def _shown(self) -> dict[str, object]:
+        return _described(self.synthesis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +130,33 @@ class SyntheticImages:
     images: np.ndarray
     labels: np.ndarray | None
     synthesis: Synthesis
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return shape and type of the images, the labels as a list, and how they were made."""
+        return {
+            "shape": list(self.images.shape),
+            "dtype": str(self.images.dtype),
+            "labels": None if self.labels is None else self.labels.tolist(),
+            "synthesis": plain(self.synthesis),
+        }
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        labels = [None] * len(self.images) if self.labels is None else self.labels.tolist()
+        return [{"image": number, "label": label} for number, label in enumerate(labels)]
+
+    def _summary(self) -> str:
+        return _made(self.synthesis)
+
+    def _shown(self) -> dict[str, object]:
+        return _described(self.synthesis)
+
+
+def _made(synthesis: Synthesis) -> str:
+    return f"{synthesis.synthetic} records by {synthesis.method}, epsilon {synthesis.guarantee.epsilon:g}"
+
+
+def _described(synthesis: Synthesis) -> dict[str, object]:
+    return {"made": str(synthesis)}
 
 
 def synthesize_table(
