@@ -282,8 +282,8 @@ def altered(repeats=20, size=1000, most=50):
         record(
             "audit_altered",
             rows,
-            notes=f"{size} samples in each set, {repeats} random splits, 4 of them with views; splits with a finding, and "
-            "Wilson's interval at 95 %; digits of MNIST by their pixels, photographs of Tiny-ImageNet in "
+            notes=f"{size} samples in each set, {repeats} random splits, 4 of them with views; splits with a finding, "
+            "and Wilson's interval at 95 %; digits of MNIST by their pixels, photographs of Tiny-ImageNet in "
             "EfficientNet-Lite0's features; level .025/7 before and .025/9 now, the least that Holm leaves a test",
         )
 
