@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
@@ -21,13 +22,12 @@ from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
-from finc_eval.embeddings.pictures import pictures_of, source_at
+from finc_eval.embeddings.pictures import EmbeddedSamples
 from finc_eval.numerics.arrays import as_tensor
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from finc_eval.samples import Source
 
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
@@ -108,6 +108,18 @@ class Embeddings(ABC):
             UsageError: the set does not have this column.
         """
         return self._column_between(name, 0, self.n)
+
+    def metadata_of(self, ids: Container[str]) -> dict[str, tuple[int, dict[str, str]]]:
+        """Return the row and the metadata of a few samples by id; missing values are left out."""
+        found: dict[str, tuple[int, dict[str, str]]] = {}
+        for start, stop in self._portions():
+            names = self.ids_between(start, stop)
+            rows = [row for row, name in enumerate(names) if name in ids]
+            columns = {key: self._column_between(key, start, stop) for key in self.columns} if rows else {}
+            for row in rows:
+                values = {key: column[row] for key, column in columns.items() if column[row]}
+                found[names[row]] = (start + row, values)
+        return found
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         raise unknown_column(name, self.columns, self.name)
@@ -274,18 +286,17 @@ class CachedEmbeddings(Embeddings):
         return torch.from_numpy(self.cache[indices])
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
-        """Read the pictures of these samples again; None where the samples have gone, or changed since."""
-        if self._samples is None:
-            return None
-        return pictures_of(self._samples, self.ids_at(indices), self.cache.content[indices])
+        """Read the pictures of these samples again; None where the samples have gone."""
+        return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
 
     def content(self) -> NDArray[np.uint64]:
         """Return the digests that were taken as the samples were embedded."""
         return self.cache.content
 
     @cached_property
-    def _samples(self) -> Source | None:
-        return source_at(self.cache.source, self.cache.clip)
+    def samples(self) -> EmbeddedSamples | None:
+        """Samples that the cache was made of; None where they were never in files."""
+        return EmbeddedSamples(self.cache) if Path(self.cache.source).is_absolute() else None
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         return self.cache.column(name, slice(start, stop))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import UsageError
+from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
 from finc_eval.embeddings.pictures import picture
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-class EmbeddingSet(ArrayEmbeddings):
+class EmbeddingSet(Shown, ArrayEmbeddings):
     """Embeddings in memory, with the ids, the metadata and the pictures of their samples.
 
     Everything that takes embeddings takes it. A column can name the groups of samples that are not independent, such
@@ -99,9 +100,18 @@ class EmbeddingSet(ArrayEmbeddings):
             raise unknown_column(name, self.columns, self.name)
         return self._columns[name][start:stop]
 
-    def __repr__(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the set is, without its embeddings."""
+        return {"name": self.name, "n": self.n, "dim": self.dim, "columns": list(self.columns)}
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        ids = self.ids_between(0, self.n)
+        columns = [self.column(name) for name in self.columns]
+        return [dict(zip(("id", *self.columns), row, strict=True)) for row in zip(ids, *columns, strict=True)]
+
+    def _summary(self) -> str:
         columns = f", columns={list(self.columns)}" if self.columns else ""
-        return f"EmbeddingSet(n={self.n}, dim={self.dim}{columns})"
+        return f"n={self.n}, dim={self.dim}{columns}"
 
 
 def _checked_ids(ids: Sequence[object], n: int, name: str) -> list[str]:

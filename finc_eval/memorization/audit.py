@@ -23,9 +23,10 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
 from finc_eval.embeddings.set_info import set_info
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings
 from finc_eval.memorization.copying import (
@@ -75,6 +76,7 @@ def audit(
     reference: object | None = None,
     settings: AuditSettings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[AuditOptions],
 ) -> Audit:
@@ -84,13 +86,15 @@ def audit(
     is held.
 
     Args:
-        gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache` or the path of one.
+        gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, the path of a file of
+            embeddings, or the path of samples, which are embedded first.
         train: all samples that the generator was trained on, in the same forms; a part of them finds a part of the
             copies.
         holdout: samples of the same distribution that the generator has not seen, best as many as in `train`.
         reference: further samples, in neither of the two, for the DOMIAS attack; default: DOMIAS is left out.
         settings: settings of the audit.
-        run: device and progress; default: CUDA if available, silent.
+        extractor: how to embed sets of samples; see `compare`.
+        run: device, portions, threads and progress; default: CUDA if available, silent.
         options: fields of `AuditSettings`, in place of those of `settings`.
 
     Returns:
@@ -115,7 +119,7 @@ def audit(
         20 of 200 samples are training samples, with equal embeddings.
     """
     settings, run = settings_from(AuditSettings, settings, options), run or Run()
-    sets = _open_sets(gen, train, holdout, reference)
+    sets = _open_sets(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
     _check_halves(halves)
@@ -257,10 +261,12 @@ class AuditData:
         return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE, self.run)
 
 
-def _open_sets(gen: object, train: object, holdout: object, reference: object | None) -> dict[str, Embeddings]:
+def _open_sets(
+    gen: object, train: object, holdout: object, reference: object | None, extractor: AnyExtractor, run: Run
+) -> dict[str, Embeddings]:
     """Open the sets and check that they are of one space, distinct, and large enough."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    sets = {label: as_embeddings(source, label) for label, source in given.items()}
+    sets = opened_sets(given, as_embeddings, extractor, run)
     for label, one in sets.items():
         if label != "gen":
             open_pair(sets["gen"], one)

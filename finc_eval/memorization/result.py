@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import computed_field
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.set_info import SetInfo
@@ -151,6 +151,10 @@ class Audit(Document):
         """Name of the strongest attack."""
         return self.strongest.name
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> list[dict[str, object]]:
+        measures = [{"block": "copying", **plain(one)} for one in self.copying.measures]
+        return measures + [{"block": "attacks", **plain(one)} for one in self.attacks]
+
+    def _summary(self) -> str:
         best = self.strongest
-        return f"Audit({self.verdict} Strongest attack {best.name}, AUC {best.statistics.auc:.3f})"
+        return f"{self.verdict} Strongest attack {best.name}, AUC {best.statistics.auc:.3f}"

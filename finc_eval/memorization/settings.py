@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import Record, about
+from finc_eval.core.record import about
 
 MAX_STATED_EPSILON = 500
 """Bound of a stated ε: e^ε has to fit in floating point."""
@@ -19,7 +20,7 @@ statements about each, the bound of ε and the lower end of the AUC's interval r
 
 
 @dataclass(frozen=True)
-class AuditSettings(Record):
+class AuditSettings(Configured):
     """Settings of `audit`: everything that changes a number, or how much of it is kept.
 
     Raises:
@@ -34,6 +35,8 @@ class AuditSettings(Record):
         Traceback (most recent call last):
         finc_eval.core.errors.UsageError: seed must be a whole number of at least 0, got -1
     """
+
+    table: ClassVar[str] = "audit"
 
     stated_epsilon: Annotated[
         float | None, about("ε of a guarantee that the trainer states for each training sample; default: none stated")
