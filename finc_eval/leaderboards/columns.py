@@ -9,13 +9,14 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.estimates import Estimate
 from finc_eval.leaderboards.influences import FrechetReference, kernel_influence
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
-from finc_eval.metrics.evaluate import computed_scores
+from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric
 from finc_eval.metrics.kid import polynomial_kernel
 from finc_eval.metrics.mmd import kernel_sums
@@ -93,12 +94,14 @@ def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddi
             frechet = frechet or FrechetReference(ref, run)
             estimates[name] = frechet.estimate(one)
             continue
-        scores = computed_scores({"gen": one, "ref": ref}, [metric], run.prefixed(name))
-        if metric.name in scores.failures:
-            reasons[name] = scores.failures[metric.name]
+        try:
+            scores = evaluate(one, ref, metric.name, run=run.prefixed(name))
+        except (DataError, IncompatibleError) as error:
+            reasons[name] = str(error)
             continue
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])
-        better |= {score.higher_is_better} - {None}  # type: ignore[arg-type]
+        if score.higher_is_better is not None:
+            better.add(score.higher_is_better)
         if score.higher_is_better is None or score.interval is None:
             values[name] = score.value
             reasons[name] = _why_not(score)

@@ -109,7 +109,7 @@ def _of_samples(
     where = own.mean.device
     slope = torch.eye(own.dim, dtype=torch.double, device=where) - to_other
     found = torch.empty(embeddings.n, dtype=torch.double)
-    for here, rows in row_blocks(embeddings, where, run.batch_size):
+    for here, rows in row_blocks(embeddings, where, run.portion):
         rows = rows - own.mean
         found[here] = (2 * rows @ (own.mean - other.mean) + ((rows @ slope) * rows).sum(1)).cpu()
     return np.asarray((found - found.mean()).numpy())
