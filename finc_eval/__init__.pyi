@@ -28,6 +28,9 @@ from .embeddings.extract import extract as extract
 from .extractors.catalog import load_card as load_card
 from .feature_maps.cosine import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
+from .gate.gate import gate as gate
+from .gate.policy import Policy as Policy
+from .gate.verdict import Verdict as Verdict
 from .loading import load as load
 from .memorization.audit import audit as audit
 from .memorization.settings import AuditSettings as AuditSettings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about, read_table, settings_from
+from finc_eval.core.toml_files import read_toml
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
@@ -211,12 +211,7 @@ class Settings(SketchSettings):
         Raises:
             DataError: the file cannot be read, lacks the table, or has a key or value that is not valid.
         """
-        try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise DataError(f"{path} does not exist") from error
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read as TOML ({error}): check its syntax") from error
+        content = read_toml(path)
         if not isinstance(content.get(table), dict):
             near = get_close_matches(table, content, n=1)
             raise DataError(f"{path} has no table [{table}]: " + (f"rename [{near[0]}]" if near else "add it"))
