@@ -120,7 +120,8 @@ def a_mode(id, role="over", tails=None, **changes):
         **changes,
     }
     tails = tails or (a_tail(ids, ids), a_tail((), (), 0.0))
-    return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **values)
+    drawn = {"drawn_gen": tails[0].gen_ids[8:16], "drawn_ref": tails[0].ref_ids[8:16]}
+    return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **drawn | values)
 
 
 def made_by(version):

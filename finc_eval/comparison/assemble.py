@@ -17,7 +17,7 @@ from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet
-from finc_eval.comparison.settings import Settings
+from finc_eval.comparison.settings import MAX_SHOWN, Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
@@ -208,8 +208,18 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fit.full.excess[one.rank]),
         tails=_tails(one, _energy(own, other, one.column, rho), sets) if one.nearest is None else _nearest(one, sets),
+        drawn_gen=_drawn(one, sets.gen.sketched),
+        drawn_ref=_drawn(one, sets.ref.sketched),
         direction=one.direction.float().cpu().numpy(),
     )
+
+
+def _drawn(one: Candidate, of_set: SketchedSet) -> tuple[str, ...]:
+    """Return members of a set drawn at random: the first of its bottom-k sample, which is in order of hash."""
+    ids = of_set.sketch.sample.ids
+    if not ids or not of_set.has_rows:
+        return ()
+    return tuple(ids[row] for row in one.members(of_set).nonzero().flatten()[:MAX_SHOWN].tolist())
 
 
 def _typical(one: Candidate, own: ScoredSet) -> Sequence[str]:

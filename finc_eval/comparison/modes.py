@@ -31,6 +31,11 @@ FIRM_STABILITY = 0.5
 SAMPLES_PER_TAIL = 50
 """Samples of each set that a mode keeps per tail."""
 
+SetLabel = Literal["gen", "ref"]
+
+OPPOSITE_SHARE = 0.1
+"""The opposite tail of a mode is shown when it carries more than this share of the excess."""
+
 
 class _Tested(Protocol):
     @property
@@ -100,6 +105,8 @@ class Mode(Record):
         fitted_excess: vᵀΛv in the data the direction was fitted to, an over-estimate; for unrotated modes
             this is the eigenvalue.
         tails: positive and negative tail; the positive one carries most of the excess.
+        drawn_gen, drawn_ref: ids of members of each set, drawn at random: unlike the top samples they show what most
+            members look like. At most 16; none of a sketch that keeps no samples.
         direction: v, shape (q,), norm 1; of a cluster, φ of its center.
 
     Example:
@@ -133,6 +140,8 @@ class Mode(Record):
     standard_error: float
     fitted_excess: float
     tails: tuple[Tail, Tail]
+    drawn_gen: tuple[str, ...]
+    drawn_ref: tuple[str, ...]
     direction: Direction = field(default=ABSENT, kw_only=True)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -151,7 +160,26 @@ class Mode(Record):
         """Indices of the reference samples that are most of this mode, best first."""
         return self.tails[0].ref
 
-    def members(self, label: Literal["gen", "ref"]) -> NDArray[np.int64]:
+    @property
+    def has_opposite(self) -> bool:
+        """True where the opposite tail carries enough of the excess to be shown."""
+        return self.tails[1].share > OPPOSITE_SHARE
+
+    def typical(self, label: SetLabel) -> tuple[str, ...]:
+        """Return the ids of the samples of a set that are most of this mode, best first."""
+        return self.tails[0].gen_ids if label == "gen" else self.tails[0].ref_ids
+
+    def drawn(self, label: SetLabel) -> tuple[str, ...]:
+        """Return the ids of members of a set, drawn at random."""
+        return self.drawn_gen if label == "gen" else self.drawn_ref
+
+    def opposite(self, label: SetLabel) -> tuple[str, ...]:
+        """Return the ids at the end of the opposite tail, where that carries enough of the excess to be shown."""
+        if not self.has_opposite:
+            return ()
+        return self.tails[1].gen_ids if label == "gen" else self.tails[1].ref_ids
+
+    def members(self, label: SetLabel) -> NDArray[np.int64]:
         """Return the indices of those of the top samples of a set that are members, best first."""
         tail = self.tails[0]
         index, scores = (tail.gen, tail.gen_scores) if label == "gen" else (tail.ref, tail.ref_scores)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.comparison.headline import headline, short
-from finc_eval.comparison.modes import Interval, Mode, significant
-from finc_eval.comparison.settings import StoredSettings
+from finc_eval.comparison.modes import Interval, Mode, SetLabel, significant
+from finc_eval.comparison.settings import SHOWN_SAMPLES, StoredSettings, check_shown
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
@@ -27,7 +28,18 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.gallery.files import read_pictures, write_pictures
+from finc_eval.gallery.gallery import Gallery, Pictures, read_gallery
+from finc_eval.samples import Samples
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
+
+SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
+"""Names of the sets of a comparison."""
+
+IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
+
+SHOWN_COPIES = 6
+"""Pairs of exact copies that a page shows."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,8 @@ class Comparison(Document):
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
+        shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
+        kept: pictures that the file had; None for a comparison that was not read from one.
 
     Example:
         >>> import finc_eval as fe
@@ -113,6 +127,8 @@ class Comparison(Document):
     copies: Copies | None
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
+    shown: int = field(default=SHOWN_SAMPLES, kw_only=True)
+    kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -134,6 +150,35 @@ class Comparison(Document):
             UsageError: α does not lie between 0 and 1.
         """
         return significant(self.modes, alpha)
+
+    def showing(self, count: int) -> Comparison:
+        """Return the comparison with so many samples of each set and mode shown and kept in its file; 0 for none.
+
+        Raises:
+            UsageError: the count is not a whole number from 0 to 16.
+        """
+        check_shown(count)
+        return replace(self, shown=count)
+
+    def shown_ids(self, label: SetLabel) -> list[str]:
+        """Return the ids of the samples of a set that a page shows."""
+        found = []
+        for mode in self.modes:
+            for ids in (mode.typical(label), mode.drawn(label), mode.opposite(label)):
+                found += ids[: self.shown]
+        pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
+        return [*found, *(pair[0 if label == "gen" else 1] for pair in pairs)]
+
+    @cached_property
+    def gallery(self) -> Gallery:
+        """Pictures of the samples that a page shows, from the file it was read from or the sets that were compared."""
+        return self.gallery_of({})
+
+    def gallery_of(self, samples: Mapping[SetLabel, Samples]) -> Gallery:
+        """Return the pictures of the samples that a page shows, with where the samples of a set are now, by label."""
+        shown = {label: self.shown_ids(label) for label in SET_NAMES}
+        sets = {"gen": self.gen, "ref": self.ref}
+        return read_gallery(sets, shown, samples, kept=self.kept, names=IN_SENTENCES)
 
     def score(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.float32]:
         """Score any samples on the modes: s = φ(x)·v is high for samples of the mode.
@@ -168,6 +213,9 @@ class Comparison(Document):
     def save(self, path: str | Path) -> None:
         """Write an HDF5 file, from which `load` restores the comparison, and its JSON twin.
 
+        The file keeps small pictures of the samples that a page shows (`showing`), so that its page is the same from
+        any folder.
+
         Raises:
             UsageError: the path ends in .json.
             DataError: the path holds another kind of file, or cannot be written.
@@ -178,6 +226,7 @@ class Comparison(Document):
             directions = [mode.direction for mode in self.modes]
             file["directions"] = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
             write_feature_map(file, self.feature_map)
+            write_pictures(file, self.gallery.pictures)
         self.to_json(twin)
 
     @staticmethod
@@ -205,9 +254,10 @@ class Comparison(Document):
             data: dict[str, Any] = json.loads(file["result"].asstr()[()])
             directions = file["directions"][:]
             feature_map = read_feature_map(file)
+            kept = read_pictures(file, str(path))
         for mode, direction in zip([*data["over"], *data["under"]], directions, strict=True):
             mode["direction"] = direction
-        return cls.from_dict(data | {"feature_map": feature_map}, str(path))
+        return cls.from_dict(data | {"feature_map": feature_map, "kept": kept}, str(path))
 
     def __repr__(self) -> str:
         return f"Comparison({self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)})"

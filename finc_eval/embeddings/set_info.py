@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
+from typing import Annotated
 
-from finc_eval.core.record import Record
+from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.samples import Samples, open_source
@@ -25,7 +26,8 @@ class SetInfo(Record):
 
     Attributes:
         name: name of the set.
-        source: folder, zip or npz of its samples; None when the embeddings came without one.
+        source: folder, zip or npz of its samples, to be read by people: a path that a file names is never opened; None
+            when the embeddings came without one.
         n: number of samples.
         digest: SHA-256 of the embeddings, or of the parts of a sketch.
         from_sketch: True when only a sketch was at hand: intervals are then conservative, and the samples shown come
@@ -33,6 +35,8 @@ class SetInfo(Record):
         unreadable: number of samples that could not be read.
         unreadable_examples: the first few of them, as (id, reason).
         clip: frames of a video that make a sample; None for images.
+        samples: where the samples are, known from the sets that were opened in this process; None for a result that was
+            read from a file.
     """
 
     name: str
@@ -43,6 +47,7 @@ class SetInfo(Record):
     unreadable: int = 0
     unreadable_examples: tuple[tuple[str, str], ...] = ()
     clip: Clip | None = None
+    samples: Annotated[Samples | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> str:
@@ -89,6 +94,7 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
         unreadable=len(failures),
         unreadable_examples=tuple((str(i), str(reason)) for i, reason in failures[:MAX_EXAMPLES]),
         clip=cache.clip if cache else None,
+        samples=cache.source if cache and Path(cache.source).is_absolute() else None,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
@@ -74,12 +75,17 @@ class Kind(Record):
     @property
     def share_gen(self) -> float:
         """Share of the set that is called "gen", as of a `Mode`."""
-        return self.shares["gen"].share
+        return self._share_of("gen")
 
     @property
     def share_ref(self) -> float:
         """Share of the set that is called "ref", as of a `Mode`."""
-        return self.shares["ref"].share
+        return self._share_of("ref")
+
+    def _share_of(self, label: str) -> float:
+        if label not in self.shares:
+            raise UsageError(f"no set is called {label!r}, but {', '.join(self.shares)}: use shares[name].share")
+        return self.shares[label].share
 
 
 def reported_kinds(

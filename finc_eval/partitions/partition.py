@@ -16,7 +16,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.numerics.eigen import top_eigenpairs
+from finc_eval.numerics.eigen import LowRank, top_eigenpairs
 from finc_eval.partitions.kmeans import kmeans
 from finc_eval.partitions.settings import LEVELS
 
@@ -180,9 +180,11 @@ def principal_axes(centered: torch.Tensor) -> torch.Tensor:
     Args:
         centered: rows of mean 0, shape (m, d).
     """
-    if centered.shape[1] <= MAX_AXES:
-        return torch.eye(centered.shape[1])
-    _, axes = top_eigenpairs(centered.T @ centered / len(centered), MAX_AXES)
+    m, dim = centered.shape
+    if dim <= MAX_AXES:
+        return torch.eye(dim)
+    covariance = LowRank(centered, centered.new_full((m,), 1 / m)) if m < dim else centered.T @ centered / m
+    _, axes = top_eigenpairs(covariance, MAX_AXES)
     return axes.float()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from finc_eval.core.words import percent
+from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.power import Power
@@ -13,7 +14,6 @@ from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, 
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import render, scale
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.thumbnails import Pictures, read_pictures
 from finc_eval.samples import Samples
 
 FRAGMENT_PAIRS = 8
@@ -97,11 +97,11 @@ def page(result: Audit, samples: Mapping[str, Samples]) -> str:
     """
     copying = result.copying
     examples = [name for stratum in copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
-    pictures, notes = _pictures(result, copying.pairs, examples, samples)
+    gallery = _gallery(result, copying.pairs, examples, samples)
     return render(
         "audit.html",
         result,
-        **_shared(result, pictures, notes),
+        **_shared(result, gallery),
         pairs=copying.pairs,
         examples=SHOWN_STRATUM_EXAMPLES,
         warnings=result.warnings,
@@ -119,8 +119,8 @@ def page(result: Audit, samples: Mapping[str, Samples]) -> str:
 def fragment(result: Audit) -> str:
     """Return measures, attacks and the most suspicious pairs for a notebook, in the notebook's colors."""
     shown = result.copying.pairs[:FRAGMENT_PAIRS]
-    pictures, notes = _pictures(result, shown, [], {})
-    return render("audit_fragment.html", result, **_shared(result, pictures, notes), pairs=shown)
+    gallery = _gallery(result, shown, [], {})
+    return render("audit_fragment.html", result, **_shared(result, gallery), pairs=shown)
 
 
 def show(result: Audit) -> None:
@@ -220,7 +220,7 @@ def _measures(audit: Audit) -> list[Measure]:
     return sorted(audit.copying.measures, key=lambda measure: list(MEASURE_NAMES).index(measure.name))
 
 
-def _shared(audit: Audit, pictures: Pictures, notes: list[str]) -> dict[str, Any]:
+def _shared(audit: Audit, gallery: Gallery) -> dict[str, Any]:
     """Return the variables of both templates."""
     return {
         "measures": _measures(audit),
@@ -230,16 +230,16 @@ def _shared(audit: Audit, pictures: Pictures, notes: list[str]) -> dict[str, Any
         "attack_names": ATTACK_NAMES,
         "summary": summary(audit),
         "guarantee": guarantee_sentence(audit),
-        "pictures": pictures,
-        "notes": notes,
+        "pictures": gallery.pictures,
+        "notes": gallery.notes,
         "confidence": AUDIT_CONFIDENCE,
     }
 
 
-def _pictures(
+def _gallery(
     audit: Audit, pairs: Sequence[SuspiciousPair], examples: Sequence[str], samples: Mapping[str, Samples]
-) -> tuple[Pictures, list[str]]:
+) -> Gallery:
     """Return thumbnails of both sets, and a sentence for each set that lacks some."""
     sets = {"gen": audit.gen, "train": audit.train}
     shown = {"gen": [pair.gen for pair in pairs], "train": [*(pair.train for pair in pairs), *examples]}
-    return read_pictures(sets, shown, samples, {"gen": "the generated set", "train": "the training set"})
+    return read_gallery(sets, shown, samples, names={"gen": "the generated set", "train": "the training set"})

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any
 
 from markupsafe import Markup
 
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, significant
-from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, SetLabel, significant
+from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.gallery.gallery import Gallery
 from finc_eval.naming.causes import CauseKind
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.formats import (
@@ -30,32 +31,15 @@ from finc_eval.report.formats import (
 from finc_eval.report.pages import (
     LEAD_SAMPLES,
     METHOD_NAMES,
-    SHOWN_SAMPLES,
     interval_scale,
     render,
 )
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples
-
-SetLabel = Literal["gen", "ref"]
-
-SHOWN_OPPOSITE = 8
-"""Samples of each set in the opposite tail of a mode."""
 
 SHOWN_IN_FRAGMENT = 6
 """Samples of each set and mode in the notebook view."""
-
-SHOWN_COPIES = 6
-"""Pairs of exact copies."""
-
-OPPOSITE_SHARE = 0.1
-"""The opposite tail of a mode is shown when it carries more than this share of the excess."""
-
-SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
-
-IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
 
 ROLES: tuple[tuple[Role, str, str], ...] = (
     ("over", "Over-represented", "more in the generated set"),
@@ -114,18 +98,11 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    shown: dict[str, list[str]] = {"gen": [], "ref": []}
-    for mode in comparison.modes:
-        for tail, count in zip(mode.tails, (SHOWN_SAMPLES, SHOWN_OPPOSITE if has_opposite(mode) else 0), strict=True):
-            shown["gen"] += tail.gen_ids[:count]
-            shown["ref"] += tail.ref_ids[:count]
-    if comparison.copies is not None:
-        shown["gen"] += [copied for copied, _ in comparison.copies.examples[:SHOWN_COPIES]]
     spectrum = comparison.spectrum
     return render(
         "comparison.html",
         comparison,
-        **_shared(comparison, shown, samples),
+        **_shared(comparison, comparison.gallery_of(samples) if samples else comparison.gallery),
         summary=comparison.headline,
         interval=interval_scale((mode.share_difference, mode.share_difference_interval) for mode in comparison.modes),
         details=DETAILS,
@@ -135,20 +112,15 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         method_names=METHOD_NAMES,
         warnings=comparison.warnings,
         spectrum=Markup(spectrum_svg(spectrum.over, spectrum.under)) if spectrum.over or spectrum.under else None,
-        shown=SHOWN_SAMPLES,
         lead=LEAD_SAMPLES,
-        shown_opposite=SHOWN_OPPOSITE,
         shown_copies=SHOWN_COPIES,
     )
 
 
 def fragment(comparison: Comparison) -> str:
     """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
-    shown = {
-        "gen": [name for mode in comparison.significant(ALPHA) for name in mode.tails[0].gen_ids[:SHOWN_IN_FRAGMENT]],
-        "ref": [name for mode in comparison.significant(ALPHA) for name in mode.tails[0].ref_ids[:SHOWN_IN_FRAGMENT]],
-    }
-    return render("comparison_fragment.html", comparison, **_shared(comparison, shown, {}), shown=SHOWN_IN_FRAGMENT)
+    shared = _shared(comparison, comparison.gallery)
+    return render("comparison_fragment.html", comparison, **shared, shown=SHOWN_IN_FRAGMENT)
 
 
 def show(comparison: Comparison) -> None:
@@ -186,11 +158,6 @@ def titles(comparison: Comparison) -> tuple[str, str]:
         if ends[0] != ends[1]:
             return ends[0], ends[1]
     return comparison.gen.name, comparison.ref.name
-
-
-def has_opposite(mode: Mode) -> bool:
-    """Return True when the opposite tail of the mode carries enough of its excess to be shown."""
-    return mode.tails[1].share > OPPOSITE_SHARE
 
 
 def sets_of(role: Role) -> tuple[SetLabel, SetLabel]:
@@ -245,15 +212,12 @@ def _others(comparison: Comparison) -> int:
     return len(comparison.modes) - len(comparison.significant(ALPHA))
 
 
-def _shared(
-    comparison: Comparison, shown: Mapping[str, Sequence[str]], samples: Mapping[str, Samples]
-) -> dict[str, Any]:
+def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
     """Return what page and notebook view need."""
-    pictures, notes = read_pictures({"gen": comparison.gen, "ref": comparison.ref}, shown, samples, IN_SENTENCES)
     return {
         "titles": titles(comparison),
-        "pictures": pictures,
-        "notes": notes,
+        "pictures": gallery.pictures,
+        "notes": gallery.notes,
         "columns": COLUMNS,
         "roles": _significant(comparison),
         "others": _others(comparison),
@@ -261,5 +225,4 @@ def _shared(
         "set_names": SET_NAMES,
         "sets_of": sets_of,
         "own_ids": own_ids,
-        "has_opposite": has_opposite,
     }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from finc_eval.core.words import percent
+from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples
 
 
@@ -24,14 +24,14 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         label: [id for kind in result.modes for id in kind.shares[label].top_ids[:LEAD_SAMPLES]]
         for label in result.sets
     }
-    pictures, notes = read_pictures(result.sets, shown, samples, {})
+    gallery = read_gallery(result.sets, shown, samples)
     return render(
         "kinds.html",
         result,
-        pictures=pictures,
+        pictures=gallery.pictures,
         summary=summary(result),
         warnings=result.warnings,
-        notes=notes,
+        notes=gallery.notes,
         lead=LEAD_SAMPLES,
         widest=max(part.share for kind in result.modes for part in kind.shares.values()),
         range_of=_range,

@@ -7,13 +7,14 @@ from typing import Any
 
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.result import IN_SENTENCES, SET_NAMES
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.words import points
+from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.comparison import IN_SENTENCES, ROLES, SET_NAMES, modes_of, own_ids, sets_of, titles
+from finc_eval.report.comparison import ROLES, modes_of, own_ids, sets_of, titles
 from finc_eval.report.pages import METHOD_NAMES, interval_scale, kinds_in_words, render
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples
 
 SHOWN_OF_MODE = 8
@@ -112,7 +113,7 @@ def _shared(result: MethodComparison, count: int, samples: Mapping[str, Samples]
         for mode in found.modes:
             shown[sets_of(mode.role)[0]] += own_ids(mode)[:count]
     first = result.first
-    pictures, notes = read_pictures({"gen": first.gen, "ref": first.ref}, shown, samples, IN_SENTENCES)
+    gallery = read_gallery({"gen": first.gen, "ref": first.ref}, shown, samples, names=IN_SENTENCES)
     return {
         "comparison": first,
         "titles": titles(first),
@@ -124,7 +125,7 @@ def _shared(result: MethodComparison, count: int, samples: Mapping[str, Samples]
         "sets_of": sets_of,
         "set_names": SET_NAMES,
         "names": METHOD_NAMES,
-        "pictures": pictures,
-        "notes": notes,
+        "pictures": gallery.pictures,
+        "notes": gallery.notes,
         "shown": count,
     }

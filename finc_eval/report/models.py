@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, percent
+from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.comparison import not_significant, print_unstable, remark
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
@@ -19,7 +20,6 @@ from finc_eval.report.pages import (
     table_fragment,
 )
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.thumbnails import read_pictures
 from finc_eval.samples import Samples
 
 COLUMNS: dict[str, Callable[[SharedMode], str]] = {
@@ -52,7 +52,7 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         label: [id for mode in result.modes if mode.set_with_most == label for id in _own_ids(mode)]
         for label in result.sets
     }
-    pictures, notes = read_pictures(result.sets, shown, samples, {})
+    gallery = read_gallery(result.sets, shown, samples)
     return render(
         "models.html",
         result,
@@ -62,10 +62,10 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         details=DETAILS,
         remark=remark,
         own_ids=_own_ids,
-        pictures=pictures,
+        pictures=gallery.pictures,
         summary=summary(result),
         warnings=result.warnings,
-        notes=notes,
+        notes=gallery.notes,
         interval=interval_scale((_own(mode).share, _own(mode).interval) for mode in result.modes),
         lead=LEAD_SAMPLES,
     )

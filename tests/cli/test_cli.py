@@ -98,6 +98,26 @@ def test_score_writes_a_row_a_sample(folders, tmp_path):
     assert best[0] == loaded.over[0].tails[0].gen_ids[0]
 
 
+def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monkeypatch):
+    out, other = tmp_path / "c", tmp_path / "other"
+    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", out, "--features", 100)
+    text = (out / "comparison.html").read_bytes()
+    other.mkdir()
+    (out / "comparison.h5").rename(other / "comparison.h5")
+    monkeypatch.chdir(other)
+    assert run("report", "--comparison", "comparison.h5").exit_code == 0
+    assert (other / "comparison.html").read_bytes() == text and text.count(b"data:image/") > 16
+
+
+def test_compare_can_leave_pictures_out(folders, tmp_path):
+    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 100)
+    run("compare", *sets, "--out", tmp_path / "c", "--pictures", 0)
+    assert "data:image/" not in (tmp_path / "c" / "comparison.html").read_text()
+    assert fe.load(tmp_path / "c" / "comparison.h5").kept == {"gen": {}, "ref": {}}
+    refused = run("compare", *sets, "--out", tmp_path / "d", "--pictures", 40)
+    assert refused.exit_code == 3 and "from 0 to 16" in refused.stderr and not (tmp_path / "d").exists()
+
+
 def test_report_takes_samples_that_have_moved(folders, tmp_path):
     moved = tmp_path / "moved"
     (folders / "gen").rename(moved)

@@ -1,31 +1,15 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison import finc_directions
-from finc_eval.comparison.cross_fit import CrossFit, cross_fit
-from finc_eval.demo.found import FOUND_PURITY
-from finc_eval.demo.planted import colored_digits, gray, shipped_digits
+from finc_eval.demo.planted import gray, shipped_digits
 
 
 def pixels(images):
     return images.reshape(len(images), -1).astype(np.float32) / 255
-
-
-def recovery(comparison, kinds):
-    """Mean purity of the top samples of the modes, and how many digits are found colored."""
-    purities, found = [], set()
-    for mode in comparison.over:
-        names, counts = np.unique([kinds[i] for i in mode.top_gen], return_counts=True)
-        purities.append(counts.max() / len(mode.top_gen))
-        if purities[-1] > FOUND_PURITY and names[counts.argmax()].startswith("coloured"):
-            found.add(names[counts.argmax()])
-    return np.mean(purities), len(found)
 
 
 @pytest.fixture(scope="module")
@@ -236,84 +220,6 @@ def test_arrays_tensors_and_halves_of_precision_agree(thinned):
         other = fe.compare(gen=convert(gen), ref=convert(ref), features=200)
         assert other.over[0].excess == pytest.approx(reference.over[0].excess, abs=1e-6)
         assert other.signature == reference.signature
-
-
-def in_sample_only(*arguments: object) -> CrossFit:
-    """What the comparison would do without cross-fitting: score all data by the directions fitted to all data."""
-    fit = cross_fit(*arguments)
-    return CrossFit(fit.full, (fit.full.vectors, fit.full.vectors), fit.stability)
-
-
-def share_of_seeds_with_a_false_discovery(x, seeds):
-    false = 0
-    for seed in range(seeds):
-        order = np.random.default_rng(seed).permutation(len(x))
-        one, other = x[order[: len(x) // 2]], x[order[len(x) // 2 :]]
-        false += bool(fe.compare(gen=one, ref=other, features=200, seed=seed).significant(0.05))
-    return false / seeds
-
-
-def test_two_halves_of_one_set_rarely_differ(digits):
-    assert share_of_seeds_with_a_false_discovery(digits[0][:1600], seeds=40) <= 0.10
-
-
-def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
-    monkeypatch.setattr(finc_directions, "cross_fit", in_sample_only)
-    assert share_of_seeds_with_a_false_discovery(digits[0], seeds=10) >= 0.9
-
-
-def test_colored_digits_are_found_at_demo_size(digits):
-    x, labels = digits
-    images = np.rint(x * 255).astype(np.uint8).reshape(-1, 28, 28)
-    results = []
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        order = rng.permutation(len(x))
-        gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
-        ref = pixels(gray(images[order[2000:]]))
-        results.append(recovery(fe.compare(gen=pixels(gen.images), ref=ref, features=1000, seed=seed), gen.kinds))
-    purity, found = np.mean(results, axis=0)
-    assert purity >= 0.95
-    assert found >= 9.0
-
-
-def test_colored_mnist_at_the_papers_size(mnist_test, capsys):
-    images, labels = mnist_test
-    rotated, raw = [], []
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        order = rng.permutation(len(images))
-        gen = colored_digits(images[order[:5000]], labels[order[:5000]], 0.5, rng)
-        phi = fe.Sketch.reference(pixels(gray(images[order[5000:]])), seed=seed).feature_map
-        sketch = fe.Sketch.of(pixels(gray(images[order[5000:]])), phi)
-        embeddings = pixels(gen.images)
-        rotated.append(recovery(fe.compare(gen=embeddings, ref=sketch), gen.kinds))
-        raw.append(recovery(fe.compare(gen=embeddings, ref=sketch, method=fe.Finc(rotation=None)), gen.kinds))
-    with capsys.disabled():
-        for name, figures in (("rotated", rotated), ("raw eigenvectors", raw)):
-            purity, found = np.mean(figures, axis=0)
-            print(f"\ncolored MNIST 5k + 5k, {name}: purity {purity:.3f}, digits found {found:.1f} of 10", end="")
-    purity, found = np.mean(rotated, axis=0)
-    assert purity >= 0.97
-    assert found >= 9.0
-
-
-MEMORY = """
-from pathlib import Path
-import numpy as np
-import finc_eval as fe
-rng = np.random.default_rng(0)
-gen, ref = (rng.standard_normal((20_000, 768), dtype=np.float32) for _ in range(2))
-fe.compare(gen=gen, ref=ref, features=2000, run=fe.Run(device="cpu"))
-print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak memory from /proc")
-def test_twenty_thousand_against_twenty_thousand_stays_under_two_gigabytes():
-    # Not from rusage, which counts what the parent held when it forked the child.
-    result = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
-    assert int(result.stdout) * 1024 < 2e9
 
 
 @pytest.mark.parametrize(

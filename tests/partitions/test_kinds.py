@@ -1,10 +1,13 @@
 """Kinds add up, do not depend on who is who, and differ only where the sets do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import finc_eval as fe
+from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.counts import Counts, count
 from finc_eval.partitions.kmeans import kmeans
@@ -44,6 +47,13 @@ def test_a_novel_cluster_of_two_percent_is_found_and_nothing_else(planted):
     assert sum(int(name) < 20 for name in kind.shares["gen"].top_ids) >= 14
     assert kind.interval[0] < 0.02 < kind.interval[1]
     assert 0.01 < planted.detectable < 0.02
+
+
+def test_shares_of_sets_with_other_names_are_found_under_them(planted):
+    (kind,) = planted.significant()
+    other = replace(kind, shares={"fgan": kind.shares["gen"], "ddpm": kind.shares["ref"]})
+    with pytest.raises(UsageError, match=r"no set is called 'gen', but fgan, ddpm: use shares\[name\]"):
+        _ = other.share_gen
 
 
 def test_a_kind_is_named_by_what_its_samples_are_labeled():

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 import finc_eval as fe
 from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given, embed_all
-from finc_eval.comparison.settings import Settings
+from finc_eval.comparison.settings import MAX_SHOWN, SHOWN_SAMPLES, Settings, check_shown
+
+Pictures = Annotated[
+    int,
+    typer.Option(
+        help=f"Typical samples of each set and mode to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
+        "file keeps small pictures of them, so that report finds them from any folder. 0: none."
+    ),
+]
 
 
 @takes(Settings, "settings")
@@ -19,6 +31,7 @@ def compare(
     extractor: Extractor = None,
     strict: Strict = False,
     device: Device = None,
+    pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
 ) -> None:
     """Find the modes on which two sets of samples differ, and write a report.
@@ -28,8 +41,9 @@ def compare(
     """
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extractor)
+    check_shown(pictures)
     output = output_folder("compare", "comparison", sources, out, force)
     with running(device) as run:
         sets = embed_all(sources, extractor, strict, run)
         result = fe.compare(sets["gen"], sets["ref"], settings, run=run)
-    emit(result, output, as_json)
+    emit(result.showing(pictures), output, as_json)

@@ -24,7 +24,8 @@ def report(
 ) -> None:
     """Write the report of a saved comparison again.
 
-    The report is one HTML file that loads nothing. It shows the images that it finds.
+    The report is one HTML file that loads nothing. It shows the pictures that the comparison's file keeps, or those of
+    the samples that --gen-samples and --ref-samples name.
     """
     check_given([comparison, gen_samples, ref_samples])
     page = out or comparison.with_suffix(".html")

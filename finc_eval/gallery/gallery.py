@@ -1,0 +1,101 @@
+"""`Gallery`: pictures of the samples that a result shows, and a sentence on those that cannot be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from finc_eval.core.errors import FincEvalError, UsageError
+from finc_eval.core.words import listed
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.thumbnails import Thumbnail, sample_thumbnail
+from finc_eval.samples import Samples, open_source
+from finc_eval.samples.clips import Clip
+
+Thumbnails = dict[str, Thumbnail]
+
+Pictures = dict[str, Thumbnails]
+"""Thumbnails by the label of their set and their id."""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures of the samples that a result shows.
+
+    Attributes:
+        pictures: thumbnails by the label of their set and their id, without those that cannot be had.
+        notes: why pictures are missing, at most one sentence for each reason.
+    """
+
+    pictures: Pictures
+    notes: tuple[str, ...] = ()
+
+
+def read_gallery(
+    sets: Mapping[str, SetInfo],
+    shown: Mapping[str, Iterable[str]],
+    given: Mapping[str, Samples],
+    *,
+    kept: Mapping[str, Thumbnails] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Gallery:
+    """Gather the pictures of the samples that a result shows.
+
+    Those of a set come from what the caller gives, else from what the file of the result kept, else from the samples
+    that were compared in this process. A path that a file names is never opened.
+
+    Args:
+        sets: sets of the result, by label.
+        shown: ids of the samples to show, by label.
+        given: where the samples of a set are now, by label.
+        kept: pictures that the file of the result has; None for a result that was not read from one.
+        names: names of the sets in a sentence, by label; default: the label.
+    """
+    for label, samples in given.items():
+        if label not in sets:
+            raise UsageError(f"the result has no set {label!r}: it has {', '.join(sets)}")
+        sets[label].check_samples(samples)
+    pictures: Pictures = {}
+    missing: dict[str, list[str]] = {}
+    for label, info in sets.items():
+        wanted = set(shown[label])
+        source = given.get(label, info.samples)
+        if label not in given and (kept is not None or source is None):
+            held = (kept or {}).get(label, {})
+            pictures[label], reason = (
+                {name: held[name] for name in held if name in wanted},
+                "only their ids are at hand",
+            )
+        else:
+            pictures[label], reason = _read(source, wanted, info.clip)
+        if lacking := len(wanted) - len(pictures[label]):
+            count = "" if lacking == len(wanted) else f"{lacking} of the {len(wanted)} "
+            missing.setdefault(reason, []).append(label if not count else f"{count}\0{label}")
+    return Gallery(pictures, tuple(_note(reason, found, names or {}) for reason, found in missing.items()))
+
+
+def _read(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails, str]:
+    """Read samples from anything `open_source` takes; return their pictures, and why some are missing if some are."""
+    found: Thumbnails = {}
+    if not wanted:
+        return found, ""
+    try:
+        samples = open_source(source, clip=clip)
+        for sample in samples.take([number for number, name in enumerate(samples.ids) if name in wanted]):
+            if sample.pixels is not None:
+                found[sample.id] = sample_thumbnail(sample.pixels, sample.traits, clip)
+    except (FincEvalError, OSError) as error:
+        return found, f"they cannot be read ({error})"
+    return found, f"they cannot be found or read in {samples.name}"
+
+
+def _note(reason: str, found: list[str], names: Mapping[str, str]) -> str:
+    sets, labels = [], []
+    for one in found:
+        count, _, label = one.rpartition("\0")
+        labels.append(label)
+        sets.append(f"{count or 'the '}samples of {names.get(label, label)}")
+    where = listed([f"samples={{{label!r}: …}}" for label in labels])
+    sentence = f"{listed(sets)} are not shown, because {reason}: pass {where}"
+    return f"{sentence[0].upper()}{sentence[1:]}, the folder, zip, npz or array that holds them."

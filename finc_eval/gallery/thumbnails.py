@@ -1,0 +1,117 @@
+"""Thumbnails: samples made small and encoded, a clip as a moving preview."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from finc_eval.samples import Traits
+from finc_eval.samples.clips import Clip
+
+Kind = Literal["png", "webp", "jpeg"]
+
+MAX_EDGE = 96
+"""Pixels of the longer edge of a thumbnail; smaller images are not enlarged."""
+
+MAX_LOSSLESS_EDGE = 32
+"""Pixels of the longer edge up to which an image is kept lossless, as PNG, and shown pixel by pixel."""
+
+QUALITY = 80
+"""Quality of lossy pictures."""
+
+MAX_CLIP_FRAMES, MAX_CLIP_EDGE = 8, 80
+"""Frames of a clip that are shown, spread evenly over it, and pixels of their longer edge: a page shows hundreds."""
+
+CLIP_QUALITY = 50
+"""WebP quality of moving pictures: 6 kB a preview on average and 9 kB at most, over twelve real clips."""
+
+DEFAULT_FPS = 25.0
+"""Frames a second of clips that do not state it, such as arrays."""
+
+MIN_PREVIEW_MS = 1000
+"""Milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker."""
+
+
+class Thumbnail(NamedTuple):
+    """A picture for an <img>: its bytes, their format, and its size in pixels."""
+
+    data: bytes
+    kind: Kind
+    width: int
+    height: int
+
+    @property
+    def uri(self) -> str:
+        """The picture as a data URI."""
+        return f"data:image/{self.kind};base64,{base64.b64encode(self.data).decode('ascii')}"
+
+    @property
+    def is_small(self) -> bool:
+        """True for a picture that is shown enlarged, pixel by pixel."""
+        return max(self.width, self.height) <= MAX_LOSSLESS_EDGE
+
+
+def thumbnail(image: npt.NDArray[np.uint8]) -> Thumbnail:
+    """Make an RGB image, shape (height, width, 3), small.
+
+    Up to 32 pixels it stays as it is, in PNG; a larger one is brought down to at most 96 and is encoded as the
+    smallest of PNG, WebP and JPEG.
+    """
+    picture = Image.fromarray(image)
+    is_small = max(picture.size) <= MAX_LOSSLESS_EDGE
+    picture.thumbnail((MAX_EDGE, MAX_EDGE), Image.Resampling.LANCZOS)
+    if (image == image[..., :1]).all():
+        picture = picture.convert("L")
+    made: list[tuple[bytes, Kind]] = [(_encoded(picture, "PNG", optimize=True), "png")]
+    if not is_small:
+        made.append((_encoded(picture, "WEBP", quality=QUALITY, method=4), "webp"))
+        made.append((_encoded(picture, "JPEG", quality=QUALITY, optimize=True), "jpeg"))
+    return Thumbnail(*min(made, key=lambda one: len(one[0])), *picture.size)
+
+
+def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
+    """Make an RGB clip, shape (frames, height, width, 3), a small animated WebP that plays in an <img>, endlessly.
+
+    At most 8 of its frames are shown, at the clip's own speed or as much slower as it takes to last a second. Up to 32
+    pixels they are lossless. Browsers play it even where the reader asked for less motion: no style can stop an image.
+    """
+    shown = frames[np.linspace(0, len(frames) - 1, min(MAX_CLIP_FRAMES, len(frames))).round().astype(int)]
+    pictures = [Image.fromarray(frame) for frame in shown]
+    is_small = max(pictures[0].size) <= MAX_LOSSLESS_EDGE
+    for picture in pictures:
+        picture.thumbnail((MAX_CLIP_EDGE, MAX_CLIP_EDGE), Image.Resampling.LANCZOS)
+    whole = max(MIN_PREVIEW_MS, 1000 * len(frames) / fps)
+    stream = io.BytesIO()
+    pictures[0].save(
+        stream,
+        "WEBP",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=round(whole / len(pictures)),
+        loop=0,
+        lossless=is_small,
+        quality=CLIP_QUALITY,
+        method=4,
+    )
+    return Thumbnail(stream.getvalue(), "webp", *pictures[0].size)
+
+
+def sample_thumbnail(pixels: npt.NDArray[np.uint8], traits: Traits | None, clip: Clip | None) -> Thumbnail:
+    """Show an image as it is, and a clip of several frames playing."""
+    if pixels.ndim == 3:
+        return thumbnail(pixels)
+    if len(pixels) == 1:
+        return thumbnail(pixels[0])
+    fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
+    return preview(pixels, fps / clip.stride if clip else fps)
+
+
+def _encoded(picture: Image.Image, kind: str, **options: int) -> bytes:
+    stream = io.BytesIO()
+    picture.save(stream, kind, **options)
+    return stream.getvalue()

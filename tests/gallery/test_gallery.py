@@ -1,0 +1,157 @@
+"""The pictures of a result: from where they come, that no file decides it, and that they stay in its file."""
+
+import weakref
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pytest
+from _pages import HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, noise, pixels
+from PIL import Image
+
+import finc_eval as fe
+from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.settings import SHOWN_SAMPLES
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.gallery import read_gallery
+from finc_eval.gallery.thumbnails import thumbnail
+from finc_eval.report.comparison import page
+from finc_eval.samples import Sample
+
+
+def a_set(name="gen", samples=None, **changes):
+    return SetInfo(name, None, 100, "aa", False, samples=samples, **changes)
+
+
+def pictured(over=(OVER,), under=(UNDER,)):
+    """A comparison whose samples are at hand."""
+    return a_comparison(over, under, gen=a_set("gen", noise(1)), ref=a_set("ref", noise(2)))
+
+
+def shown(comparison, **samples):
+    found = Page(page(comparison, samples))
+    return [found.attributes(n)["src"] for n in found.find("img")]
+
+
+def test_a_saved_comparison_keeps_its_pictures(tmp_path):
+    made = pictured([a_mode("over-1", tails=(a_tail((HOSTILE, "3"), ("4",)), a_tail((), (), 0.0)))])
+    made = replace(made, kept={"gen": {HOSTILE: thumbnail(noise(5)[0])}, "ref": {"4": thumbnail(noise(6)[0])}})
+    made.save(tmp_path / "c.h5")
+    loaded = Comparison.load(tmp_path / "c.h5")
+    assert loaded.kept == made.kept
+    assert loaded.gallery.pictures == {"gen": made.kept["gen"], "ref": made.kept["ref"]}
+
+
+def test_the_page_of_a_loaded_comparison_is_the_page_of_the_comparison(tmp_path):
+    made = pictured()
+    made.save(tmp_path / "c.h5")
+    assert len(shown(made)) > 2 * SHOWN_SAMPLES
+    assert page(Comparison.load(tmp_path / "c.h5"), {}) == page(made, {})
+
+
+def test_a_path_that_a_file_names_is_never_opened(tmp_path):
+    (tmp_path / "private").mkdir()
+    Image.fromarray(noise(1, 1)[0]).save(tmp_path / "private" / "a.png")
+    mode = a_mode("over-1", tails=(a_tail(("a.png",), ()), a_tail((), (), 0.0)))
+    foreign = a_comparison([mode], gen=SetInfo("gen", str(tmp_path / "private"), 100, "aa", False))
+    foreign.save(tmp_path / "c.h5")
+    loaded = Comparison.load(tmp_path / "c.h5")
+    assert loaded.gen.source == str(tmp_path / "private") and loaded.gen.samples is None
+    assert shown(loaded) == []
+    given = shown(loaded, gen=tmp_path / "private")
+    assert given and all((pixels(uri) == noise(1, 1)[0]).all() for uri in given)
+
+
+def test_samples_that_are_given_take_the_place_of_kept_ones(tmp_path):
+    pictured().save(tmp_path / "c.h5")
+    loaded = Comparison.load(tmp_path / "c.h5")
+    gallery = loaded.gallery_of({"gen": noise(7)})
+    assert (pixels(gallery.pictures["gen"]["0"].uri) == noise(7)[0]).all()
+    assert (pixels(gallery.pictures["ref"]["0"].uri) == noise(2)[0]).all()
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_the_number_of_pictures_can_be_chosen(tmp_path, count):
+    few = pictured().showing(count)
+    few.save(tmp_path / "c.h5")
+    loaded = Comparison.load(tmp_path / "c.h5")
+    assert loaded.shown == count and page(loaded, {}) == page(few, {})
+    # Of each mode and set, as many typical samples and as many drawn ones.
+    assert len(loaded.gallery.pictures["gen"]) == 2 * count and loaded.gallery.notes == ()
+
+
+@pytest.mark.parametrize("count", [-1, 17, 2.0, True])
+def test_an_impossible_number_of_pictures_is_refused(count):
+    with pytest.raises(UsageError, match="from 0 to 16"):
+        pictured().showing(count)
+
+
+def test_pictures_of_photographs_are_bounded():
+    photo = np.kron(noise(3, 1, 40)[0], np.ones((8, 8, 1), np.uint8))
+    assert len(thumbnail(photo).data) < 12_000  # pure noise, the worst there is
+
+
+@pytest.mark.parametrize("damage", ["short", "long", "kind", "index"])
+def test_damaged_pictures_are_one_sentence(tmp_path, damage):
+    pictured().save(tmp_path / "c.h5")
+    with h5py.File(tmp_path / "c.h5", "r+") as file:
+        group = file["pictures/0"]
+        if damage in ("short", "long"):
+            data = group["bytes"][:]
+            del group["bytes"]
+            group["bytes"] = data[:-1] if damage == "short" else np.append(data, np.uint8(0))
+        else:
+            text = group["index"][:].tobytes()
+            del group["index"]
+            new = text.replace(b'"png"', b'"svg+xml"') if damage == "kind" else text[:-3]
+            group["index"] = np.frombuffer(new, np.uint8)
+    with pytest.raises(DataError, match=r"c\.h5"):
+        Comparison.load(tmp_path / "c.h5")
+
+
+def test_pictures_that_cannot_be_had_are_told_once(tmp_path):
+    sets = {"gen": a_set("gen"), "ref": a_set("ref")}
+    wanted = {"gen": ["1", "2"], "ref": ["1"]}
+    (note,) = read_gallery(sets, wanted, {}, names={"gen": "the generated set"}).notes
+    assert note == (
+        "The samples of the generated set and the samples of ref are not shown, because only their ids are at hand: "
+        "pass samples={'gen': …} and samples={'ref': …}, the folder, zip, npz or array that holds them."
+    )
+    (note,) = read_gallery(sets, {"gen": ["1", "40"], "ref": []}, {"gen": noise(1)}).notes
+    assert note.startswith("1 of the 2 samples of gen are not shown, because they cannot be found or read in array")
+    (note,) = read_gallery({"gen": a_set(samples=str(tmp_path / "gone"))}, {"gen": ["1"]}, {}).notes
+    assert f"{tmp_path / 'gone'} does not exist" in note
+
+
+def test_only_the_samples_shown_are_read_and_none_is_held(monkeypatch):
+    asked, read = [], []
+
+    class Recorder:
+        ids = tuple(str(i) for i in range(10_000))
+        name = "recorder"
+
+        def take(self, numbers):
+            for number in numbers:
+                asked.append(number)
+                image = noise(1, 1)[0].copy()
+                read.append(weakref.ref(image))
+                assert sum(reference() is not None for reference in read) <= 2
+                yield Sample(str(number), image)
+
+    monkeypatch.setattr("finc_eval.gallery.gallery.open_source", lambda source, clip: Recorder())
+    gallery = read_gallery({"x": a_set(samples="x")}, {"x": [str(i) for i in range(0, 2000, 10)]}, {})
+    assert gallery.notes == () and len(gallery.pictures["x"]) == 200
+    assert asked == list(range(0, 2000, 10))
+
+
+def test_the_members_drawn_at_random_are_members_and_not_only_the_most_extreme(assets):
+    rng = np.random.default_rng(0)
+    gen, ref = rng.normal(size=(600, 4)), rng.normal(size=(600, 4))
+    planted = np.arange(600) % 3 == 0
+    gen[planted] = rng.normal(6, 1, (planted.sum(), 4))
+    mode = fe.compare(gen.astype("f4"), ref.astype("f4"), features=200, modes=3).over[0]
+    drawn = [int(name) for name in mode.drawn_gen]
+    assert len(drawn) == 16 and np.mean(planted[drawn]) > 0.9
+    assert not set(mode.drawn_gen) <= set(mode.typical("gen")[:50])
+    assert mode.drawn("ref") == mode.drawn_ref

@@ -1,0 +1,101 @@
+"""Thumbnails: small, of the right picture, and clips that move."""
+
+import base64
+import io
+
+import numpy as np
+from _pages import noise, pixels
+from PIL import Image
+
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.gallery import read_gallery
+from finc_eval.gallery.thumbnails import preview, thumbnail
+from finc_eval.samples.clips import Clip
+
+
+def gallery(source, ids, clip=None):
+    info = SetInfo("x", None, 100, "d", False, clip=clip, samples=source)
+    return read_gallery({"x": info}, {"x": ids}, {})
+
+
+def test_large_samples_are_brought_down_small_ones_are_never_enlarged():
+    ramp = np.linspace(0, 255, 400).astype(np.uint8)
+    photo = np.stack(np.broadcast_arrays(ramp[:200, None], ramp[None, :], 128), axis=-1).astype(np.uint8)
+    large = thumbnail(photo)
+    assert (large.width, large.height) == (96, 48) and not large.is_small
+    reduced = np.asarray(Image.fromarray(photo).resize((96, 48), Image.Resampling.LANCZOS), int)
+    assert np.abs(pixels(large.uri) - reduced).mean() < 4
+    middle = thumbnail(photo[:40, :50])
+    assert (middle.width, middle.height) == (50, 40)
+    tiny = thumbnail(photo[:5, :9])
+    assert (tiny.width, tiny.height) == (9, 5) and tiny.is_small
+
+
+def test_the_smaller_encoding_is_taken():
+    flat = thumbnail(np.full((80, 80, 3), 200, np.uint8))
+    assert flat.uri.startswith("data:image/png") or len(flat.uri) < 200
+    assert thumbnail(noise(3, 1, 80)[0]).kind in ("webp", "jpeg")
+
+
+def moving(frames, height, width):
+    """A bright square that crosses a dim gradient."""
+    clip = np.empty((frames, height, width, 3), np.uint8)
+    clip[:] = np.linspace(0, 90, width)[:, None]
+    for number, frame in enumerate(clip):
+        left = number * (width - 8) // max(1, frames - 1)
+        frame[height // 3 : height // 3 + 8, left : left + 8] = 250
+    return clip
+
+
+def played(uri):
+    """Frames of an animated WebP, their durations in ms, and how often it plays (0: for ever)."""
+    assert uri.startswith("data:image/webp;base64,")
+    with Image.open(io.BytesIO(base64.b64decode(uri.split(",", 1)[1], validate=True))) as image:
+        frames, durations = [], []
+        for number in range(image.n_frames):
+            image.seek(number)
+            frames.append(np.asarray(image.convert("RGB"), int))
+            durations.append(image.info["duration"])
+        return np.stack(frames), durations, image.info["loop"]
+
+
+def test_a_clip_becomes_a_preview_that_plays_for_ever():
+    clip = moving(40, 120, 160)
+    picture = preview(clip, fps=8.0)
+    frames, durations, loop = played(picture.uri)
+    assert (picture.width, picture.height) == (80, 60) and frames.shape == (8, 60, 80, 3) and loop == 0
+    # Forty frames at 8 a second last five seconds.
+    assert abs(sum(durations) - 5000) <= 8
+    shown = clip[np.linspace(0, 39, 8).round().astype(int)]
+    expected = [np.asarray(Image.fromarray(f).resize((80, 60), Image.Resampling.LANCZOS), int) for f in shown]
+    assert np.abs(frames - expected).mean() < 4
+
+
+def test_a_small_clip_stays_as_it_is_and_a_fast_one_is_slowed_down():
+    clip = noise(5, 4, 28)
+    frames, durations, _ = played(preview(clip, fps=60.0).uri)
+    np.testing.assert_array_equal(frames, clip)
+    assert durations == [250] * 4
+
+
+def test_previews_of_real_clips_are_small(assets):
+    clips = assets / "clips"
+    found = gallery(clips, [path.name for path in clips.iterdir()], Clip(16, 4, 1, "loop"))
+    sizes = [len(picture.uri) for picture in found.pictures["x"].values()]
+    assert found.notes == () and len(sizes) == 12
+    assert np.mean(sizes) < 10_000 and max(sizes) < 16_000
+
+
+def test_a_report_shows_clips_by_the_policy_they_were_embedded_with(tmp_path):
+    clips = np.stack([moving(20, 28, width) for width in [28] * 20])
+    clips[:, :, 0, 0, 0] = np.arange(20)[:, None]
+    np.savez(tmp_path / "gen.npz", clips)
+    read = gallery(tmp_path / "gen.npz", ["3#1", "19#0"], Clip(8, 2, 2, "refuse"))
+    found = read.pictures["x"]
+    assert read.notes == () and list(found) == ["3#1", "19#0"]
+    frames, durations, _ = played(found["3#1"].uri)
+    np.testing.assert_array_equal(frames, clips[3, 5::2])
+    # Eight frames, every second of 25 a second, would last 0.64 s.
+    assert durations == [125] * 8
+    image = found["19#0"]
+    assert (image.width, image.height, image.is_small) == (28, 28, True)
