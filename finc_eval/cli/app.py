@@ -41,6 +41,9 @@ VERBS: dict[str, dict[str, str]] = {
         "metrics": "Compute the metrics people know, each in the space its name means, with intervals, floors and "
         "signatures.",
     },
+    "Rank and gate": {
+        "gate": "Judge whether a new release may replace the one before it.",
+    },
     "Privacy": {
         "audit": "Audit a generator: are its samples copies, do attacks tell its training set, does a stated "
         "guarantee hold?",
@@ -160,7 +163,8 @@ def finc_eval(
     [bold]finc-eval compare --gen A/ --ref B/[/bold]   compare two folders, and write a report
 
     Results are printed on standard output, progress on standard error.
-    Exit codes: 0 done; 3 wrong options or unusable data, explained in one sentence; 130 interrupted.
+    Exit codes: 0 done; 1 regression and 2 undecided, of gate alone; 3 wrong options or unusable data, explained in one
+    sentence; 130 interrupted.
     """
 
 

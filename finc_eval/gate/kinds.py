@@ -14,7 +14,7 @@ from finc_eval.gate.evidence import Evidence, Missing
 from finc_eval.gate.policy import KindLimits
 from finc_eval.gate.retraining import between_shares
 from finc_eval.gate.sets import GEN, REF, GateSets
-from finc_eval.gate.shares import GainedShare, LostShare
+from finc_eval.gate.shares import GainedShare, LostShare, TwoCounts
 from finc_eval.partitions.counts import Counted, Counts, count
 from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
 
@@ -140,24 +140,32 @@ class _Level:
         ref_members, ref_size = effective[REF]
         return cls(*effective[GEN], members.sum(0), sizes.sum(0), spread, degrees, ref_members / ref_size)
 
+    def counts(self, kind: int) -> TwoCounts:
+        """Return the counts of a kind."""
+        return TwoCounts(
+            members=float(self.members[kind]),
+            size=float(self.size[kind]),
+            old_members=float(self.old_members[kind]),
+            old_size=float(self.old_size[kind]),
+            spread=float(self.spread[kind]),
+            degrees=self.degrees,
+        )
+
 
 def _lost(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
     level = _Level.of(sets, found.counted, 0)
     kinds = [kind for kind in _named(found.names[0], limits) if level.ref_share[kind] >= limits.min_share]
     yield from _unmatched(found, limits, "kinds.lose", margin, kinds)
     for kind in kinds:
-        share, old = (
-            float(level.members[kind] / level.size[kind]),
-            float(level.old_members[kind] / level.old_size[kind]),
-        )
+        counts = level.counts(kind)
         evidence = LostShare(
             name=f"kinds.lose {found.names[0][kind]}",
-            value=LostShare.value_of(share, old, limits.min_share),
+            value=LostShare.value_of(counts.share, counts.old_share, limits.min_share),
             margin=margin,
             n=sets.gen.n,
             least=limits.min_share,
-            unchanged=0.0 if share <= level.ref_share[kind] else None,
-            **_counts(level, kind),
+            unchanged=0.0 if counts.share <= level.ref_share[kind] else None,
+            counts=counts,
         )
         yield _shown(evidence, sets, found, 0, kind)
 
@@ -169,16 +177,18 @@ def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) 
         for kind in _named(names, limits):
             if level.ref_share[kind] < LACKED * margin:
                 any_lacked = True
-                value = float(level.members[kind] / level.size[kind] - level.old_members[kind] / level.old_size[kind])
+                counts = level.counts(kind)
                 name = f"kinds.new {names[kind]}"
-                evidence = GainedShare(name=name, value=value, margin=margin, n=sets.gen.n, **_counts(level, kind))
+                evidence = GainedShare(
+                    name=name, value=counts.share - counts.old_share, margin=margin, n=sets.gen.n, counts=counts
+                )
                 yield _shown(evidence, sets, found, place, kind)
     if not any_lacked:
         # Every kind is one of the reference's: none of the samples are of a new one.
         old = float(sum(one.n for one in sets.baselines.values()))
-        none = {"members": 0.0, "size": float(sets.gen.n), "old_members": 0.0, "old_size": old}
+        counts = TwoCounts(0.0, float(sets.gen.n), 0.0, old)
         note = "the reference has every kind that was found"
-        evidence = GainedShare(name="kinds.new", value=0.0, margin=margin, n=sets.gen.n, note=note, **none)
+        evidence = GainedShare(name="kinds.new", value=0.0, margin=margin, n=sets.gen.n, note=note, counts=counts)
         yield KindEvidence(evidence, {}, {})
 
 
@@ -202,17 +212,6 @@ def _unmatched(
     if not kinds and not limits.only:
         note = f"no kind is {least} of the reference: lower min_share, or the level"
         yield KindEvidence(Missing(name=rule, margin=margin, note=note), {}, {})
-
-
-def _counts(level: _Level, kind: int) -> dict[str, float]:
-    return {
-        "members": float(level.members[kind]),
-        "size": float(level.size[kind]),
-        "old_members": float(level.old_members[kind]),
-        "old_size": float(level.old_size[kind]),
-        "spread": float(level.spread[kind]),
-        "degrees": level.degrees,
-    }
 
 
 def _shown(evidence: Evidence, sets: GateSets, found: CountedSets, place: int, kind: int) -> KindEvidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -198,6 +198,10 @@ class Policy(Record):
         if isinstance(policy, Mapping):
             return read_table(cls, policy, "the policy")
         return read_table(cls, read_toml(policy), str(policy))
+
+    def with_looks(self, looks: int | None) -> Policy:
+        """Return the policy with another number of looks; None: the same."""
+        return self if looks is None else replace(self, looks=looks)
 
 
 def metric_of(name: str) -> str:

@@ -29,8 +29,8 @@ SEARCH_STEPS = 40
 """Halvings of an interval of counts."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TwoShares(Evidence):
+@dataclass(frozen=True)
+class TwoCounts:
     """Counts of a kind in the new release and in its baseline.
 
     Attributes:
@@ -40,7 +40,6 @@ class TwoShares(Evidence):
         degrees: degrees of freedom of that variance; infinite without it.
     """
 
-    unchanged: float | None = 0.0
     members: float
     size: float
     old_members: float
@@ -58,11 +57,19 @@ class TwoShares(Evidence):
         """Share of the baseline."""
         return self.old_members / self.old_size
 
-    def _effective(self, factor: float) -> tuple[float, float, float, float]:
+    def effective(self, factor: float) -> tuple[float, float, float, float]:
         """Return both counts and sizes with so many times the samples, divided by what retraining adds."""
         sampling = (1 / (self.members + 0.5) + 1 / (self.old_members + 0.5)) / factor
         part = factor / (1 + self.spread / sampling)
         return self.members * part, self.size * part, self.old_members * part, self.old_size * part
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoShares(Evidence):
+    """Evidence from the counts of a kind in the new release and in its baseline."""
+
+    unchanged: float | None = 0.0
+    counts: TwoCounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +93,8 @@ class LostShare(TwoShares):
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound from those of the ratio, and of the baseline's share."""
-        k, n, old, m = self._effective(factor)
-        level = normal_level(level, self.degrees)
+        k, n, old, m = self.counts.effective(factor)
+        level = normal_level(level, self.counts.degrees)
         rest = level * SHARE_PART
         low, high = (min(1.0, _share_bound(old, m, end, rest) / self.least) for end in SIDES)
         if side == "high":
@@ -99,8 +106,8 @@ class LostShare(TwoShares):
     def detectable(self, level: float) -> float | None:
         """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""
         # The baseline varies, too: its count is taken at several points of its law.
-        spread = sqrt(1 / (self.old_members + 0.5) + self.spread)
-        counts = [self._most_regressed(self.old_members * exp(node * spread), level) for node in NODES]
+        spread = sqrt(1 / (self.counts.old_members + 0.5) + self.counts.spread)
+        counts = [self._most_regressed(self.counts.old_members * exp(node * spread), level) for node in NODES]
 
         def power(mean: float) -> float:
             return float(gammaincc(np.array(counts) + 1, mean)[np.array(counts) >= 0].sum()) / len(NODES)
@@ -108,18 +115,18 @@ class LostShare(TwoShares):
         if power(0.0) < POWER:
             return None
         mean = float(brentq(lambda mean: power(mean) - POWER, 0.0, 2 * max(counts) + 10))
-        return self.value_of(mean / self.size, self.old_share, self.least)
+        return self.value_of(mean / self.counts.size, self.counts.old_share, self.least)
 
     def _most_regressed(self, old: float, level: float) -> int:
         """Return the most members with which the release is a regression against this many; −1 if there are none."""
-        level = normal_level(level, self.degrees)
-        of_old = min(1.0, _share_bound(old, self.old_size, "low", level * SHARE_PART) / self.least)
+        level = normal_level(level, self.counts.degrees)
+        of_old = min(1.0, _share_bound(old, self.counts.old_size, "low", level * SHARE_PART) / self.least)
         if of_old <= self.margin:
             return -1
         ratio = 1 - self.margin / of_old
-        most = ratio * self.size / (ratio * self.size + self.old_size)
-        k = np.arange(int(ratio * old * self.size / self.old_size) + 1.0)
-        part = 1 / (1 + self.spread / (1 / (k + 0.5) + 1 / (old + 0.5)))
+        most = ratio * self.counts.size / (ratio * self.counts.size + self.counts.old_size)
+        k = np.arange(int(ratio * old * self.counts.size / self.counts.old_size) + 1.0)
+        part = 1 / (1 + self.counts.spread / (1 / (k + 0.5) + 1 / (old + 0.5)))
         # P(count ≤ k), of the binomial law of the two counts' sum at the margin.
         reached = 1 - betainc(k * part + 1, np.maximum(old * part, np.finfo(float).tiny), most)
         return int((reached <= level * (1 - SHARE_PART)).sum()) - 1
@@ -134,30 +141,32 @@ class GainedShare(TwoShares):
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound of the difference."""
-        k, n, old, m = self._effective(factor)
-        level = normal_level(level, self.degrees)
+        k, n, old, m = self.counts.effective(factor)
+        level = normal_level(level, self.counts.degrees)
         new, before = ([_share_bound(*counts, end, level) for end in SIDES] for counts in ((k, n), (old, m)))
         ends = mover((new[0], k / n, new[1]), (before[0], old / m, before[1]))
         return float(ends[0] if side == "low" else ends[1])
 
     def detectable(self, level: float) -> float | None:
         """Return the gain that is called a regression with probability 0.8; None if no share would be."""
-        if not self._is_regression(self.size, level):
+        if not self._is_regression(self.counts.size, level):
             return None
-        low, high = 0.0, self.size
+        low, high = 0.0, self.counts.size
         for _ in range(SEARCH_STEPS):
             middle = (low + high) / 2
             low, high = (low, middle) if self._is_regression(middle, level) else (middle, high)
         # P(Poisson(mean) ≥ count) is the power.
         count = float(int(high) + 1)
         mean = float(gammaincinv(count, POWER))
-        beside = (self.old_members + 0.5) * (self.size / self.old_size) ** 2 / mean + self.spread * mean
+        beside = (self.counts.old_members + 0.5) * (
+            self.counts.size / self.counts.old_size
+        ) ** 2 / mean + self.counts.spread * mean
         mean = float(gammaincinv(count, _power(beside)))
-        found = mean / self.size - self.old_share
+        found = mean / self.counts.size - self.counts.old_share
         return found if found <= 1 else None
 
     def _is_regression(self, members: float, level: float) -> bool:
-        one = replace(self, members=members)
+        one = replace(self, counts=replace(self.counts, members=members))
         return one.bound("low", level) > one.margin
 
 

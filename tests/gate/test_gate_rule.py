@@ -11,7 +11,7 @@ from scipy import stats
 from finc_eval.gate.evidence import Fact, Missing, Normal
 from finc_eval.gate.retraining import MIN_REPLICATES, between_scores, between_shares, moderate
 from finc_eval.gate.rule import decide, family_sentence, judge, overall_of
-from finc_eval.gate.shares import GainedShare, LostShare
+from finc_eval.gate.shares import GainedShare, LostShare, TwoCounts
 
 ENDS = [-inf, -1.0, -0.2, 0.0, 0.3, 0.5, 0.6, 2.0, inf]
 
@@ -20,26 +20,20 @@ def estimate(name="fd", value=0.0, **others) -> Normal:
     return Normal(**{"name": name, "value": value, "margin": 0.5, "error": 0.1, "n": 1000, "unchanged": 0.0} | others)
 
 
-def lost(members=200.0, old_members=200.0, size=10_000.0, **others) -> LostShare:
-    share, old = members / size, old_members / others.get("old_size", 10_000.0)
-    given = {
-        "name": "kind",
-        "value": LostShare.value_of(share, old, 0.01),
-        "margin": 0.5,
-        "n": int(size),
-        "members": members,
-        "size": size,
-        "old_members": old_members,
-        "old_size": 10_000.0,
-        "least": 0.01,
-    }
-    return LostShare(**given | others)
+def lost(members=200.0, old_members=200.0, size=10_000.0, old_size=10_000.0, margin=0.5, name="kind", **retraining):
+    return LostShare(
+        name=name,
+        value=LostShare.value_of(members / size, old_members / old_size, 0.01),
+        margin=margin,
+        n=int(size),
+        least=0.01,
+        counts=TwoCounts(members, size, old_members, old_size, **retraining),
+    )
 
 
-def gained(members=0.0, old_members=0.0, **others) -> GainedShare:
-    given = {"name": "new", "margin": 0.02, "n": 10_000, "size": 10_000.0, "old_size": 10_000.0}
-    value = members / 10_000 - old_members / 10_000
-    return GainedShare(**given | {"value": value, "members": members, "old_members": old_members} | others)
+def gained(members=0.0, old_members=0.0) -> GainedShare:
+    counts = TwoCounts(members, 10_000.0, old_members, 10_000.0)
+    return GainedShare(name="new", value=counts.share - counts.old_share, margin=0.02, n=10_000, counts=counts)
 
 
 @pytest.mark.parametrize("low, high", [(a, b) for a, b in product(ENDS, ENDS) if a <= b])
