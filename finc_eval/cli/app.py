@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
+from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA, VerdictExit
 from finc_eval.cli.group import Group
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
@@ -103,6 +103,8 @@ class LazyGroup(Group):
         """Run the command line; wrong options, too, end with the exit code of usage errors."""
         try:
             return super().main(*args, **extra)
+        except VerdictExit:
+            raise
         except SystemExit as end:
             raise SystemExit(USAGE_OR_DATA if end.code == 2 else end.code) from None
 

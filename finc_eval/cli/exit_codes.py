@@ -4,3 +4,7 @@ USAGE_OR_DATA = 3
 """A wrong option, or input that cannot be used."""
 
 INTERRUPTED = 130
+
+
+class VerdictExit(SystemExit):
+    """The end of a verb with the exit code of a verdict, whose 2 is not that of wrong options."""

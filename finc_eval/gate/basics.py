@@ -13,7 +13,7 @@ from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.gate.evidence import Evidence, Fact, Missing
 from finc_eval.gate.policy import BasicLimits, CopyingLimits
 from finc_eval.gate.sets import GEN, REF, GateSets
-from finc_eval.gate.shares import GainedShare
+from finc_eval.gate.shares import GainedShare, TwoCounts
 from finc_eval.memorization.audit import audit
 from finc_eval.samples.profile import unlike_encodings
 
@@ -66,10 +66,7 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             value=found.value - found.control,
             margin=limits.near,
             n=sets.gen.n,
-            members=found.value * sets.gen.n,
-            size=float(sets.gen.n),
-            old_members=found.control * fresh,
-            old_size=fresh,
+            counts=TwoCounts(found.value * sets.gen.n, float(sets.gen.n), found.control * fresh, fresh),
             note=f"{found.value:.2%} of the samples, {found.control:.2%} of fresh ones",
         )
     if limits.exact is not None:

@@ -30,7 +30,7 @@ class Evidence(ABC):
     """
 
     certain: ClassVar[bool] = False
-    """Whether the value is a plain fact about these files, so that it has no error and spends no α."""
+    """True for plain facts about these files, which have no error and spend no α."""
 
     name: str
     value: float

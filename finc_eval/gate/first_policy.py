@@ -75,9 +75,7 @@ def _floor(one: TwoShares, family: int) -> float:
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str]:
-    scores = evaluate(
-        sets.sources[BASELINE if BASELINE in sets.sources else f"{BASELINE}-1"], sets.sources[REF], METRICS, run=run
-    )
+    scores = evaluate(sets.sources[GEN], sets.sources[REF], METRICS, run=run)
     for metric in METRICS:
         own = [one for one in scores if one.signature.metric == metric]
         if own and own[0].interval is not None and own[0].higher_is_better is not None:

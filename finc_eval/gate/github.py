@@ -1,4 +1,4 @@
-"""What GitHub Actions reads of a verdict: an output, a summary of the job, and at most ten annotations."""
+"""Outputs that GitHub Actions reads of a verdict: an output, a summary of the job, and at most ten annotations."""
 
 from __future__ import annotations
 

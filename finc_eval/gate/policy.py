@@ -1,4 +1,4 @@
-"""`Policy`: what a release may do, in a TOML file of a few lines."""
+"""`Policy`: the limits on a release, in a TOML file of a few lines."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class BasicLimits(Record):
 
 @dataclass(frozen=True)
 class Policy(Record):
-    """What a release may do, and how sure the gate must be.
+    """Limits on a release, and how sure the gate must be.
 
     Raises:
         UsageError: a value is out of range, a metric is unknown, or nothing is limited.

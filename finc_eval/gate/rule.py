@@ -22,7 +22,7 @@ Overall = Literal["pass", "regression", "undecided", "error"]
 """The verdict of a release."""
 
 MAX_FACTOR = 1000.0
-"""How many times the samples are tried to decide a limit, at most."""
+"""Largest factor on the number of samples that is tried to decide a limit."""
 
 FACTOR_STEPS = 12
 """Halvings of the number of samples that decides a limit."""

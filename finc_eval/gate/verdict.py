@@ -60,7 +60,7 @@ class Limit(Record):
 
     @property
     def is_share(self) -> bool:
-        """Whether the value is a share or a part, which is told in percent."""
+        """True for a share or a part, which is told in percent."""
         return self.name.startswith(("kinds.", "copying.near", "basics.unreadable", "basics.duplicates")) or (
             self.name.endswith(" worse")
         )
@@ -86,7 +86,7 @@ class Limit(Record):
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Document):
-    """Whether a release may replace the one before it.
+    """The verdict on a release: may it replace the one before it?
 
     Attributes:
         overall: pass, regression, undecided or error.

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
+from finc_eval.cli.exit_codes import VerdictExit
 from finc_eval.cli.options import Device, Extractor, Json, Ref, Strict, running
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given, embed_all
@@ -88,4 +89,4 @@ def gate(
     tell_github(verdict, os.environ)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print(*annotation_lines(verdict), sep="\n", file=sys.stderr if as_json else sys.stdout)
-    raise typer.Exit(verdict.exit_code)
+    raise VerdictExit(verdict.exit_code)
