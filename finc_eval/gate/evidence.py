@@ -86,11 +86,13 @@ class Normal(Evidence):
         fixed: the part of the error that stays with more samples of the generators, such as that of the reference, or
             of training once more.
         degrees: degrees of freedom of the standard error; infinite if it is known.
+        growth: factor by which the error may be larger at a value that is a regression.
     """
 
     error: float
     fixed: float = 0.0
     degrees: float = float("inf")
+    growth: float = 1.0
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the value minus or plus its quantile times the standard error."""
@@ -100,7 +102,9 @@ class Normal(Evidence):
 
     def detectable(self, level: float) -> float | None:
         """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors."""
-        beyond = (upper_quantile(level, self.degrees) + upper_quantile(1 - POWER, self.degrees)) * self.error
+        beyond = (
+            (upper_quantile(level, self.degrees) + upper_quantile(1 - POWER, self.degrees)) * self.error * self.growth
+        )
         found = self.margin + beyond if self.harm == "high" else self.margin - beyond
         return found if isfinite(found) else None
 

@@ -19,6 +19,10 @@ from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import ALPHA, normal_quantile
 
+DISTANCE_GROWTH = 2.0
+"""Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
+it is smallest. Of Fréchet distances it was 1.3 to 1.8 (six runs of the design `worse` of benchmarks/gate.py)."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -50,10 +54,11 @@ def score_evidence(sets: GateSets, limits: Mapping[str, MetricLimit], alpha: flo
     for label in (GEN, *sets.baselines):
         scores[label] = _scores(sets.sources[label], ref, metrics, list(limits), run.prefixed(label))
     found: list[Evidence] = []
+    old_n = sum(one.n for one in sets.baselines.values())
     for name, limit in limits.items():
         new = _measured(scores[GEN][name], sets, GEN)
         old = [_measured(scores[label][name], sets, label) for label in sets.baselines]
-        found += list(_limits(name, limit, new, old, sets.gen.n, alpha))
+        found += list(_limits(name, limit, new, old, sets.gen.n, old_n, alpha))
     return found
 
 
@@ -88,7 +93,7 @@ def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
 
 
 def _limits(
-    name: str, limit: MetricLimit, new: Measured | str, old: list[Measured | str], n: int, alpha: float
+    name: str, limit: MetricLimit, new: Measured | str, old: list[Measured | str], n: int, old_n: int, alpha: float
 ) -> Iterator[Evidence]:
     absolute: list[tuple[str, float | None, Side]] = [("most", limit.most, "high"), ("least", limit.least, "low")]
     for rule, margin, harm in absolute:
@@ -100,11 +105,18 @@ def _limits(
                 yield Normal(name=f"metrics.{name} {rule}", harm=harm, **given)  # type: ignore[arg-type]
     for rule, wanted in (("worse", limit.worse), ("difference", limit.difference)):
         if wanted is not None:
-            yield _relative(name, rule, wanted, new, old, n, alpha)
+            yield _relative(name, rule, wanted, new, old, n, old_n, alpha)
 
 
 def _relative(
-    name: str, rule: str, wanted: float | str, new: Measured | str, old: list[Measured | str], n: int, alpha: float
+    name: str,
+    rule: str,
+    wanted: float | str,
+    new: Measured | str,
+    old: list[Measured | str],
+    n: int,
+    old_n: int,
+    alpha: float,
 ) -> Evidence:
     """Return the evidence on a difference to the baseline, in parts of the baseline's score or as it is."""
     title, told = f"metrics.{name} {rule}", [one for one in old if isinstance(one, Measured)]
@@ -124,7 +136,9 @@ def _relative(
     spread, degrees = between_scores(values)
     error = hypot(new.error, growth * base_error) / unit
     error, degrees = widened(error, spread / unit, degrees, alpha)
-    margin = 2 * upper_quantile(ALPHA, degrees) * error if isinstance(wanted, str) else float(wanted)
+    # The noise of a release like the baseline, whatever the error of this one is.
+    unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
+    margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else float(wanted)
     return Normal(
         name=title,
         value=sign * (new.value - base) / unit,
@@ -134,5 +148,6 @@ def _relative(
         error=error,
         fixed=error if degrees < inf else 0.0,
         degrees=degrees,
+        growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
         note=f"{new.value:.4g}, the baseline {base:.4g}",
     )
