@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError
-from finc_eval.core.storage import PROGRAM, existing_hdf5, file_type
+from finc_eval.core.files.front import file_type
+from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.serialize import read_document
 from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report import RESULTS, result_class
-from finc_eval.sketches.sketch import SKETCH_LAYOUT, Sketch
+from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
@@ -56,26 +57,16 @@ def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | Embe
 
 def extractor_of(path: str | Path) -> str | None:
     """Return the name of the extractor behind embeddings or a sketch; None for other files and unknown extractors."""
-    match file_type(path):
-        case "embeddings":
-            with EmbeddingCache(path) as cache:
-                return cache.extractor
-        case "sketch":
-            with existing_hdf5(path, "sketch", SKETCH_LAYOUT) as file:
-                space = str(file.attrs["space"])
-        case "private sketch":
-            space = PrivateSketch.load(path).space
+    match header_of(path):
+        case {"type": "embeddings", "extractor": str(name)}:
+            return name
+        case {"type": "sketch" | "private sketch", "space": str(space)} if not space.startswith(ARRAY_SPACE):
+            return space.split("@")[0]
         case _:
             return None
-    return None if space.startswith(ARRAY_SPACE) else space.split("@")[0]
 
 
 def _from_json(path: Path) -> Document:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON ({error}): make it again") from error
-    type_name = data.get("type") if isinstance(data, dict) and data.get("program") == PROGRAM else None
-    if type_name not in RESULTS:
-        raise DataError(f"{path} is not a result of finc-eval of this version: make it again")
-    return result_class(type_name).from_dict(data, str(path))
+    data = read_document(path, RESULTS)
+    with content_of(path):
+        return result_class(data["type"]).from_dict(data, str(path))

@@ -23,7 +23,7 @@ from finc_eval.report.terminal import print_table
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
 BREAKOUT = "</style></title></svg></code><script>alert(1)</script>' onload='alert(2)"
-VOID = {"meta", "img", "br", "path", "circle", "use", "link", "base", "input"}
+VOID = {"meta", "img", "br", "path", "circle", "rect", "use", "link", "base", "input"}
 
 
 class Page(HTMLParser):
@@ -73,7 +73,10 @@ class Page(HTMLParser):
         return self.elements[number][1]
 
     def section(self, mode):
-        return next(n for n in self.find("section") if self.attributes(n).get("id") == f"mode-{mode.id}")
+        return self.by_id(f"mode-{mode.id}")
+
+    def by_id(self, name):
+        return next(n for n, (_, attributes, _) in enumerate(self.elements) if attributes.get("id") == name)
 
     def folded(self, number):
         """Tell whether an element is inside <details>."""

@@ -16,10 +16,10 @@ import typer
 from finc_eval import report
 from finc_eval.cli.sets import titled
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.front import file_type
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import file_type
 
 SUFFIXES = {"comparison": (".h5", ".json", ".html"), "kinds": (".h5", ".json", ".html")}
 """Types of results with arrays, which an .h5 file keeps; all others have a page and a JSON file."""

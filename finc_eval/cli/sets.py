@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import h5py
-
 import finc_eval as fe
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.front import is_stored
+from finc_eval.core.files.reading import header_of
 from finc_eval.core.run import Run
-from finc_eval.core.storage import file_type
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
-from finc_eval.embeddings.hdf5 import title_in
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards, load_card
 from finc_eval.samples.opening import existing_path
 
@@ -44,12 +42,12 @@ def titled(source: str, label: str) -> str:
     path = existing_path(source)
     if path is None:
         return Path(source).name
-    if file_type(path) == "embeddings":
+    header = header_of(path) or {}
+    if header.get("type") == "embeddings":
         with EmbeddingCache(path) as cache:
             return cache_title(cache) or label
-    if file_type(path) == "sketch":
-        with h5py.File(path, "r") as sketch:
-            return title_in(sketch)
+    if header.get("type") == "sketch" and header.get("name"):
+        return str(header["name"])
     return path.stem if is_embedded(source) else path.resolve().name
 
 
@@ -85,4 +83,4 @@ def is_embedded(source: str) -> bool:
     """Return True for files of embeddings and sketches, even damaged ones: the message should be about the damage."""
     from finc_eval.embeddings.array_files import is_array_file  # loads torch
 
-    return Path(source).is_file() and (bool(h5py.is_hdf5(source)) or is_array_file(source))
+    return Path(source).is_file() and (is_stored(source) or is_array_file(source))

@@ -41,17 +41,14 @@ def headline(found: _Compared) -> str:
     groups = findings(found.modes)
     single = [in_words(group[0]) for group in groups[:TOLD] if len(group) == 1]
     alike = [listed([_with_shares(mode) for mode in group]) for group in groups[:TOLD] if len(group) > 1]
-    sentences = [*([] if found.difference is None else [_overall(found)]), *_counts(found)]
+    sentences = [*overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
     if single:
         sentences.append(f"The largest difference{'s' * (len(single) > 1)}: {'; '.join(single)}.")
     if alike:
         sentences.append(f"These look different: {'; '.join(alike)}.")
-    if found.detectable is not None:
-        share = percent(found.detectable, 1)
-        sentences.append(f"A separate kind that makes up less than {share} of one set alone may have been missed.")
-    return " ".join(sentences)
+    return " ".join([*sentences, *missed(found)])
 
 
 def short(found: _Compared) -> str:
@@ -93,13 +90,24 @@ def _estimate(found: _Compared) -> str:
     return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def _overall(found: _Compared) -> str:
+def overall(found: _Compared) -> list[str]:
+    """Return how different the sets are as a whole, in a sentence; none where that is not known."""
+    if found.difference is None:
+        return []
     if found.difference_p_value is not None and found.difference_p_value > ALPHA:
-        return (
+        return [
             "As a whole, the sets are not more different than two samples of one source usually are: an "
             f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."
-        )
-    return f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."
+        ]
+    return [f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."]
+
+
+def missed(found: _Compared) -> list[str]:
+    """Return how rare a kind may have been missed, in a sentence; none where that is not known."""
+    if found.detectable is None:
+        return []
+    share = percent(found.detectable, 1)
+    return [f"A separate kind that makes up less than {share} of one set alone may have been missed."]
 
 
 def _counts(found: _Compared) -> list[str]:

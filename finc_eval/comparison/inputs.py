@@ -14,8 +14,8 @@ import torch
 from finc_eval.comparison.directions import FoldedMoments
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
-from finc_eval.core.storage import file_type
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache

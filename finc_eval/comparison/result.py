@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import h5py
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -19,10 +17,12 @@ from finc_eval.comparison.headline import headline, short
 from finc_eval.comparison.modes import Interval, Mode, SetLabel, significant
 from finc_eval.comparison.settings import SHOWN_SAMPLES, StoredSettings, check_shown
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.front import check_target
+from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.storage import check_target, existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import Batch, check_same_space
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
@@ -162,7 +162,7 @@ class Comparison(Document):
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
-        found = []
+        found: list[str] = []
         for mode in self.modes:
             for ids in (mode.typical(label), mode.drawn(label), mode.opposite(label)):
                 found += ids[: self.shown]
@@ -174,9 +174,9 @@ class Comparison(Document):
         """Pictures of the samples that a page shows, from the file it was read from or the sets that were compared."""
         return self.gallery_of({})
 
-    def gallery_of(self, samples: Mapping[SetLabel, Samples]) -> Gallery:
+    def gallery_of(self, samples: Mapping[str, Samples]) -> Gallery:
         """Return the pictures of the samples that a page shows, with where the samples of a set are now, by label."""
-        shown = {label: self.shown_ids(label) for label in SET_NAMES}
+        shown: dict[str, list[str]] = {label: self.shown_ids(label) for label in SET_NAMES}
         sets = {"gen": self.gen, "ref": self.ref}
         return read_gallery(sets, shown, samples, kept=self.kept, names=IN_SENTENCES)
 
@@ -221,10 +221,11 @@ class Comparison(Document):
             DataError: the path holds another kind of file, or cannot be written.
         """
         twin = self.twin(path)
-        with new_hdf5(path, "comparison", LAYOUT) as file:
-            file.create_dataset("result", data=json.dumps(self.to_dict()), dtype=h5py.string_dtype())
+        with new_file(path, self.type_name, LAYOUT) as file:
+            file.header["result"] = self.to_dict()
             directions = [mode.direction for mode in self.modes]
-            file["directions"] = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
+            rows = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
+            file.array("directions", rows)
             write_feature_map(file, self.feature_map)
             write_pictures(file, self.gallery.pictures)
         self.to_json(twin)
@@ -250,14 +251,17 @@ class Comparison(Document):
         Raises:
             DataError: the file is missing, damaged, or not a comparison.
         """
-        with existing_hdf5(path, "comparison", LAYOUT) as file:
-            data: dict[str, Any] = json.loads(file["result"].asstr()[()])
-            directions = file["directions"][:]
+        with existing_file(path, cls.type_name, LAYOUT) as file:
+            data: dict[str, Any] = file.header["result"]
             feature_map = read_feature_map(file)
-            kept = read_pictures(file, str(path))
-        for mode, direction in zip([*data["over"], *data["under"]], directions, strict=True):
-            mode["direction"] = direction
-        return cls.from_dict(data | {"feature_map": feature_map, "kept": kept}, str(path))
+            modes = [*data["over"], *data["under"]]
+            directions = file.array("directions", len(modes), feature_map.size)
+            if not np.isfinite(directions).all():
+                raise ValueError("a direction has numbers that are not finite")
+            for mode, direction in zip(modes, directions, strict=True):
+                mode["direction"] = direction
+            kept = read_pictures(file)
+            return cls.from_dict(data | {"feature_map": feature_map, "kept": kept}, str(path))
 
     def __repr__(self) -> str:
         return f"Comparison({self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)})"

@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import h5py
-
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.reading import header_of
 from finc_eval.core.storage import PROGRAM
 
 MARK = re.compile(rb'<meta name="finc-eval" content="([^"]*)">')
@@ -39,15 +40,14 @@ def mark(type_name: str, job: str | None) -> str:
 
 def mark_of(path: Path) -> str | None:
     """Return the mark of the page, JSON file or HDF5 file of a result; None for any other file."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+    with suppress(DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
         if path.suffix == ".html":
             with path.open("rb") as file:
                 found = MARK.search(file.read(MARK_BYTES))
             return found and found[1].decode()
         if path.suffix == ".json":
-            return _mark_in(json.loads(path.read_text(encoding="utf-8")))
-        with h5py.File(path, "r") as hdf5:
-            return _mark_in(json.loads(hdf5["result"].asstr()[()]))
+            return _mark_in(read_json(path))
+        return _mark_in((header_of(path) or {})["result"])
     return None
 
 

@@ -3,18 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.reading import content_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structured
 from finc_eval.core.storage import PROGRAM, write_text
 
 LAYOUT = 2
 """Layout of the JSON of all results. Layout 1 was written by version 0.1.0."""
+
+CHECKSUM = "checksum"
+"""Key of the digest of all other keys."""
+
+
+def checksum_of(data: Mapping[str, Any]) -> str:
+    """Return a digest of plain JSON types, whatever the order of their keys."""
+    rest = {key: value for key, value in data.items() if key != CHECKSUM}
+    return sha256_of(json.dumps(rest, sort_keys=True))[:16]
+
+
+def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
+    """Read a result of one of these types in JSON, and check that it is what was written.
+
+    Raises:
+        DataError: the file cannot be read, is not a result, or was changed.
+    """
+    data = read_json(path)
+    if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") not in [*types]:
+        raise DataError(f"{path} is not a result of {PROGRAM} of this version: make it again")
+    _check_layout(data, str(path))
+    with content_of(path):
+        same = data.get(CHECKSUM) == checksum_of(data)
+    if not same:
+        raise DataError(f"{path} was changed since it was written: make it again")
+    return data
+
+
+def _check_layout(data: Mapping[str, Any], where: str) -> None:
+    if data.get("layout") != LAYOUT:
+        raise DataError(f"{where} has layout {data.get('layout')!r:.40}, this version reads {LAYOUT}: make it again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +70,8 @@ class Document(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""
-        return {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(self)}
+        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(self)}
+        return data | {CHECKSUM: checksum_of(data)}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text.
@@ -62,8 +97,7 @@ class Document(Record):
         """
         if data.get("program") != PROGRAM or data.get("type") != cls.type_name:
             raise DataError(f"{where} is not a {PROGRAM} {cls.type_name}: pass one, or make it again")
-        if data.get("layout") != LAYOUT:
-            raise DataError(f"{where} has layout {data.get('layout')}, this version reads {LAYOUT}: make it again")
+        _check_layout(data, where)
         return structured(cls, data, where)
 
     @classmethod
@@ -75,11 +109,12 @@ class Document(Record):
             "type": {"const": cls.type_name, "type": "string"},
             "layout": {"const": LAYOUT, "type": "integer"},
         }
+        last = {CHECKSUM: {"type": "string", "description": "digest of everything else, by which damage is found"}}
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             **body,
-            "properties": head | body["properties"],
-            "required": [*head, *body.get("required", ())],
+            "properties": head | body["properties"] | last,
+            "required": [*head, *body.get("required", ()), *last],
         }
 
     def to_html(self, path: str | Path, *, samples: Mapping[str, Any] | None = None) -> Path:

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.files.front import BLOCK_BYTES, file_type, is_other_hdf5, is_stored
+from finc_eval.core.files.reading import StoredFile, content_of
 from finc_eval.core.record import structured
-from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.columns import unknown_column
-from finc_eval.embeddings.hdf5 import column_datasets, read_strings
-from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Recipe
+from finc_eval.embeddings.journal import title_of
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, Recipe
+from finc_eval.embeddings.whole_file import column_array
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.profile import Profile
 
 if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-WHOLE, PARTIAL = "embeddings", "unfinished embeddings"
-"""Values of the attribute "kind" of finished and of unfinished files."""
-
-BLOCK_BYTES = 1 << 18
-"""Bytes of rows that are read or written together."""
+WHOLE = "embeddings"
+"""Type of the file of a finished cache."""
 
 ID_BLOCK, MAX_ID_BLOCKS = 4096, 64
 """Ids that are read together, and number of such blocks that are kept."""
 
-NOT_A_CACHE = "{} is not a finc-eval embedding cache: make one with finc-eval extract"
+NOT_A_CACHE = "{} is not a finc-eval embedding cache of this version: make one with finc-eval extract"
+
+EXTRACT_AGAIN = "delete it and run finc-eval extract again"
+"""Remedy for a damaged cache."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -61,6 +59,8 @@ class EmbeddingCache:
         ignored: number of files of the set that are not samples, by suffix.
         failures: (id, reason) of every sample that could not be read.
         profile: encoding of the samples: formats, sizes, JPEG quality.
+        columns: names of the columns of metadata: "label" and "prompt", where there are any, are the first.
+        clip: choice of frames that makes samples of a video; None for images.
 
     Args:
         path: path of the file, which `extract` makes.
@@ -87,44 +87,43 @@ class EmbeddingCache:
         self.path = Path(path)
         self._file = _open(self.path)
         try:
-            attributes = self._file.attrs
-            self.key = str(attributes["key"])
-            self.extractor = str(attributes["extractor"])
-            self.extractor_digest = str(attributes["extractor_digest"])
-            self.manifest_digest = str(attributes["manifest_digest"])
-            self.recipe: Recipe = json.loads(read_strings(self._file["recipe"])[0])
-            self.profile = structured(Profile, json.loads(read_strings(self._file["profile"])[0]), str(path))
-            (self.source,) = read_strings(self._file["source"])
-            self.ignored: dict[str, int] = json.loads(attributes["ignored"])
-            self.outputs = tuple(self._file.get("outputs", ()))
+            with content_of(self.path, EXTRACT_AGAIN):
+                header = structured(CacheHeader, self._file.header, str(path))
+                self.outputs = header.outputs
+                if output is None or output in self.outputs:
+                    self._rows = self._file.rows(
+                        "embeddings" if output is None else f"outputs/{output}", None, None, dtype=DTYPE
+                    )
+                    self.n, self.dim = self.shape = cast("tuple[int, int]", self._rows.shape)
+                    if not self.dim:
+                        raise ValueError("its rows have no entries")
+                    self._ids = self._file.texts("ids", self.n)
+                    self._content = self._file.rows("content", self.n, dtype="<u8")
+                    failed = (self._file.texts(f"failures/{name}").all() for name in ("ids", "reasons"))
+                    self.failures: list[tuple[str, str]] = list(zip(*failed, strict=True))
+                    self._columns = {name: self._file.texts(column_array(name), self.n) for name in header.columns}
+                    self.clip = _clip(header.recipe)
             if output is not None and output not in self.outputs:
                 raise _no_output(self.path, output, self.outputs)
-            self._rows = self._file["embeddings" if output is None else f"outputs/{output}"]
-            # The function holds the dataset alone: a cycle through `self` would keep the file open.
-            names = self._file["ids"]
-            self._id_block = lru_cache(MAX_ID_BLOCKS)(
-                lambda b: read_strings(names, slice(b * ID_BLOCK, (b + 1) * ID_BLOCK))
-            )
-            self.n, self.dim = self.shape = tuple(map(int, self._rows.shape))
-            self.failures: list[tuple[str, str]] = list(
-                zip(
-                    read_strings(self._file["failures/ids"]),
-                    read_strings(self._file["failures/reasons"]),
-                    strict=True,
-                )
-            )
-        except (DataError, KeyError, OSError, ValueError) as error:
+        except BaseException:
             self.close()
-            raise _damaged(self.path) from error
+            raise
+        self.key, self.source = header.key, header.source
+        self.extractor, self.extractor_digest = header.extractor, header.extractor_digest
+        self.manifest_digest, self.recipe, self.profile = header.manifest_digest, header.recipe, header.profile
+        self.ignored, self.columns = header.ignored, header.columns
+        # The function holds the texts alone: a cycle through `self` would keep the file open.
+        names = self._ids
+        self._id_block = lru_cache(MAX_ID_BLOCKS)(lambda b: names.between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
 
     @cached_property
     def ids(self) -> list[str]:
         """Ids of the samples, one per row."""
-        return read_strings(self._file["ids"])
+        return self._ids.all()
 
     def ids_between(self, start: int, stop: int) -> list[str]:
         """Read the ids of consecutive samples."""
-        return read_strings(self._file["ids"], slice(start, stop))
+        return self._ids.between(start, stop)
 
     def ids_at(self, indices: npt.NDArray[np.int64]) -> tuple[str, ...]:
         """Read the ids of the samples at these indices; they are read in blocks, some of which are kept."""
@@ -133,7 +132,7 @@ class EmbeddingCache:
     @cached_property
     def content(self) -> npt.NDArray[np.uint64]:
         """Digest of each decoded image, (n,) uint64; exact copies have the same, within and across sets."""
-        return cast("npt.NDArray[np.uint64]", self._file["content"][:])
+        return cast("npt.NDArray[np.uint64]", self._content.between(0, self.n))
 
     @property
     def labels(self) -> list[str] | None:
@@ -144,11 +143,6 @@ class EmbeddingCache:
     def prompts(self) -> list[str] | None:
         """Prompts of the samples, one per row; None for a set without prompts."""
         return self.column("prompt") if "prompt" in self.columns else None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of metadata: "label" and "prompt", where there are any, are the first."""
-        return tuple(self._datasets)
 
     def column(self, name: str, part: slice = slice(None)) -> list[str]:
         """Read a column of the metadata: one text a sample, "" where it is missing.
@@ -162,18 +156,7 @@ class EmbeddingCache:
         """
         if name not in self.columns:
             raise unknown_column(name, self.columns, str(self.path))
-        return read_strings(self._file[self._datasets[name]], part)
-
-    @cached_property
-    def _datasets(self) -> dict[str, str]:
-        """Return the path in the file of each column."""
-        return column_datasets(self._file)
-
-    @property
-    def clip(self) -> Clip | None:
-        """Choice of frames that makes samples of a video; None for images."""
-        policy = self.recipe["clip"]
-        return policy and Clip(**policy)
+        return self._columns[name].between(*part.indices(self.n)[:2])
 
     def output(self, name: str) -> EmbeddingCache:
         """Open the rows of one of `outputs` for the same samples."""
@@ -201,20 +184,17 @@ class EmbeddingCache:
         return frame
 
     def damage(self) -> str | None:
-        """Read every row and return what is damaged, or None if all is as it was written."""
-        digest = hashlib.blake2b(digest_size=32)
+        """Read every byte of the file and return what is damaged, or None if all is as it was written."""
         try:
-            for rows in self.batches(block_rows(self.dim)):
-                digest.update(rows.data)
-        except (OSError, RuntimeError) as error:
-            return f"its rows cannot be read ({error})"
-        same = digest.hexdigest() == self._rows.attrs["blake2b"]
-        return None if same else "its rows are not those that were written"
+            self._file.check()
+        except DataError as error:
+            return str(error).removeprefix(f"{self.path} is ")
+        return None
 
     def batches(self, size: int) -> Iterator[Floats]:
         """Yield the rows in order, `size` at a time: (b, dim) float32."""
         for start in range(0, self.n, size):
-            yield self._rows[start : start + size].astype(np.float32, copy=False)
+            yield self._rows.between(start, start + size)
 
     def __len__(self) -> int:
         return self.n
@@ -222,20 +202,20 @@ class EmbeddingCache:
     def __getitem__(self, index: int | slice | npt.NDArray[Any] | Sequence[int]) -> Floats:
         """Return rows as numpy would: in the order of the index, which may repeat rows and count from the end."""
         if isinstance(index, slice) and index.step in (None, 1):
-            return cast(Floats, self._rows[index].astype(np.float32, copy=False))
+            return cast(Floats, self._rows.between(*index.indices(self.n)[:2]))
         rows = np.arange(self.n)[index]
         result = np.empty((*rows.shape, self.dim), np.float32)
-        # HDF5 is slow at lists of single rows, so whole blocks are read.
+        # Whole blocks have checksums, so they are read as a whole.
         size = block_rows(self.dim)
         for block in np.unique(rows // size):
             inside = rows // size == block
-            result[inside] = self._rows[block * size : (block + 1) * size][rows[inside] - block * size]
+            result[inside] = self._rows.between(block * size, (block + 1) * size)[rows[inside] - block * size]
         return result
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("an EmbeddingCache is read from its file: it cannot become an array without a copy")
-        return np.asarray(self._rows[:], dtype)
+        return np.asarray(self[:], dtype)
 
     def __repr__(self) -> str:
         failures = f", failures={len(self.failures)}" if self.failures else ""
@@ -264,28 +244,20 @@ def cache_title(cache: EmbeddingCache) -> str | None:
     return None if cache.path.stem == cache.key else cache.path.stem
 
 
-def _open(path: Path) -> h5py.File:
-    """Open a file whose attributes say that it is a finished cache."""
+def _open(path: Path) -> StoredFile:
+    """Open a file whose front says that it is a finished cache."""
     if not path.exists():
         raise DataError(f"{path} does not exist: make it with finc-eval extract")
-    if path.is_dir() or not h5py.is_hdf5(path):
-        raise DataError(NOT_A_CACHE.format(path))
-    try:
-        file = h5py.File(path, "r")
-        program, type_name, layout = (file.attrs.get(name) for name in ("program", "kind", "schema"))
-    except (OSError, RuntimeError) as error:
-        raise _damaged(path) from error
-    if (program, type_name, layout) == (PROGRAM, WHOLE, CACHE_LAYOUT):
-        return file
-    file.close()
-    if program == PROGRAM and type_name == PARTIAL:
+    if title_of(path):
         raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it")
-    if program == PROGRAM and type_name == WHOLE:
-        raise DataError(
-            f"{path} has cache layout {layout} and this finc-eval reads {CACHE_LAYOUT}: "
-            "move it away and extract again, or use the finc-eval it was made with"
-        )
-    raise DataError(NOT_A_CACHE.format(path))
+    if file_type(path) not in (WHOLE, None) or not is_stored(path) or is_other_hdf5(path):
+        raise DataError(NOT_A_CACHE.format(path))
+    return StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN)
+
+
+def _clip(recipe: Recipe) -> Clip | None:
+    policy = recipe["clip"]
+    return policy and Clip(**policy)
 
 
 def _no_output(path: Path, name: str, outputs: tuple[str, ...]) -> UsageError:
@@ -293,10 +265,6 @@ def _no_output(path: Path, name: str, outputs: tuple[str, ...]) -> UsageError:
     return UsageError(
         f'{path} has no output "{name}"{did_you_mean(name, outputs)}: {has}; extract with a card that keeps it'
     )
-
-
-def _damaged(path: Path) -> DataError:
-    return DataError(f"{path} is cut short or damaged: delete it and run finc-eval extract again")
 
 
 def block_rows(dim: int) -> int:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import h5py
-
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.copying import copy_content
+from finc_eval.core.files.front import file_type
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import new_file
 from finc_eval.core.locks import only_writer_of
-from finc_eval.core.storage import disk_errors, written_whole
-from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.hdf5 import write_columns, write_strings
-from finc_eval.embeddings.recipe import Identity, origin_of
+from finc_eval.core.storage import disk_errors
+from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache
+from finc_eval.embeddings.journal import title_of
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, Identity, origin_of
+from finc_eval.embeddings.whole_file import column_array, write_columns
 
 
 def part_of(path: Path) -> Path:
@@ -58,18 +60,16 @@ def copied_cache(cached: Path, path: Path, identity: Identity) -> bool:
     if cache is None:
         return False
     cache.close()
-    with written_whole(path) as temporary:
-        shutil.copyfile(cached, temporary)
-        with h5py.File(temporary, "r+") as file:
-            # The same samples may have been embedded from another place.
-            del file["source"]
-            write_strings(file, "source", [identity.source])
+    with new_file(path, WHOLE, CACHE_LAYOUT) as new, StoredFile(cached, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old:
+        copy_content(old, new)
+        # The same samples may have been embedded from another place.
+        new.header["source"] = identity.source
     return True
 
 
 def _at(path: Path, force: bool) -> EmbeddingCache | None:
     """Open the cache at a path; None for another or a damaged file that may be replaced."""
-    if not h5py.is_hdf5(path) and not force:
+    if file_type(path) != WHOLE and not force:
         raise UsageError(
             f"{path} already exists and is not a finc-eval embedding cache: choose another name, or pass --force "
             "(in Python force=True)"
@@ -84,9 +84,8 @@ def _at(path: Path, force: bool) -> EmbeddingCache | None:
 
 def _unfinished(path: Path) -> tuple[str, str] | None:
     """Return key and origin of the unfinished cache of `path`; None if there is none that can be read."""
-    with suppress(OSError, KeyError), h5py.File(part_of(path), "r") as file:
-        return str(file.attrs["key"]), file.attrs["origin"].decode()
-    return None
+    title = title_of(part_of(path))
+    return None if title is None else (title.key, title.origin)
 
 
 def _refuse_loss(path: Path, what: str, own: str, origin: str, force: bool) -> None:
@@ -105,10 +104,14 @@ def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) ->
     if all(name in cache.columns and cache.column(name) == list(values) for name, values in columns.items()):
         return cache
     path = cache.path
-    with only_writer(path), written_whole(path) as temporary:
-        shutil.copyfile(path, temporary)
-        with h5py.File(temporary, "r+") as file:
-            write_columns(file, columns)
+    with (
+        only_writer(path),
+        new_file(path, WHOLE, CACHE_LAYOUT) as new,
+        StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old,
+    ):
+        copy_content(old, new, [column_array(name) for name in columns])
+        write_columns(new, columns)
+        new.header["columns"] = list(dict.fromkeys([*cache.columns, *columns]))
     return EmbeddingCache(path)
 
 

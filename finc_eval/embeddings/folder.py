@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import h5py
-
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.front import file_type, is_other_hdf5
 from finc_eval.core.progress import Progress, silent
-from finc_eval.core.storage import PROGRAM
-from finc_eval.embeddings.cache import PARTIAL, WHOLE, EmbeddingCache
+from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.files import only_writer, part_of
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.extractors.card import Card
@@ -23,6 +22,9 @@ from finc_eval.samples.tar import expand
 State = Literal["whole", "unfinished", "unreadable"]
 
 PART = ".part"
+
+KEY_NAME = re.compile(r"[0-9a-f]{64}\.h5")
+"""Name of a file in the folder of caches."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,9 @@ def verify(path: Path) -> str | None:
     """Read every row of a cache and return the first problem, or None."""
     try:
         with EmbeddingCache(path) as cache:
-            for rows in (None, *cache.outputs):
-                with EmbeddingCache(path, rows) as part:
-                    if damage := part.damage():
-                        return damage
+            return cache.damage()
     except DataError as error:
-        return str(error)
-    return None
+        return str(error).removeprefix(f"{path} is ")
 
 
 def explain(
@@ -150,11 +148,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _is_cache(path: Path) -> bool:
     """Return whether this is a cache: finished in any version, unfinished, or damaged."""
-    try:
-        with h5py.File(path if path.exists() else part_of(path), "r") as file:
-            return file.attrs.get("program") == PROGRAM and file.attrs.get("kind") in (WHOLE, PARTIAL)
-    except OSError:
-        return path.suffix == ".h5"
+    if not path.exists():
+        return part_of(path).exists()
+    found = file_type(path)
+    if found or path.suffix != ".h5":
+        return found == WHOLE
+    # A name that is a key is ours, whatever has become of its content.
+    return KEY_NAME.fullmatch(path.name) is not None or not is_other_hdf5(path)
 
 
 def entry_of(path: Path) -> Entry:

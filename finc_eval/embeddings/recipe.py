@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from finc_eval.core.checks import check_choice
+from finc_eval.core.record import Record
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
+from finc_eval.samples.profile import Profile
 
-CACHE_LAYOUT = 2
-DTYPE = "float32"
+CACHE_LAYOUT = 3
+DTYPE = "<f4"
+"""Type of the numbers of a cache: float32."""
 
 Recipe = dict[str, Any]
 
@@ -49,7 +52,45 @@ class Identity:
     @property
     def key(self) -> str:
         """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
-        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, DTYPE, CACHE_LAYOUT])
+        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, "float32", CACHE_LAYOUT])
+
+
+@dataclass(frozen=True)
+class CacheHeader(Record):
+    """The header of a cache, besides its arrays; `EmbeddingCache` says what the fields are.
+
+    Attributes:
+        columns: names of the columns of metadata, in their order.
+    """
+
+    key: str
+    extractor: str
+    extractor_digest: str
+    manifest_digest: str
+    source: str
+    recipe: Recipe
+    profile: Profile
+    ignored: dict[str, int]
+    columns: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, identity: Identity, profile: Profile, columns: tuple[str, ...], outputs: tuple[str, ...]
+    ) -> CacheHeader:
+        """Describe a cache of these samples."""
+        return cls(
+            key=identity.key,
+            extractor=identity.extractor,
+            extractor_digest=identity.extractor_digest,
+            manifest_digest=identity.manifest.digest,
+            source=identity.source,
+            recipe=identity.recipe,
+            profile=profile,
+            ignored=dict(identity.manifest.ignored),
+            columns=columns,
+            outputs=outputs,
+        )
 
 
 def origin_of(source: str, extractor: str) -> str:

@@ -14,22 +14,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.writing import filled_file
 from finc_eval.core.progress import Progress, silent
-from finc_eval.core.storage import PROGRAM
-from finc_eval.embeddings.cache import PARTIAL, Floats
+from finc_eval.embeddings.cache import WHOLE, Floats
 from finc_eval.embeddings.files import part_of, resumable
-from finc_eval.embeddings.hdf5 import contiguous_dataset, write_columns
-from finc_eval.embeddings.recipe import DTYPE, Identity
-from finc_eval.embeddings.whole_file import write_metadata, write_rows
+from finc_eval.embeddings.journal import Batch, Journal, Title
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Identity
+from finc_eval.embeddings.whole_file import Texts, write_cache
 from finc_eval.samples import Traits
 
 REASON_BYTES, TRAITS_BYTES = 200, 48
-"""Bytes of a sample's reason of failure and of its traits in the unfinished cache."""
+"""Bytes of a sample's reason of failure and of its traits in the unfinished cache, at most."""
 
 METADATA_BYTES = 1 << 20
 """Bytes that are allowed for everything in a cache that does not grow with the samples."""
@@ -37,15 +36,12 @@ METADATA_BYTES = 1 << 20
 CHECKPOINT_SECONDS = 1.0
 """Time between two checkpoints. A checkpoint waits for the disk; one a second costs little and loses little."""
 
-OK, FAILED = 1, 2
-
 
 class CacheWriter:
     """Writer of one cache, which resumes what an earlier writer of the same key left. Use it under `only_writer`.
 
-    The unfinished file gets all its metadata and all its space when it is made, so that writing rows changes
-    raw data only: at a checkpoint the rows reach the disk first, the count of rows that are done second.
-    A kill between any two writes leaves a file that opens, and a count that is true.
+    The unfinished file is a journal: each batch is one record with a checksum. After a kill between any two writes,
+    or damage, the batches from there on are made again.
 
     Attributes:
         done: number of rows that need not be made again; a multiple of `batch_size`, or all of them.
@@ -70,18 +66,19 @@ class CacheWriter:
         once: bool = False,
         origin: str = "",
     ) -> None:
-        self._once, self._origin = once, origin
-        self.path, self.part, self._key, self._ids, self._widths = path, part_of(path), key, ids, widths
+        self._once = once
+        self.path, self.part, self._ids, self._widths = path, part_of(path), ids, widths
         self._shape = (len(ids), sum(widths.values()))
         row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + TRAITS_BYTES
         self._bytes = METADATA_BYTES + sum(len(name) + row_bytes for name in ids)
         self._last_checkpoint = 0.0
+        title = Title(key, origin, *self._shape)
         with resumable(path, self.part.exists()):
             # The unfinished and the whole file lie side by side for a moment.
             occupied = self.part.stat().st_blocks * 512 if self.part.exists() else 0
             _check_room(path, 2 * self._bytes - occupied)
-            self._file = self._resume() or self._create()
-        self._checked_in = done = int(self._file["done"][0])
+            self._journal = Journal.resume(self.part, title) or Journal.create(self.part, title)
+        self._checked_in = done = self._journal.done
         # Rows are made in the batches an uninterrupted run would make, so that the bits are its bits.
         self.done = done if done == len(ids) else done - done % batch_size
 
@@ -101,33 +98,29 @@ class CacheWriter:
             reasons: reason of each sample's failure, or None.
             traits: encoding of each sample, or None.
         """
-        here = slice(self.done, self.done + len(rows))
+        encoded = [one.encode().decode("ascii") if one else "" for one in traits]
+        batch = Batch(rows, content, [None if reason is None else _short(reason) for reason in reasons], encoded)
         with resumable(self.path, self._worth_keeping):
-            self._file["rows"][here] = rows
-            self._file["content"][here] = content
-            self._file["traits"][here] = [one.encode() if one else b"" for one in traits]
-            self._file["status"][here] = [OK if reason is None else FAILED for reason in reasons]
-            self._file["reason"][here] = [_short(reason or "") for reason in reasons]
-            self.done = here.stop
+            self._journal.cut(self.done)
+            self._journal.append(batch)
+            self.done = self._journal.done
             due = time.monotonic() - self._last_checkpoint >= CHECKPOINT_SECONDS
             if due or self.done == len(self._ids):
                 self._checkpoint()
 
     def failed(self) -> list[int]:
         """Return the indices of the samples that failed so far."""
-        numbers: list[int] = np.flatnonzero(self._file["status"][: self.done] == FAILED).tolist()
-        return numbers
+        return sorted(self._journal.failures)
 
     def failures(self) -> list[tuple[str, str]]:
         """Return (id, reason) of the samples that failed so far."""
-        failed = self.failed()
-        reasons = self._file["reason"][: self.done][failed] if failed else []
-        return [(self._ids[row], reason.decode()) for row, reason in zip(failed, reasons, strict=True)]
+        return [(self._ids[row], self._journal.failures[row]) for row in self.failed()]
 
     def forget(self, row: int) -> None:
         """Mark this row and all later ones as not done."""
         self.done = row
         with resumable(self.path, True):
+            self._journal.cut(row)
             self._checkpoint()
 
     def finish(
@@ -153,15 +146,9 @@ class CacheWriter:
         new = self.path.with_name(f".{self.path.name}.new")
         with resumable(self.path, self._worth_keeping), _removed_on_error(new):
             _check_room(self.path, self._bytes)
-            with h5py.File(new, "w") as file:
-                good = self._file["status"][:] == OK
-                texts = {"ids": self._ids, "labels": labels, "prompts": prompts}
-                given = {name: strings for name, strings in texts.items() if strings is not None}
-                write_metadata(file, self._file, identity, good, given, self.failures())
-                if columns:
-                    kept = np.flatnonzero(good).tolist()
-                    write_columns(file, {name: [values[row] for row in kept] for name, values in columns.items()})
-                write_rows(file, self._file, good, self._widths, progress)
+            with filled_file(new, WHOLE, CACHE_LAYOUT) as file:
+                texts = Texts(self._ids, {**_given(label=labels, prompt=prompts), **(columns or {})}, self.failures())
+                write_cache(file, self._journal, identity, self._widths, texts, progress)
             _sync(new)
             new.replace(target or self.path)
             self.discard()
@@ -173,7 +160,7 @@ class CacheWriter:
 
     def close(self) -> None:
         """Close the unfinished cache; another writer may resume it."""
-        self._file.close()
+        self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -181,7 +168,7 @@ class CacheWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # HDF5 repeats a failed write when it closes; the first error is the one that counts.
+        # A failed write is repeated when the file is closed; the first error is the one that counts.
         with suppress(OSError, RuntimeError) if error else resumable(self.path, self._worth_keeping):
             self.close()
         if error and not self._worth_keeping:
@@ -192,53 +179,14 @@ class CacheWriter:
         """True if the unfinished cache spares the next run some work."""
         return self._checked_in > 0 and not self._once
 
-    def _resume(self) -> h5py.File | None:
-        """Open the unfinished cache if it has this key and is sound."""
-        try:
-            file = h5py.File(self.part, "r+")
-        except OSError:  # it does not exist, or is damaged
-            return None
-        try:
-            same = file.attrs["kind"] == PARTIAL and file.attrs["key"] == self._key
-            if same and file["rows"].shape == self._shape and 0 <= file["done"][0] <= len(self._ids):
-                return file
-        except (KeyError, OSError):
-            pass
-        file.close()
-        return None
-
-    def _create(self) -> h5py.File:
-        """Create the unfinished cache under a temporary name, so that a kill cannot leave a broken one."""
-        new = self.path.with_name(f".{self.path.name}.new")
-        n = len(self._ids)
-        layouts = {
-            "rows": (self._shape, DTYPE),
-            "content": ((n,), "uint64"),
-            "status": ((n,), "uint8"),
-            "reason": ((n,), f"S{REASON_BYTES}"),
-            "traits": ((n,), f"S{TRAITS_BYTES}"),
-            "done": ((1,), "int64"),
-        }
-        with _removed_on_error(new):
-            with h5py.File(new, "w") as file:
-                for name, (shape, dtype) in layouts.items():
-                    contiguous_dataset(file, name, shape, dtype)
-                file["done"][0] = 0
-                file.attrs["key"] = self._key
-                file.attrs["origin"] = np.bytes_(self._origin)
-                file.attrs["program"] = PROGRAM
-                file.attrs["kind"] = PARTIAL
-            _sync(new)
-            new.replace(self.part)
-        return h5py.File(self.part, "r+")
-
     def _checkpoint(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.id.get_vfd_handle())
-        self._file["done"][0] = self.done
-        self._file.flush()
+        self._journal.sync()
         self._checked_in = self.done
         self._last_checkpoint = time.monotonic()
+
+
+def _given(**columns: Sequence[str] | None) -> dict[str, Sequence[str]]:
+    return {name: values for name, values in columns.items() if values is not None}
 
 
 def _check_room(path: Path, needed: int) -> None:
@@ -265,6 +213,6 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _short(reason: str) -> bytes:
+def _short(reason: str) -> str:
     """Return the reason in at most `REASON_BYTES` bytes, cut between characters."""
-    return reason.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore").encode()
+    return reason.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore")

@@ -9,9 +9,9 @@ as `membership_score` measures.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,15 +20,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.storage import existing_hdf5, new_hdf5
+from finc_eval.core.files.reading import StoredFile, existing_file
+from finc_eval.core.files.writing import new_file
+from finc_eval.core.record import Record, plain, structured
 from finc_eval.kahm.files import check_labels
 from finc_eval.kahm.models import ClassModels, WideKahm, matching_scores
 
 __all__ = ["GlobalDistances", "answer", "ask", "combine", "gather", "local_distances", "ship"]
 
-EXCHANGE_LAYOUT = 1
+EXCHANGE_LAYOUT = 2
 QUERIES_TYPE, DISTANCES_TYPE = "kahm-queries", "kahm-distances"
 PARTY_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True)
+class Answer(Record):
+    """Header of a party's answer: the labels of its classes, and the digest of the queries that it answers."""
+
+    classes: tuple[bool | int | float | str, ...]
+    queries: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,12 +178,13 @@ def ask(folder: str | Path, queries: ArrayLike) -> None:
         >>> fe.kahm.federated.gather("exchange", ["clinic-1"]).values.shape
         (100, 2)
     """
-    rows = np.ascontiguousarray(queries)
+    rows = np.asarray(queries)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.floating) or not np.isfinite(rows).all():
         raise DataError(f"queries must be finite floats of shape (n, p), got {rows.dtype} of shape {rows.shape}")
-    with new_hdf5(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT) as file:
-        file["queries"] = rows
-        file.attrs["digest"] = _digest(rows)
+    rows = np.ascontiguousarray(rows, f"<f{min(rows.itemsize, 8)}")
+    with new_file(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT) as file:
+        file.array("queries", rows)
+        file.header["digest"] = _digest(rows)
 
 
 def answer(folder: str | Path, party: str, models: ClassModels) -> None:
@@ -199,13 +210,14 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
     """
     path = _answer_path(folder, party)
     check_labels(models.classes, "exchanged")
-    with existing_hdf5(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT) as file:
-        rows, digest = file["queries"][:], str(file.attrs["digest"])
+    with _queries(folder) as file:
+        rows, digest = file.stored("queries").whole(), str(file.header["digest"])
+        if rows.ndim != 2 or digest != _digest(rows):
+            raise ValueError("its queries are not those that were asked")
     found = models.distances(rows)
-    with new_hdf5(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
-        file["distances"] = found.values
-        file.attrs["classes"] = json.dumps(models.classes)
-        file.attrs["queries"] = digest
+    with new_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
+        file.array("distances", np.asarray(found.values, np.float64))
+        file.header |= plain(Answer(tuple(models.classes), digest))  # type: ignore[arg-type]
 
 
 def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
@@ -229,19 +241,27 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
         >>> fe.kahm.federated.gather("exchange", ["north", "south"]).scores.shape
         (100, 2)
     """
-    with existing_hdf5(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT) as file:
-        digest = str(file.attrs["digest"])
+    with _queries(folder) as file:
+        digest = str(file.header["digest"])
     waiting = [party for party in parties if not _answer_path(folder, party).exists()]
     if waiting:
         raise DataError(f"{', '.join(waiting)} did not answer in {folder} yet: wait, or leave them out")
-    answers = []
+    answers: list[Mapping[Hashable, NDArray[np.float64]]] = []
     for party in parties:
         path = _answer_path(folder, party)
-        with existing_hdf5(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
-            if str(file.attrs["queries"]) != digest:
-                raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
-            answers.append(dict(zip(json.loads(file.attrs["classes"]), file["distances"][:].T, strict=True)))
+        with existing_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT, f"ask {party} for it again") as file:
+            made = structured(Answer, file.header, str(path))
+            distances = file.array("distances", None, len(made.classes), dtype="<f8")
+            if np.isnan(distances).any() or (distances < 0).any():
+                raise ValueError("a distance is not a number of at least 0")
+        if made.queries != digest:
+            raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
+        answers.append(dict(zip(made.classes, distances.T, strict=True)))
     return combine(answers)
+
+
+def _queries(folder: str | Path) -> AbstractContextManager[StoredFile]:
+    return existing_file(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT, "ask again")
 
 
 def _answer_path(folder: str | Path, party: str) -> Path:

@@ -1,24 +1,39 @@
-"""Models of classes in HDF5 files. Such a file holds the samples the models were made of: keep it as you keep them."""
+"""Models of classes in files. Such a file holds the samples the models were made of: keep it as you keep them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-import h5py
 import numpy as np
 import torch
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
-from finc_eval.core.record import plain, structured
-from finc_eval.core.storage import existing_hdf5, new_hdf5
+from finc_eval.core.files.reading import StoredFile, existing_file
+from finc_eval.core.files.writing import new_file
+from finc_eval.core.record import Record, plain, structured
 from finc_eval.kahm.machine import Kahm, KahmSettings
 from finc_eval.kahm.models import ClassModels, WideKahm
 
-MODELS_TYPE, MODELS_LAYOUT = "kahm", 1
+MODELS_TYPE, MODELS_LAYOUT = "kahm", 2
 TENSORS = ("encoder", "mean", "encoded", "solved", "weights")
+
+
+@dataclass(frozen=True)
+class ModelsHeader(Record):
+    """Header of a file of models.
+
+    Attributes:
+        classes: labels of the classes.
+        settings: settings that each model was made with.
+        lambdas: λ of each machine, by class, branch and layer.
+    """
+
+    classes: tuple[bool | int | float | str, ...]
+    settings: KahmSettings
+    lambdas: tuple[tuple[tuple[float, ...], ...], ...]
 
 
 def save_models(path: str | Path, models: ClassModels) -> None:
@@ -40,16 +55,16 @@ def save_models(path: str | Path, models: ClassModels) -> None:
         (0, 1)
     """
     check_labels(models.classes, "kept in a file")
-    with new_hdf5(path, MODELS_TYPE, MODELS_LAYOUT) as file:
-        file.attrs["classes"] = json.dumps(models.classes)
-        file.attrs["settings"] = json.dumps(plain(models.settings))
+    lambdas = tuple(
+        tuple(tuple(machine.lam for machine in layers) for layers in model.branches) for model in models.models.values()
+    )
+    with new_file(path, MODELS_TYPE, MODELS_LAYOUT) as file:
+        file.header |= plain(ModelsHeader(tuple(models.classes), models.settings, lambdas))  # type: ignore[arg-type]
         for place, model in enumerate(models.models.values()):
             for branch, layers in enumerate(model.branches):
                 for layer, machine in enumerate(layers):
-                    group = file.create_group(f"{place:06d}/{branch:06d}/{layer:06d}")
-                    group.attrs["lam"] = machine.lam
                     for name in TENSORS:
-                        group[name] = getattr(machine, name).cpu().numpy()
+                        file.array(f"{place}/{branch}/{layer}/{name}", getattr(machine, name).cpu().numpy())
 
 
 def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") -> ClassModels:
@@ -73,18 +88,20 @@ def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") 
         True
     """
     where = usable_device(device)
-    with existing_hdf5(path, MODELS_TYPE, MODELS_LAYOUT) as file:
-        settings = structured(KahmSettings, json.loads(file.attrs["settings"]), str(path))
-        models = {
+    with existing_file(path, MODELS_TYPE, MODELS_LAYOUT) as file:
+        header = structured(ModelsHeader, file.header, str(path))
+        models: dict[Hashable, WideKahm] = {
             label: WideKahm(
                 tuple(
-                    tuple(_machine(layers[layer], where) for layer in layers)
-                    for layers in file[f"{place:06d}"].values()
+                    tuple(_machine(file, f"{place}/{branch}/{layer}", lam, where) for layer, lam in enumerate(layers))
+                    for branch, layers in enumerate(branches)
                 )
             )
-            for place, label in enumerate(json.loads(file.attrs["classes"]))
+            for place, (label, branches) in enumerate(zip(header.classes, header.lambdas, strict=True))
         }
-    return ClassModels(models, settings)
+        if not models or len({model.dim for model in models.values()}) != 1:
+            raise ValueError("its models are not of one space")
+    return ClassModels(models, header.settings)
 
 
 def check_labels(labels: Iterable[Hashable], purpose: str) -> None:
@@ -93,6 +110,11 @@ def check_labels(labels: Iterable[Hashable], purpose: str) -> None:
         raise DataError(f"classes must be strings or numbers to be {purpose}, got {list(labels)}")
 
 
-def _machine(group: h5py.Group, device: torch.device) -> Kahm:
-    tensors = {name: torch.from_numpy(np.asarray(group[name])).to(device) for name in TENSORS}
-    return Kahm(**tensors, lam=float(group.attrs["lam"]))
+def _machine(file: StoredFile, place: str, lam: float, device: torch.device) -> Kahm:
+    n, components = file.stored(f"{place}/encoded").shape
+    (dim,) = file.stored(f"{place}/mean").shape
+    shapes = ((dim, components), (dim,), (n, components), (n, dim), (n,))
+    arrays = {name: file.array(f"{place}/{name}", *s, dtype="<f8") for name, s in zip(TENSORS, shapes, strict=True)}
+    if not dim or not n or not all(np.isfinite(one).all() for one in arrays.values()):
+        raise ValueError("a machine is empty, or has numbers that are not finite")
+    return Kahm(**{name: torch.from_numpy(one).to(device) for name, one in arrays.items()}, lam=lam)

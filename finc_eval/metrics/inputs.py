@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import file_type
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.exact_tests import design_effect
@@ -74,18 +76,31 @@ class Counts:
         cells, number = np.concatenate([self.cells, other.cells]), np.concatenate([self.number, other.number])
         return Counts.of(self.levels, cells, groups, number)
 
-    def write(self, group: h5py.Group) -> None:
-        """Write the counts into a group of an HDF5 file."""
-        group.attrs["levels"] = self.levels
-        group["cells"], group["number"] = self.cells, self.number
+    def write(self, file: NewFile, place: str) -> None:
+        """Write the counts into a file, as arrays whose names begin with `place`."""
+        file.array(f"{place}/levels", np.array(self.levels, np.int64))
+        file.array(f"{place}/cells", self.cells)
+        file.array(f"{place}/number", self.number)
         if self.groups is not None:
-            group["groups"] = self.groups
+            file.array(f"{place}/groups", self.groups)
 
     @classmethod
-    def read(cls, group: h5py.Group) -> Counts:
+    def read(cls, file: StoredFile, place: str) -> Counts:
         """Read what `write` wrote."""
-        groups = group["groups"][:] if "groups" in group else None
-        return cls(tuple(group.attrs["levels"].tolist()), group["cells"][:], group["number"][:], groups)
+        levels = tuple(file.array(f"{place}/levels", None, dtype="<i8").tolist())
+        cells = file.array(f"{place}/cells", None, len(levels), dtype="<i4")
+        number = file.array(f"{place}/number", len(cells), dtype="<i8")
+        groups = f"{place}/groups"
+        return cls(
+            levels, cells, number, file.array(groups, len(cells), dtype="<u8") if groups in file.arrays else None
+        )
+
+    def check(self, levels: Sequence[int]) -> None:
+        """Raise ValueError unless these are counts by a partition of these levels."""
+        far = {own - level for own, level in zip(self.levels, levels, strict=True)}
+        inside = (self.cells >= 0).all() and (self.cells < np.array(self.levels)).all()
+        if not far <= {0, 1} or not inside or not len(self.number) or (self.number <= 0).any():
+            raise ValueError("its counts are not of its kinds")
 
     def members(self, level: int) -> NDArray[np.int64]:
         """Return the number of samples of each kind of a level, given by its place, shape (kinds,)."""

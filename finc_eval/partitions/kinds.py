@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Unpack
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import Signature, SignatureText
-from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.core.words import counted
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
@@ -159,11 +158,11 @@ class Kinds(Document):
         Raises:
             DataError: the path holds another kind of file, or cannot be written.
         """
-        with new_hdf5(path, self.type_name, LAYOUT) as file:
-            file.create_dataset("result", data=json.dumps(self.to_dict()), dtype=h5py.string_dtype())
-            self.partition.write(file.create_group("partition"))
+        with new_file(path, self.type_name, LAYOUT) as file:
+            file.header["result"] = self.to_dict()
+            self.partition.write(file)
             for number, one in enumerate(self.counts.values()):
-                one.write(file.create_group(f"counts/{number}"))
+                one.write(file, f"counts/{number}")
 
     @classmethod
     def load(cls, path: str | Path) -> Kinds:
@@ -172,11 +171,16 @@ class Kinds(Document):
         Raises:
             DataError: the file is missing, damaged, or of another type.
         """
-        with existing_hdf5(path, cls.type_name, LAYOUT) as file:
-            data: dict[str, Any] = json.loads(file["result"].asstr()[()])
-            partition = Partition.read(file["partition"])
-            counts = {label: Counts.read(file[f"counts/{number}"]) for number, label in enumerate(data["sets"])}
-        return cls.from_dict(data | {"partition": partition, "counts": counts}, str(path))
+        with existing_file(path, cls.type_name, LAYOUT) as file:
+            data: dict[str, Any] = file.header["result"]
+            partition = Partition.read(file)
+            counts = {label: Counts.read(file, f"counts/{number}") for number, label in enumerate(data["sets"])}
+            found = cls.from_dict(data | {"partition": partition, "counts": counts}, str(path))
+            for one in counts.values():
+                one.check(partition.levels)
+            if found.levels != partition.levels or found.level not in found.levels:
+                raise ValueError("its kinds are not those of its centers")
+            return found
 
     def __repr__(self) -> str:
         low, high = self.difference_interval

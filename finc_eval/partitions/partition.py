@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log2
 
-import h5py
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.checks import check_count
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.eigen import LowRank, top_eigenpairs
@@ -153,19 +154,26 @@ class Partition:
         """Return which samples are far from all kinds, from the squared distances that `assign` returned."""
         return squared > np.square(np.array(self.radii, np.float32)) * np.float32(1 + 1e-4)
 
-    def write(self, group: h5py.Group) -> None:
-        """Write the partition into a group of an HDF5 file."""
-        group.attrs["seed"] = self.seed
-        group["origin"], group["radii"] = self.origin.cpu().numpy(), np.array(self.radii)
+    def write(self, file: NewFile) -> None:
+        """Write the partition into a file."""
+        file.header["partition"] = {"seed": self.seed, "levels": len(self.centers)}
+        file.array("partition/origin", self.origin.float().cpu().numpy())
+        file.array("partition/radii", np.array(self.radii, np.float64))
         for level, centers in enumerate(self.centers):
-            group[f"centers/{level}"] = centers.cpu().numpy()
+            file.array(f"partition/centers/{level}", centers.float().cpu().numpy())
 
     @classmethod
-    def read(cls, group: h5py.Group) -> Partition:
-        """Read what `write` wrote."""
-        centers = tuple(torch.from_numpy(group[f"centers/{level}"][:]) for level in range(len(group["centers"])))
-        radii = tuple(group["radii"][:].tolist())
-        return cls(centers, radii, torch.from_numpy(group["origin"][:]), int(group.attrs["seed"]))
+    def read(cls, file: StoredFile) -> Partition:
+        """Read what `write` wrote; call it in `content_of`."""
+        header = file.header["partition"]
+        origin, levels = torch.from_numpy(file.array("partition/origin", None)), int(header["levels"])
+        radii = tuple(file.array("partition/radii", levels, dtype="<f8").tolist())
+        centers = tuple(
+            torch.from_numpy(file.array(f"partition/centers/{level}", None, len(origin))) for level in range(levels)
+        )
+        if not centers or not all(len(one) and one.isfinite().all() for one in (origin, *centers)):
+            raise ValueError("its centers are not numbers")
+        return cls(centers, radii, origin, int(header["seed"]))
 
 
 def unit_of(rows: torch.Tensor) -> float:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
-from finc_eval.core.storage import file_type
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, check_alike
 from finc_eval.embeddings.opening import as_embeddings

@@ -18,6 +18,7 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.naming.causes import CauseKind
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.forest import ROW, WIDTH, Scale, decimals
 from finc_eval.report.formats import (
     bare_percent,
     interval,
@@ -29,14 +30,19 @@ from finc_eval.report.formats import (
     share_interval,
 )
 from finc_eval.report.pages import (
-    LEAD_SAMPLES,
     METHOD_NAMES,
-    interval_scale,
     render,
 )
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.verdict import TOO, kind, lead, sentence, short, verdict
 from finc_eval.samples import Samples
+
+TOP_SAMPLES = 6
+"""Samples of each of the largest modes on the first screen."""
+
+SHOWN_EVIDENCE = 2
+"""Pieces of evidence for a name that stand beside it; further ones are in the details."""
 
 SHOWN_IN_FRAGMENT = 6
 """Samples of each set and mode in the notebook view."""
@@ -54,7 +60,7 @@ COLUMNS: dict[str, Callable[[Mode], str]] = {
     "Interval": lambda mode: points_interval(mode.share_difference_interval),
     "Found by": lambda mode: mode.found_by,
 }
-"""The columns of a table of modes on the page."""
+"""The columns of a table of modes in a notebook."""
 
 DETAILS: dict[str, Callable[[Mode], str]] = {
     "Share, gen": lambda mode: f"{percent(mode.share_gen, 1)} {share_interval(mode.share_gen_interval)}",
@@ -98,21 +104,33 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    spectrum = comparison.spectrum
+    spectrum, names = comparison.spectrum, titles(comparison)
+    found = sorted(comparison.significant(ALPHA), key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
+    folded = [mode for mode in comparison.modes if mode.p_value > ALPHA]
+    scale = Scale.of(comparison.modes)
     return render(
         "comparison.html",
         comparison,
         **_shared(comparison, comparison.gallery_of(samples) if samples else comparison.gallery),
-        summary=comparison.headline,
-        interval=interval_scale((mode.share_difference, mode.share_difference_interval) for mode in comparison.modes),
+        verdict=verdict(comparison, names),
+        lead=lead(comparison),
+        kind=kind,
+        short=short,
+        sentence=lambda mode: sentence(mode, names),
+        too=TOO,
+        significant=found,
+        tops={role: [mode for mode in found if mode.role == role and mode.firm] for role in TOO},
+        lead_samples=TOP_SAMPLES,
+        scale=scale,
+        forest={"width": WIDTH, "row": ROW, "decimals": decimals(scale)},
         details=DETAILS,
+        evidence_shown=SHOWN_EVIDENCE,
         by_id={mode.id: mode for mode in comparison.modes},
-        folded=[mode for mode in comparison.modes if mode.p_value > ALPHA],
+        folded=folded,
         tests=tests_in_words(comparison),
         method_names=METHOD_NAMES,
         warnings=comparison.warnings,
         spectrum=Markup(spectrum_svg(spectrum.over, spectrum.under)) if spectrum.over or spectrum.under else None,
-        lead=LEAD_SAMPLES,
         shown_copies=SHOWN_COPIES,
     )
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import copysign, floor, log10
+from pathlib import PurePath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
@@ -99,10 +105,23 @@ def environment() -> Environment:
     return made
 
 
+NAVIGATION = "<!-- navigation -->"
+"""Place of the links to the sections of a page."""
+
+SECTION = re.compile(r'<h2 id="([\w-]+)"[^>]*>(.*?)</h2>', re.DOTALL)
+
+
 def render(template: str, result: Document, /, **context: Any) -> str:
-    """Return the page of a result, from its template."""
+    """Return the page of a result, from its template; a fragment for a notebook is rendered in the same way."""
     made_by = result.provenance.versions["finc-eval"]
+    style, script = _asset("report.css"), _asset("report.js")
     shared: dict[str, Any] = {
+        "style": style,
+        "script": script,
+        "style_hash": _hash(style),
+        "script_hash": _hash(script),
+        "navigation": Markup(NAVIGATION),
+        "command": shareable(result.provenance.command),
         "result": result,
         "alpha": ALPHA,
         "version": made_by,
@@ -110,7 +129,31 @@ def render(template: str, result: Document, /, **context: Any) -> str:
         "warnings": (),
         "notes": (),
     }
-    return environment().get_template(template).render({**shared, **context})
+    text = environment().get_template(template).render({**shared, **context})
+    links = (f'<li><a href="#{name}">{Markup(heading).striptags()}</a></li>' for name, heading in SECTION.findall(text))
+    return text.replace(NAVIGATION, "".join(links), 1)
+
+
+def shareable(command: str | None) -> str | None:
+    """Return a command line with only the last part of absolute paths, as pages are passed on."""
+    if command is None:
+        return None
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return shlex.join(PurePath(word).name if word.startswith("/") else word for word in words)
+
+
+@cache
+def _asset(name: str) -> Markup:
+    loader = environment().loader
+    assert loader is not None
+    return Markup(loader.get_source(environment(), name)[0].strip())
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def table_fragment(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

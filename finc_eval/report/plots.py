@@ -37,7 +37,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
 }
 
-STROKES = "stroke-linejoin: round; stroke-linecap: butt"
+STROKES = 'stroke-linejoin="round" stroke-linecap="butt"'
 
 RANK_SPACING = 10
 """Ranks between two marks of an axis of ranks."""
@@ -145,4 +145,11 @@ def _inline(svg: str) -> str:
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)  # how matplotlib before 3.11 spells it
     for stand_in, color in THEME.items():
         svg = svg.replace(stand_in, color)
-    return svg.replace("<svg ", f'<svg aria-hidden="true" style="{STROKES}" ', 1).strip()
+    svg = re.sub(r' style="([^"]*)"', _as_attributes, svg)
+    return svg.replace("<svg ", f'<svg aria-hidden="true" {STROKES} ', 1).strip()
+
+
+def _as_attributes(style: re.Match[str]) -> str:
+    """Turn a style attribute into presentation attributes: a strict policy allows no styles but the page's own."""
+    pairs = (part.split(":", 1) for part in style[1].split(";") if ":" in part)
+    return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)

@@ -1,65 +1,98 @@
-"""The page, the notebook view and the terminal table of a verdict."""
+"""The verdict of a comparison: one paragraph in plain words, and a sentence for each mode."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 
-from finc_eval.gallery.gallery import read_gallery
-from finc_eval.gate.verdict import Limit, Verdict
-from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
-from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.samples import Samples
+from finc_eval.comparison.headline import findings, missed, overall
+from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.result import Comparison
+from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.naming.evidence import TRAIT
 
-COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
-"""Columns of a table of limits."""
+TOLD = 2
+"""Modes of each role that the verdict names."""
 
-WITH_PICTURES = 30
-"""Limits that a page shows samples of, the most urgent ones."""
+TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
+"""Words for the roles, as the reference is the norm."""
+
+SHARES_IN_NAME = re.compile(r" \([\d %,]+\)")
+"""The shares of members in a name, such as " (50 %, 41 %)"."""
 
 
-def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing, with the limits first that did not hold, and their samples."""
-    pictured = [limit for limit in result.by_urgency if limit.examples][:WITH_PICTURES]
-    shown = {
-        label: [id for limit in pictured for id in limit.examples.get(label, ())[:LEAD_SAMPLES]]
-        for label in result.sets
+def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
+    """Return what was found in one or two sentences that name the largest differences.
+
+    Args:
+        comparison: the comparison.
+        titles: titles of the generated and the reference set.
+    """
+    gen, ref = titles
+    groups = findings(comparison.modes)
+    if not groups:
+        return f"No kind of sample was found that {gen} has significantly more or less often than {ref}."
+    alone: dict[Role, list[Mode]] = {
+        role: [group[0] for group in groups if len(group) == 1 and group[0].role == role] for role in TOO
     }
-    gallery = read_gallery(result.sets, shown, samples)
-    return render(
-        "verdict.html",
-        result,
-        pictures=gallery.pictures,
-        pictured=[limit.name for limit in pictured],
-        summary=result.summary,
-        warnings=result.warnings,
-        notes=gallery.notes,
-        columns=COLUMNS,
-        cells=_cells,
-        lead=LEAD_SAMPLES,
+    parts = [f"{TOO[role]} {_listed(modes[:TOLD], ref)}" for role, modes in alone.items() if modes]
+    sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
+    alike = [group for group in groups if len(group) > 1]
+    if alike:
+        same = listed([kind(group[0]) for group in alike[:TOLD]])
+        also = "also has" if parts else "has"
+        sentences.append(f"{gen} {also} {same} that look different from those of {ref}.")
+    return " ".join(sentences)
+
+
+def lead(comparison: Comparison) -> str:
+    """Return how different the sets are, in how many kinds, and what may have been missed."""
+    groups = findings(comparison.modes)
+    counts = [(sum(len(g) == 1 and g[0].role == role for g in groups), words) for role, words in TOO.items()]
+    told = [f"{count:,} {words}" for count, words in counts if count]
+    if alike := sum(len(group) > 1 for group in groups):
+        told.append(f"{alike:,} that look{'s' * (alike == 1)} different")
+    sentences = [*overall(comparison)]
+    if told:
+        sentences.append(f"{counted(len(groups), 'kind')} differ{'s' * (len(groups) == 1)}: {listed(told)}.")
+    return " ".join([*sentences, *missed(comparison)])
+
+
+def short(mode: Mode) -> str:
+    """Return the name of a mode without shares and, where it says more, without traits; the id without a name."""
+    name = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix("looks like ")
+    for one in mode.evidence:
+        if one.source == TRAIT:
+            name = name.replace(f", {one.value}", "")
+    return name
+
+
+def kind(mode: Mode) -> str:
+    """Return the kind of sample that a mode is, in as few words as its name allows."""
+    if mode.name is None:
+        return f"samples without a name ({mode.id})"
+    only_traits = all(one.source == TRAIT for one in mode.evidence)
+    return f"samples that are “{mode.name}”" if only_traits else f"“{short(mode)}”"
+
+
+def sentence(mode: Mode, titles: tuple[str, str]) -> str:
+    """Return both shares of a mode and the interval of their difference."""
+    low, high = mode.share_difference_interval
+    more = "more" if mode.share_difference > 0 else "fewer"
+    return (
+        f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are of this kind, and "
+        f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
+        f"(interval {points(low)} to {points(high)})."
     )
 
 
-def fragment(result: Verdict) -> str:
-    """Return the limits as a table, for a notebook."""
-    return table_fragment(result.summary, COLUMNS, map(_cells, result.by_urgency))
+def _listed(modes: Sequence[Mode], ref: str) -> str:
+    texts = [_with_shares(mode, ref if place == 0 else None) for place, mode in enumerate(modes)]
+    return listed(texts)
 
 
-def show(result: Verdict) -> None:
-    """Print the limits, those that need a person first, and the verdict."""
-    print_table("Limits", COLUMNS, map(_cells, result.by_urgency), names=["Limit"])
-    print(result.summary)
-    print_notes([*(f"{limit.name}: {limit.note}" for limit in result.by_urgency if _tells(limit)), *result.warnings])
-    print(result.family)
-    print(result.signature)
-
-
-def _tells(limit: Limit) -> bool:
-    return bool(limit.note) and limit.verdict not in ("held", "improved")
-
-
-def _cells(limit: Limit) -> list[str]:
-    ends = "–" if limit.interval is None else " to ".join(map(limit.number, limit.interval))
-    allowed = f"{'≤' if limit.harm == 'high' else '≥'} {limit.number(limit.margin)}"
-    needed = f"{limit.needed:,}" if limit.needed else "–"
-    seen = limit.number(limit.detectable)
-    return [limit.name, limit.verdict, limit.number(limit.value), ends, allowed, seen, needed]
+def _with_shares(mode: Mode, ref: str | None) -> str:
+    decimals = int(percent(mode.share_gen) == percent(mode.share_ref))
+    shares = percent(mode.share_gen, decimals), percent(mode.share_ref, decimals)
+    told = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
+    return f"{kind(mode)} ({told})"

@@ -1,28 +1,35 @@
-"""Feature maps in HDF5 files."""
+"""Feature maps in files."""
 
 from __future__ import annotations
 
-import h5py
 import torch
 
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import HERMITE_MAPS
 
+PLACE = "feature_map/"
+"""Beginning of the names of the arrays."""
 
-def write_feature_map(file: h5py.Group, feature_map: FeatureMap) -> None:
+
+def write_feature_map(file: NewFile, feature_map: FeatureMap) -> None:
     """Store φ with its frequencies, so that it never depends on a generator's version."""
-    group = file.create_group("feature_map")
-    group.attrs.update({"kernel": feature_map.kernel, **feature_map.parameters})
+    file.header["feature_map"] = {"kernel": feature_map.kernel, **feature_map.parameters}
     for name, tensor in feature_map.tensors.items():
-        group[name] = tensor.cpu().numpy()
+        file.array(f"{PLACE}{name}", tensor.float().cpu().numpy())
 
 
-def read_feature_map(file: h5py.Group, device: str | torch.device = "cpu") -> FeatureMap:
-    """Read the φ that `write_feature_map` stored."""
-    group = file["feature_map"]
-    state = dict(group.attrs) | {name: torch.from_numpy(tensor[:]) for name, tensor in group.items()}
+def read_feature_map(file: StoredFile, device: str | torch.device = "cpu") -> FeatureMap:
+    """Read the φ that `write_feature_map` stored; call it in `content_of`."""
+    state = dict(file.header["feature_map"])
+    for name in file.names(PLACE):
+        tensor = torch.from_numpy(file.stored(name).whole())
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name} has numbers that are not finite")
+        state[name.removeprefix(PLACE)] = tensor
     kernel = state.pop("kernel")
     if "kind" in state:
         return HERMITE_MAPS[state.pop("kind")](device=device, **state)

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.record import settings_from
+from finc_eval.core.files.reading import StoredFile, existing_file
+from finc_eval.core.files.writing import new_file
+from finc_eval.core.record import plain, settings_from, structured
 from finc_eval.core.run import Run
-from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, check_same_space
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.embeddings.hdf5 import read_strings, title_in, write_strings
 from finc_eval.embeddings.keys import sample_keys, video_hashes
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.base import FeatureMap
@@ -26,10 +26,9 @@ from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunks
+from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
-
-SKETCH_LAYOUT = 1
 
 MAX_EMBEDDING = 4096
 """Entries of an embedding up to which its moments are kept."""
@@ -246,28 +245,27 @@ class Sketch:
 
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file (about 4·(2r)² bytes: the blocks above the diagonals of two folds)."""
-        with new_hdf5(path, "sketch", SKETCH_LAYOUT) as file:
-            file.attrs["space"] = self.space
-            file.attrs["precision"] = self.precision
-            file.attrs["sources"] = list(self.sources)
-            if self.name is not None:
-                write_strings(file, "name", [self.name])
-            file.attrs["squared_sizes"] = self.squared_sizes
-            if self.groups is not None:
-                file.attrs["groups"] = self.groups
-            file.attrs["privacy"] = "plain statistics of the samples, without privacy noise: handle as the data"
+        with new_file(path, SKETCH, SKETCH_LAYOUT) as file:
+            file.header |= plain(
+                SketchHeader(
+                    space=self.space,
+                    precision=self.precision,
+                    sources=self.sources,
+                    name=self.name,
+                    groups=self.groups,
+                    squared_sizes=self.squared_sizes,
+                    capacity=self.sample.capacity,
+                    n={name: moments.n for name, moments in self._moments().items()},
+                )
+            )
             write_feature_map(file, self.feature_map)
             for name, moments in self._moments().items():
-                group = file.create_group(name)
-                group.attrs["n"] = moments.n
-                group["first"] = moments.first.cpu().numpy()
+                file.array(f"{name}/first", moments.first.cpu().numpy())
                 for rows, block in moments.blocks():
-                    group[f"second/{rows.start}"] = block.cpu().numpy()
-            group = file.create_group("sample")
-            group.attrs["capacity"] = self.sample.capacity
-            group["keys"] = self.sample.keys
-            group["rows"] = self.sample.rows.numpy()
-            write_strings(group, "ids", self.sample.ids)
+                    file.array(f"{name}/second/{rows.start}", block.cpu().numpy())
+            file.array("sample/keys", self.sample.keys)
+            file.array("sample/rows", self.sample.rows.numpy())
+            file.texts("sample/ids", self.sample.ids)
 
     @classmethod
     def load(cls, path: str | Path, device: str | torch.device = "cpu") -> Sketch:
@@ -276,25 +274,19 @@ class Sketch:
         Raises:
             DataError: the file is missing, damaged, or not a sketch.
         """
-        with existing_hdf5(path, "sketch", SKETCH_LAYOUT) as file:
-            group = file["sample"]
-            sketch = cls(
-                read_feature_map(file, device),
-                sample=int(group.attrs["capacity"]),
-                space=str(file.attrs["space"]),
-                precision=file.attrs["precision"],
-            )
-            sketch.sources = tuple(str(source) for source in file.attrs["sources"])
-            sketch.sample.update(group["keys"][:], read_strings(group["ids"]), torch.from_numpy(group["rows"][:]))
+        with existing_file(path, SKETCH, SKETCH_LAYOUT) as file:
+            header = structured(SketchHeader, file.header, str(path))
+            phi = read_feature_map(file, device)
+            sketch = cls(phi, sample=header.capacity, space=header.space, precision=header.precision)
+            ids = file.texts("sample/ids").all()
+            rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
+            sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), ids, rows)
             for name, moments in sketch._moments().items():
-                moments.n = int(file[name].attrs["n"])
-                moments.first.copy_(torch.from_numpy(file[name]["first"][:]))
-                for rows, block in moments.blocks():
-                    block.copy_(torch.from_numpy(file[name][f"second/{rows.start}"][:]))
-            sketch.name = title_in(file)
-            # Files of older versions do not state groups.
-            sketch.groups = file.attrs.get("groups")
-            sketch.squared_sizes = int(file.attrs.get("squared_sizes", sketch.n))
+                _read_moments(file, name, moments, header.n[name])
+            if (sketch.embedding is not None and sketch.embedding.n != sketch.n) or header.squared_sizes < sketch.n:
+                raise ValueError("its numbers of samples differ")
+        sketch.sources, sketch.name = header.sources, header.name or Path(path).stem
+        sketch.groups, sketch.squared_sizes = header.groups, header.squared_sizes
         return sketch
 
     def held(self, name: str = "sketch") -> EmbeddingSet | None:
@@ -317,6 +309,17 @@ class Sketch:
 
     def __repr__(self) -> str:
         return f"Sketch(n={self.n}, space={self.space!r}, feature_map={self.feature_map})"
+
+
+def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> None:
+    """Read sums of n vectors into empty ones."""
+    dtype = "<f8" if moments.first.dtype == torch.float64 else "<f4"
+    moments.n = n
+    moments.first.copy_(torch.from_numpy(file.array(f"{name}/first", moments.size, dtype=dtype)))
+    for rows, block in moments.blocks():
+        block.copy_(torch.from_numpy(file.array(f"{name}/second/{rows.start}", *block.shape, dtype=dtype)))
+        if not block.isfinite().all():
+            raise ValueError(f"{name} has numbers that are not finite")
 
 
 def sketch_all(

@@ -28,6 +28,7 @@ CONTRAST = """() => {
     if (c.length === 3 || c[3] > 0) return c } return [255, 255, 255] };
   const poor = [];
   for (const e of document.querySelectorAll('body *')) {
+    if (e.matches('script, title, desc, option')) continue;
     if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
     const style = getComputedStyle(e);
     const a = lum(parse(e.closest('svg') ? style.fill : style.color)), b = lum(behind(e));

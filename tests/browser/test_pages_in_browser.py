@@ -31,7 +31,7 @@ def test_every_value_of_a_sweep_has_a_row_and_every_mode_two_visible_marks(visit
     assert page.locator('table.modes th.value:has-text("compare\'s default")').is_visible()
     inside = """() => {
       const frame = document.querySelector('.plot svg').getBoundingClientRect();
-      return [...document.querySelectorAll('.plot use')].filter(u => u.getAttribute('style')?.includes('var(--gen)'))
+      return [...document.querySelectorAll('.plot use')].filter(u => u.getAttribute('fill') === 'var(--gen)')
         .map(u => u.getBoundingClientRect()).filter(r => r.width > 0 && r.left >= frame.left && r.right <= frame.right
           && r.top >= frame.top && r.bottom <= frame.bottom).length }"""
     over = [m for point in sweep[0].points for m in point.comparison.significant() if m.role == "over"]
@@ -52,7 +52,7 @@ def test_every_mode_of_models_leads_to_its_section_with_pictures_and_bars(visit,
     sizes = page.evaluate("[...document.images].map(i => [i.naturalWidth, i.clientWidth])")
     assert sizes and all(natural == 16 and shown > 20 for natural, shown in sizes)
     bars = page.evaluate(
-        "[...document.querySelectorAll('.bar')].map(b => b.firstElementChild.clientWidth / b.clientWidth)"
+        "[...document.querySelectorAll('.bar')].map(b => b.firstElementChild.getBoundingClientRect().width / b.getBoundingClientRect().width)"
     )
     shown = [mode for mode in table.modes if mode.set_with_most != "ref"] + [
         m for m in table.modes if m.set_with_most == "ref"

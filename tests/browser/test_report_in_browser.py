@@ -1,10 +1,14 @@
 """The report as a browser shows it: opened from a file, it loads nothing and complains about nothing."""
 
+import re
+
 import pytest
 
 from finc_eval import compare
 
 pytestmark = pytest.mark.browser
+
+STRICT = "default-src 'none'; img-src data:"
 
 
 @pytest.fixture(scope="module")
@@ -18,44 +22,157 @@ def opened(visit, report):
     return visit(report[1])
 
 
+@pytest.fixture
+def desk(browser, report):
+    """The page in a wide window, without what `visit` records."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(report[1].as_uri())
+    yield page
+    page.close()
+
+
 def test_it_opens_quietly_loads_nothing_fits_and_is_legible(opened, report, check_page):
     page, events = opened
     check_page(page, events, report[1])
 
 
-def test_every_mode_has_a_row_and_a_section(opened, report):
+def test_every_mode_has_a_row_of_the_forest_and_a_card(opened, report):
     page, _ = opened
     comparison, _ = report
-    names = [mode.id for mode in comparison.modes]
     assert comparison.over and comparison.significant()
-    assert page.locator("table.modes tr.mode").count() == len(names)
-    assert page.locator("section.detail h3").count() == len(names)
-    page.locator("table.modes tr.mode a").first.click()
-    assert page.evaluate("document.querySelector(':target').id") == f"mode-{names[0]}"
+    assert page.locator("#forest tbody tr").count() == len(comparison.significant())
+    assert page.locator(".card h3").count() == len(comparison.modes)
+    page.locator("#forest tbody a").first.click()
+    assert page.locator(":target").evaluate("node => node.classList.contains('card')")
+
+
+def test_the_first_screen_has_verdict_forest_and_pictures(desk):
+    assert desk.locator(".summary").is_visible()
+    for part in (".summary", "#forest tbody tr", ".one img"):
+        box = desk.locator(part).first.bounding_box()
+        assert 0 < box["y"] < box["y"] + box["height"] < 900
 
 
 def test_every_picture_is_decoded_and_visible(opened, report):
     page, _ = opened
-    comparison, _ = report
-    sizes = page.evaluate("[...document.images].map(i => [i.naturalWidth, i.naturalHeight, i.alt])")
-    assert len(sizes) >= 16 * len(comparison.modes)
+    sizes = page.evaluate("[...document.images].filter(i => i.src).map(i => [i.naturalWidth, i.naturalHeight, i.alt])")
+    assert len(sizes) >= 4 * len(report[0].modes)
     assert all((width, height) == (16, 16) for width, height, _ in sizes)
     assert any("<img src=x onerror=alert(1)>" in alt for _, _, alt in sizes)
-    shown = page.evaluate("[...document.querySelectorAll('main > .detail > .pair img')].map(i => i.clientWidth)")
+    shown = page.evaluate("[...document.querySelectorAll('.cards > .card > .pair img')].map(i => i.clientWidth)")
     assert min(shown) > 30
 
 
-def test_the_table_shows_every_column_at_every_width(opened):
-    page, _ = opened
-    columns = "row => [...row.children].filter(cell => cell.checkVisibility()).map(cell => cell.dataset.label)"
-    labels = page.locator("table.modes tr.mode").first.evaluate(columns)
-    wanted = {"Share, gen", "Share, ref", "Difference", "Interval", "Found by"}
-    assert wanted <= set(labels)
-
-
-@pytest.mark.parametrize("width", [430, 600, 761, 900, 1021, 1100])
-def test_no_width_between_makes_the_table_too_wide(browser, report, width):
+@pytest.mark.parametrize("width", [360, 430, 600, 761, 900, 1021, 1100])
+def test_no_width_between_makes_the_page_too_wide(browser, report, width):
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(report[1].as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
+
+
+def facts(page):
+    """All numbers and pictures of a page."""
+    parts = "[...document.querySelectorAll('.title, .first, .warnings, .card, [aria-labelledby=settings]')]"
+    text = page.evaluate(f"{parts}.map(part => part.textContent).join(' ')")
+    return re.findall(r"\d[\d.,]*", text), page.evaluate("[...document.querySelectorAll('main img')].map(i => i.src)")
+
+
+def test_without_script_and_without_style_everything_is_there(browser, report, desk, tmp_path):
+    wanted = facts(desk)
+    off = browser.new_context(java_script_enabled=False).new_page()
+    off.goto(report[1].as_uri() + "#mode-" + report[0].modes[-1].id)
+    assert off.locator(".tools").is_hidden()
+    assert off.locator(":target h3").inner_text() == report[0].modes[-1].title
+    off.context.close()
+    # As a server sends it that forbids scripts and styles: a second policy restricts the page's own.
+    strict = tmp_path / "strict.html"
+    text = report[1].read_text(encoding="utf-8")
+    strict.write_text(text.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{STRICT}">'))
+    page = browser.new_page()
+    page.goto(strict.as_uri())
+    found = facts(page)
+    assert found == wanted
+    assert page.evaluate("getComputedStyle(document.querySelector('.card')).borderLeftWidth") == "0px"
+    assert page.evaluate("[...document.images].every(i => i.naturalWidth > 0)")
+    page.close()
+
+
+def cards(page):
+    return page.evaluate("[...document.querySelectorAll('.cards > .card')].filter(c => !c.hidden).map(c => c.id)")
+
+
+def rows(page):
+    return page.evaluate(
+        "[...document.querySelectorAll('#forest tbody tr')].filter(r => !r.hidden).map(r => r.dataset.mode)"
+    )
+
+
+def test_modes_are_sorted_filtered_and_found_and_the_address_keeps_it(desk, report):
+    significant = report[0].significant()
+    under = {f"mode-{mode.id}" for mode in significant if mode.role == "under"}
+    before = cards(desk)
+    assert set(before) == {f"mode-{mode.id}" for mode in significant} and rows(desk) == before
+    desk.select_option("[name=role]", "under")
+    assert set(cards(desk)) == set(rows(desk)) == under
+    desk.select_option("[name=role]", "")
+    desk.select_option("[name=sort]", "ref")
+    by_ref = [f"mode-{mode.id}" for mode in sorted(significant, key=lambda mode: -mode.share_ref)]
+    assert cards(desk) == rows(desk) == by_ref
+    name = significant[-1].id
+    desk.fill("[name=q]", name.upper())
+    assert cards(desk) == [f"mode-{name}"]
+    assert desk.locator(".tools output").inner_text() == f"1 of {len(significant)} modes"
+    address = desk.url
+    assert "sort=ref" in address and "q=" in address
+    desk.goto("about:blank")
+    desk.goto(address)
+    assert cards(desk) == [f"mode-{name}"] and desk.input_value("[name=sort]") == "ref"
+    desk.goto(address.split("#")[0] + f"#mode-{significant[0].id}")
+    assert f"mode-{significant[0].id}" in cards(desk)
+
+
+def test_a_link_to_a_folded_mode_opens_the_fold(desk, report):
+    folded = [mode for mode in report[0].modes if mode.p_value > 0.05]
+    if not folded:
+        pytest.skip("every mode is significant")
+    desk.goto(desk.url.split("#")[0] + f"#mode-{folded[0].id}")
+    desk.wait_for_function("document.querySelector('#others').open")
+    assert desk.locator(":target h3").is_visible()
+
+
+def test_samples_enlarge_by_mouse_and_by_keyboard(desk):
+    desk.locator(".card .tiles img").first.click()
+    dialog = desk.locator("dialog")
+    assert dialog.is_visible() and dialog.locator("img").bounding_box()["width"] >= 200
+    first = dialog.locator("p").first.inner_text()
+    assert "score" in first
+    desk.keyboard.press("ArrowRight")
+    assert dialog.locator("p").first.inner_text() != first
+    desk.keyboard.press("ArrowLeft")
+    assert dialog.locator("p").first.inner_text() == first
+    desk.keyboard.press("Escape")
+    assert dialog.is_hidden()
+    assert desk.evaluate("document.activeElement.tagName") == "IMG"
+    desk.keyboard.press("Enter")
+    assert dialog.is_visible()
+
+
+def test_print_shows_all_that_is_folded_and_every_picture(browser, desk):
+    shown = "[...document.querySelectorAll('main img')].filter(i => i.checkVisibility() && i.clientWidth > 0).length"
+    desk.evaluate("dispatchEvent(new Event('beforeprint'))")
+    desk.emulate_media(media="print")
+    assert desk.evaluate(shown) == desk.locator("main img").count()
+    assert desk.locator(".card dl.facts").first.is_visible() and desk.locator(".tools").is_hidden()
+    desk.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert desk.locator("details[open]").count() == 0
+
+
+def test_it_prints_to_paper_without_script_too(browser, report):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report[1].as_uri())
+    page.emulate_media(media="print")
+    assert page.locator(".card dl.facts").first.is_visible()
+    assert len(page.pdf()) > 20_000
+    context.close()

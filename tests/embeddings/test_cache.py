@@ -1,12 +1,15 @@
 """A cache file is read as what it is, and survives what happens to files."""
 
+import re
+import warnings
+
 import h5py
 import numpy as np
 import pytest
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings import writer as cache_writer
-from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.cache import EXTRACT_AGAIN, EmbeddingCache
 from finc_eval.embeddings.files import only_writer, part_of, whole_cache
 from finc_eval.embeddings.recipe import Identity, changes, origin_of, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
@@ -156,7 +159,9 @@ def test_one_changed_bit_of_a_row_is_found(tmp_path):
     path = make(tmp_path / "gen.h5")
     with h5py.File(path, "r+") as file:
         file["embeddings"][6, 2] = np.nextafter(file["embeddings"][6, 2], np.float32(9))
-    assert EmbeddingCache(path).damage() == "its rows are not those that were written"
+    cache = EmbeddingCache(path)
+    assert cache.damage() == f"damaged (embeddings is not what was written): {EXTRACT_AGAIN}"
+    assert "embeddings is not what was written" in message(lambda: cache[6])
 
 
 @pytest.mark.parametrize("length", [0.1, 0.5, 0.99])
@@ -164,9 +169,8 @@ def test_a_truncated_cache_is_refused(tmp_path, length):
     path = make(tmp_path / "gen.h5")
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * length)])
-    assert message(EmbeddingCache, path) == (
-        f"{path} is cut short or damaged: delete it and run finc-eval extract again"
-    )
+    text = message(EmbeddingCache, path)
+    assert re.fullmatch(rf"{path} is damaged \(it has .* bytes\): {EXTRACT_AGAIN}", text)
 
 
 def test_other_files_are_no_caches(tmp_path):
@@ -178,12 +182,11 @@ def test_other_files_are_no_caches(tmp_path):
     assert "does not exist" in message(EmbeddingCache, tmp_path / "no.h5")
 
 
-def test_a_cache_of_another_schema_is_refused(tmp_path):
+def test_a_cache_of_another_layout_is_refused(tmp_path, monkeypatch):
     path = make(tmp_path / "gen.h5")
-    with h5py.File(path, "r+") as file:
-        file.attrs["schema"] = 1
-    assert "has cache layout 1 and this finc-eval reads 2" in message(EmbeddingCache, path)
-    assert "has cache layout 1 and this finc-eval reads 2" in message(whole_cache, path, IDENTITY.key)
+    monkeypatch.setattr("finc_eval.embeddings.cache.CACHE_LAYOUT", 4)
+    assert "has embeddings layout 3, this version reads 4" in message(EmbeddingCache, path)
+    assert "has embeddings layout 3, this version reads 4" in message(whole_cache, path, IDENTITY.key)
     assert whole_cache(path, IDENTITY.key, force=True) is None
 
 
@@ -200,50 +203,64 @@ def test_an_unfinished_cache_is_refused_by_readers_and_resumed_by_writers(tmp_pa
     np.testing.assert_array_equal(EmbeddingCache(path), ROWS[GOOD])
 
 
-def test_writing_rows_changes_no_metadata(tmp_path):
-    path = tmp_path / "gen.h5"
-    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
-        places = {name: writer._file[name].id.get_offset() for name in writer._file}
-        sizes = {name: writer._file[name].id.get_storage_size() for name in writer._file}
-        before = part_of(path).read_bytes()
-        write(writer)
-        after = part_of(path).read_bytes()
-    assert None not in places.values()
-    assert len(before) == len(after)
-    raw = {byte for name in places for byte in range(places[name], places[name] + sizes[name])}
-    changed = {byte for byte in range(len(before)) if before[byte] != after[byte]}
-    assert changed
-    assert changed <= raw
-
-
 def test_a_resumed_writer_begins_at_a_whole_batch(tmp_path):
     with CacheWriter(tmp_path / "gen.h5", IDENTITY.key, IDS, WIDTHS, 4) as writer:
         write(writer, stop=8)
     with CacheWriter(tmp_path / "gen.h5", IDENTITY.key, IDS, WIDTHS, 3) as writer:
         assert writer.done == 6
+        write(writer, size=3)
+        writer.finish(IDENTITY)
+    np.testing.assert_array_equal(EmbeddingCache(tmp_path / "gen.h5"), ROWS[GOOD])
 
 
-@pytest.mark.parametrize("damage", ["truncate", "garbage", "other key", "count"])
-def test_an_unfinished_cache_that_cannot_be_trusted_is_discarded(tmp_path, damage):
-    path = tmp_path / "gen.h5"
-    identity = (
-        Identity("", Manifest("folder", 10, "d" * 64, {}), "pixels", RECIPE) if damage == "other key" else IDENTITY
-    )
-    with CacheWriter(path, identity.key, IDS, WIDTHS, 4) as writer:
-        write(writer, stop=8)
-    part = part_of(path)
-    if damage == "truncate":
-        part.write_bytes(part.read_bytes()[:-100])
-    elif damage == "garbage":
-        part.write_bytes(b"\0" * 5000)
-    elif damage == "count":
-        with h5py.File(part, "r+") as file:
-            file["done"][0] = 99
+def unfinished(path, key=IDENTITY.key, stop=8):
+    with CacheWriter(path, key, IDS, WIDTHS, 4) as writer:
+        write(writer, stop=stop)
+    return part_of(path)
+
+
+def check_resumed(path, done):
     with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
-        assert writer.done == 0
+        assert writer.done == done
         write(writer)
         writer.finish(IDENTITY)
-    np.testing.assert_array_equal(EmbeddingCache(path), ROWS[GOOD])
+    with EmbeddingCache(path) as cache:
+        np.testing.assert_array_equal(cache, ROWS[GOOD])
+        np.testing.assert_array_equal(cache.content, CONTENT[GOOD])
+        assert cache.failures == [("002.png", "no image"), ("008.png", "é" * 100)]
+
+
+def test_unfinished_embeddings_of_others_are_not_resumed(tmp_path):
+    unfinished(tmp_path / "gen.h5", "another key")
+    check_resumed(tmp_path / "gen.h5", 0)
+
+
+def test_a_batch_that_a_kill_cut_off_is_made_again_without_a_word(tmp_path):
+    part = unfinished(tmp_path / "gen.h5")
+    part.write_bytes(part.read_bytes()[:-100])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_resumed(tmp_path / "gen.h5", 4)
+
+
+@pytest.mark.parametrize("place", [0.02, 0.55, 0.97])
+def test_damaged_rows_of_unfinished_embeddings_are_made_again_with_a_warning(tmp_path, place):
+    part = unfinished(tmp_path / "gen.h5")
+    data = bytearray(part.read_bytes())
+    line = data.index(b"\n") + 1
+    data[line + int(place * (len(data) - line))] ^= 4
+    part.write_bytes(data)
+    with pytest.warns(UserWarning, match="is damaged after [04] of 10 samples: the others are embedded again"):
+        check_resumed(tmp_path / "gen.h5", 4 if place > 0.5 else 0)
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"", b"\0" * 5000, b"\x89HDF\r\n\x1a\n" + bytes(1000), b'{"key": 3}\n', b"[" * 5000]
+)
+def test_a_file_that_is_not_an_unfinished_cache_is_thrown_away_with_a_warning(tmp_path, garbage):
+    part_of(tmp_path / "gen.h5").write_bytes(garbage)
+    with pytest.warns(UserWarning, match="gen.h5.part is damaged, or of another version"):
+        check_resumed(tmp_path / "gen.h5", 0)
 
 
 def test_there_is_one_writer_at_a_time(tmp_path):

@@ -372,10 +372,10 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
     [
         ("extract", 1, 0),  # nothing done yet
         ("extract", 3, 16),  # between batches
-        ("fsync", 1, 0),  # while the unfinished cache is made
-        ("fsync", 3, 8),  # rows written, their checkpoint not
+        ("fsync", 1, 8),  # rows written, their checkpoint not
+        ("fsync", 3, 24),
         ("write cache", 1, N),  # while the whole cache is written
-        ("fsync", 7, N),  # the whole cache written, not yet in its place
+        ("fsync", 6, N),  # the whole cache written, not yet in its place
         ("unlink", 1, None),  # the whole cache in its place, the unfinished one still there
     ],
 )
@@ -421,7 +421,7 @@ def test_a_disk_that_fills_up_keeps_what_was_done(tmp_path, images, monkeypatch)
     assert "run the same command again" in text
     steps = Steps()
     np.testing.assert_array_equal(extract(images, out=out, batch_size=BATCH, progress=steps), extract(images))
-    assert steps.of("extract, resumed")[0] == 16
+    assert steps.of("extract, resumed")[0] == 24
 
 
 def test_a_disk_without_room_is_refused_before_the_work(tmp_path, images, monkeypatch):

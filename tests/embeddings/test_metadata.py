@@ -2,7 +2,6 @@
 
 import json
 
-import h5py
 import numpy as np
 import pytest
 from PIL import Image
@@ -144,11 +143,9 @@ def test_files_that_are_no_tables_are_refused(tmp_path):
         metadata_table(tmp_path / "t.txt", ["a"])
 
 
-def test_caches_of_before_read_labels_and_prompts_as_columns(tmp_path, folder):
+def test_labels_are_a_column_that_can_be_replaced(tmp_path, folder):
     (folder / "metadata.csv").write_text("file_name,label\n" + "".join(f"{row}.png,{row % 2}\n" for row in range(6)))
     fe.extract(folder, "pixels", tmp_path / "c.h5").close()
-    with h5py.File(tmp_path / "c.h5") as file:
-        assert "labels" in file and "metadata" not in file
     with fe.EmbeddingCache(tmp_path / "c.h5") as cache:
         assert cache.columns == ("label",) and cache.column("label") == cache.labels == list("010101")
         named = fe.extract(cache, metadata={"file_name": cache.ids, "label": list("ababab")})

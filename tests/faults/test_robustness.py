@@ -1,10 +1,8 @@
 """Inputs that nobody would choose: each gets a right answer, or one clear error."""
 
-import shutil
 import warnings
 from math import isfinite
 
-import h5py
 import numpy as np
 import pytest
 import torch
@@ -266,26 +264,6 @@ def test_embeddings_in_half_precision_give_the_same_modes(planted):
     check_planted(half)
     pairs = zip(full.significant()[:2], half.significant()[:2], strict=True)
     assert all(mine.excess == pytest.approx(other.excess, abs=1e-3) for mine, other in pairs)
-
-
-def test_a_cache_in_half_precision_gives_the_same_modes(digits, tmp_path):
-    x, labels = digits
-    images = np.rint(x.reshape(-1, 28, 28) * 255).astype(np.uint8)
-    kept = np.flatnonzero(labels > 1)
-    fe.extract(images[kept[:400]], "pixels", tmp_path / "gen.h5").close()
-    fe.extract(images[-500:], "pixels", tmp_path / "ref.h5").close()
-    for name in ("gen", "ref"):
-        shutil.copy(tmp_path / f"{name}.h5", tmp_path / f"half-{name}.h5")
-        with h5py.File(tmp_path / f"half-{name}.h5", "r+") as file:
-            rows = file["embeddings"][:]
-            del file["embeddings"]
-            file.create_dataset("embeddings", data=rows.astype(np.float16), chunks=(64, rows.shape[1]))
-            assert not np.array_equal(file["embeddings"][:], rows)  # half precision does lose something
-    full = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", features=60)
-    half = compared(tmp_path / "half-gen.h5", tmp_path / "half-ref.h5", features=60)
-    assert half.under[0].id == full.under[0].id
-    for mine, other in zip(half.modes, full.modes, strict=True):
-        assert mine.excess == pytest.approx(other.excess, abs=1e-3)
 
 
 def check_same_modes(mine, other, tolerance=1e-3):

@@ -3,9 +3,9 @@
 import weakref
 from dataclasses import replace
 
-import h5py
 import numpy as np
 import pytest
+from _files import forge
 from _pages import HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, noise, pixels
 from PIL import Image
 
@@ -95,17 +95,19 @@ def test_pictures_of_photographs_are_bounded():
 @pytest.mark.parametrize("damage", ["short", "long", "kind", "index"])
 def test_damaged_pictures_are_one_sentence(tmp_path, damage):
     pictured().save(tmp_path / "c.h5")
-    with h5py.File(tmp_path / "c.h5", "r+") as file:
-        group = file["pictures/0"]
-        if damage in ("short", "long"):
-            data = group["bytes"][:]
-            del group["bytes"]
-            group["bytes"] = data[:-1] if damage == "short" else np.append(data, np.uint8(0))
-        else:
-            text = group["index"][:].tobytes()
-            del group["index"]
-            new = text.replace(b'"png"', b'"svg+xml"') if damage == "kind" else text[:-3]
-            group["index"] = np.frombuffer(new, np.uint8)
+
+    def change(header, arrays):
+        match damage:
+            case "short":
+                arrays["pictures/0"] = arrays["pictures/0"][:-1]
+            case "long":
+                arrays["pictures/0"] = np.append(arrays["pictures/0"], np.uint8(0))
+            case "kind":
+                header["pictures"][0]["pictures"][0][1] = "svg+xml"
+            case "index":
+                header["pictures"][0]["pictures"][0].pop()
+
+    forge(tmp_path / "c.h5", change)
     with pytest.raises(DataError, match=r"c\.h5"):
         Comparison.load(tmp_path / "c.h5")
 

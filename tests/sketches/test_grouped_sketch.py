@@ -1,6 +1,5 @@
 """Sketches of samples in groups: the fold follows from the group, and the sizes of the groups are kept."""
 
-import h5py
 import numpy as np
 import pytest
 
@@ -53,14 +52,10 @@ def test_windows_are_grouped_by_their_video_in_a_set_and_in_batches():
         assert (sketch.groups, sketch.samples_per_group) == ("video", 6)
 
 
-def test_groups_are_written_and_older_files_have_none(frames, tmp_path):
+def test_groups_are_written(frames, tmp_path):
     fe.Sketch.reference(frames, SETTINGS, groups="clip").save(tmp_path / "s.h5")
     back = fe.Sketch.load(tmp_path / "s.h5")
     assert (back.groups, back.samples_per_group) == ("clip", 2)
-    with h5py.File(tmp_path / "s.h5", "r+") as file:
-        del file.attrs["groups"], file.attrs["squared_sizes"]
-    old = fe.Sketch.load(tmp_path / "s.h5")
-    assert (old.groups, old.samples_per_group) == (None, 1)
 
 
 def test_a_sketch_of_a_set_without_the_column_is_refused():

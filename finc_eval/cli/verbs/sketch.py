@@ -13,7 +13,7 @@ from finc_eval.cli.options import Device, given_options, running, takes
 from finc_eval.cli.output import Force, check_suffix, make_room, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
-from finc_eval.core.storage import file_attribute
+from finc_eval.core.files.reading import header_of
 from finc_eval.sketches.settings import SketchSettings
 
 OF_FEATURE_MAP = ("kernel", "sigma", "features", "seed")
@@ -42,7 +42,7 @@ def sketch(
         raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
     check_given([embeddings, feature_map_of])
     check_suffix(out, ".h5")
-    refuse_loss(out, lambda found: file_attribute(found, "sketch", "sources") == [_digest(embeddings)], force)
+    refuse_loss(out, lambda found: _sources(found) == [_digest(embeddings)], force)
     with running(device) as run:
         if feature_map_of is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
@@ -64,6 +64,12 @@ def sketch(
         print(f"{out}: sketch of {result.n} samples, {phi.kernel} kernel, {phi.dim} entries per embedding")
     else:
         print(f"{out}: sketch of {result.n} samples, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+
+
+def _sources(path: Path) -> object:
+    """Return the digests of the sets in a sketch; None for other files."""
+    header = header_of(path) or {}
+    return header.get("sources") if header.get("type") == "sketch" else None
 
 
 def _digest(embeddings: Path) -> str:

@@ -1,8 +1,9 @@
 """The budget ledger: a small file that holds every spending on the disk before any noise is drawn.
 
-Each line is one JSON object: first the budget, then one line per release. A process that dies between the line and its
-release has spent budget for nothing, but no process can release without spending. The file belongs to the owner of the
-data and must not be published.
+Each line is one JSON object: first the budget and the number of releases, then one line per release. A process that
+dies between the line and its release has spent budget for nothing, but no process can release without spending. Each
+line has a checksum that follows from the line before it, so that a ledger which lost or changed a line gives no budget
+back: it is refused. The file belongs to the owner of the data and must not be published.
 """
 
 from __future__ import annotations
@@ -12,19 +13,26 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from math import inf
 from pathlib import Path
 from typing import Any
 
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import BudgetError, DataError, UsageError
+from finc_eval.core.files.parsed import json_table
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
-from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
+from finc_eval.privacy.dp.accounting import MAX_MU, composed, epsilon_of, remaining
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
 
 LEDGER_TYPE = "privacy ledger"
-LEDGER_LAYOUT = 1
+LEDGER_LAYOUT = 2
+
+CHECK, COUNT = "check", "releases"
+"""Keys of the checksum of a line, and of the number of releases in the first line."""
+
+COUNT_DIGITS = 10
+"""Digits of that number, so that it can be changed in its place."""
 
 ROUNDING = 1e-9
 """Share of the budget by which rounding may make a sum of squares exceed it."""
@@ -76,10 +84,6 @@ class Ledger:
         self.budget = self._budget_in(header)
 
     def _budget_in(self, header: dict[str, Any]) -> Guarantee:
-        if (header.get("program"), header.get("kind")) != (PROGRAM, LEDGER_TYPE):
-            raise DataError(f"{self.path} is not a finc-eval ledger: name another file, or a new one and its budget")
-        if header.get("schema") != LEDGER_LAYOUT:
-            raise DataError(f"{self.path} has ledger layout {header.get('schema')}, this version reads {LEDGER_LAYOUT}")
         match header:
             case {"epsilon": int() | float() as epsilon, "delta": int() | float() as delta, "adjacency": adjacency}:
                 return Guarantee.of(epsilon, delta, adjacency)
@@ -192,25 +196,47 @@ class Ledger:
             raise DataError(f"{self.path} does not exist: set a budget to begin a ledger there") from error
         except OSError as error:
             raise DataError(f"{self.path} cannot be read ({error.strerror}): nothing is released") from error
-        header = _parsed(first)
-        if not rest or header is None:
-            raise DataError(f"{self.path} is not a finc-eval ledger: nothing can be released with it")
-        spendings = [_spending(_parsed(text)) for text in rest]
-        if spendings[-1] is None:
-            spendings.pop()
-        if None in spendings:
-            raise self._damaged(2 + spendings.index(None))
-        return header, [spending for spending in spendings if spending is not None]
+        header = _parsed(first) or {}
+        if (header.get("program"), header.get("kind")) != (PROGRAM, LEDGER_TYPE):
+            raise DataError(f"{self.path} is not a finc-eval ledger: name another file, or a new one and its budget")
+        if header.get("schema") != LEDGER_LAYOUT:
+            layout = f"{header.get('schema')!r:.40}"
+            raise DataError(f"{self.path} has ledger layout {layout}, this version reads {LEDGER_LAYOUT}")
+        spendings: list[Spending] = []
+        before = _root(header)
+        for number, text in enumerate(rest, 2):
+            line = _parsed(text)
+            spending = _spending(line, before)
+            if line is None or spending is None:
+                if number == len(rest) + 1:
+                    break
+                raise self._damaged(number)
+            spendings.append(spending)
+            before = line[CHECK]
+        match header.get(COUNT):
+            case str(count) if count.isdecimal() and len(count) == COUNT_DIGITS and header.get(CHECK) == _check(header):
+                if int(count) > len(spendings):
+                    raise DataError(f"{self.path} has lost lines: nothing can be released with it")
+            case _:
+                raise self._damaged(1)
+        return header, spendings
 
     def _append(self, spending: Spending) -> None:
         with disk_errors(self.path, "nothing is released"), self.path.open("r+b") as file:
-            whole, end, last = file.read().rpartition(b"\n")
-            if _spending(_parsed(last)) is None:
-                file.truncate(len(whole + end))
-            else:  # an editor removed the end of the last line
-                file.write(b"\n")
+            whole, _, last = file.read().rpartition(b"\n")
+            if _parsed(last) is not None:  # an editor removed the end of the last line
+                whole += b"\n" + last
+            first, *lines = whole.split(b"\n")
+            header = _parsed(first) or {}
+            before = (_parsed(lines[-1]) or {})[CHECK] if lines else _root(header)
+            file.truncate(len(whole))
             file.seek(0, os.SEEK_END)
-            file.write(json.dumps(asdict(spending)).encode() + b"\n")
+            file.write(b"\n" + _line(asdict(spending), before))
+            file.flush()
+            os.fsync(file.fileno())
+            # A kill in between leaves a number that is too small, and nothing is lost by that.
+            file.seek(0)
+            file.write(_line(header | {COUNT: _digits(len(lines) + 1)}))
             file.flush()
             os.fsync(file.fileno())
 
@@ -241,10 +267,14 @@ class PlannedLedger(Ledger):
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "adjacency": self.budget.adjacency,
+            COUNT: _digits(len(spendings)),
         }
+        lines, before = _line(header), _root(header)
+        for spending in spendings:
+            line = _line(asdict(spending), before)
+            lines, before = lines + line, json.loads(line)[CHECK]
         with written_whole(self.path) as temporary:
-            lines = [json.dumps(line) for line in (header, *map(asdict, spendings))]
-            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            temporary.write_bytes(lines)
         _sync_folder(self.path)
 
     def _content(self) -> tuple[dict[str, Any], list[Spending]]:
@@ -283,16 +313,40 @@ def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ..
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
     try:
-        line = json.loads(text)
-    except ValueError:
+        return json_table(text)
+    except DataError:
         return None
-    return line if isinstance(line, dict) else None
 
 
-def _spending(line: dict[str, Any] | None) -> Spending | None:
-    """Return the spending in a line, or None if the line is not a valid spending."""
+def _line(content: dict[str, Any], before: str = "") -> bytes:
+    """Return a line with its checksum."""
+    return json.dumps(_without(content, CHECK) | {CHECK: _check(content, before)}).encode() + b"\n"
+
+
+def _check(content: dict[str, Any], before: str = "") -> str:
+    """Return the checksum of a line, which follows from that of the line before."""
+    return sha256_of(before, json.dumps(_without(content, CHECK)))[:16]
+
+
+def _root(header: dict[str, Any]) -> str:
+    """Return what the checksum of the first release follows from: the budget, and not the number of releases."""
+    return _check(_without(header, COUNT))
+
+
+def _without(content: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name != key}
+
+
+def _digits(count: int) -> str:
+    return str(count).zfill(COUNT_DIGITS)
+
+
+def _spending(line: dict[str, Any] | None, before: str) -> Spending | None:
+    """Return the spending in a line, or None if the line is not a valid one after those before."""
     match line:
-        case {"data": [*data], "mu": float(mu), "purpose": str(purpose)} if data and 0 < mu < inf:
+        case {"data": [*data], "mu": float(mu), "purpose": str(purpose), "check": str(check)} if (
+            data and 0 < mu <= MAX_MU and check == _check(line, before)
+        ):
             return Spending(tuple(map(str, data)), mu, purpose)
         case _:
             return None

@@ -8,11 +8,10 @@ from typing import Any
 
 from finc_eval.core.record import Record
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.storage import PROGRAM
 from finc_eval.privacy.reference.release_record import ReleaseRecord
 
 PRIVATE_SKETCH = "private sketch"
-PRIVATE_SKETCH_LAYOUT = 1
+PRIVATE_SKETCH_LAYOUT = 2
 
 PROMISE = (
     "Everything here that depends on the private records had Gaussian noise added before it was written. The releases "
@@ -23,13 +22,15 @@ PROMISE = (
 
 @dataclass(frozen=True)
 class TransformHeader(Record):
-    """Public transform in a few words; its arrays are in the file."""
+    """Public transform without its arrays; `PublicTransform` says what the fields are."""
 
     digest: str
     origin: str
     dims: int
     radius: float
     length_scale: float
+    space: str
+    fitted_on: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +41,7 @@ class SketchHeader(Record):
         mean: SHA-256 of the released mean.
     """
 
-    program: str = PROGRAM
     version: str = field(default_factory=lambda: version("finc-eval"))
-    kind: str = PRIVATE_SKETCH
-    schema: int = PRIVATE_SKETCH_LAYOUT
     promise: str = PROMISE
     space: str
     transform: TransformHeader

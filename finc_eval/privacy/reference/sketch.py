@@ -6,7 +6,6 @@ the sketch has fitted its noise, too, and must be scored with another sketch.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, sqrt
@@ -17,11 +16,12 @@ import torch
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structured
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import existing_hdf5, new_hdf5
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_same_space
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.hermite import HermiteFeatures
@@ -31,7 +31,6 @@ from finc_eval.privacy.reference.header import (
     PRIVATE_SKETCH,
     PRIVATE_SKETCH_LAYOUT,
     SketchHeader,
-    TransformHeader,
 )
 from finc_eval.privacy.reference.mean_distance import (
     NoisyMean,
@@ -269,12 +268,9 @@ class PrivateSketch:
     @property
     def header(self) -> SketchHeader:
         """Everything but the released mean."""
-        transform = self.transform
         return SketchHeader(
             space=self.space,
-            transform=TransformHeader(
-                transform.digest, transform.origin, transform.dims, transform.radius, transform.length_scale
-            ),
+            transform=self.transform.header,
             feature_map=self.feature_map.parameters,
             classes=self.classes,
             features=self.size,
@@ -287,12 +283,11 @@ class PrivateSketch:
 
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file, which holds no time and nothing about the owner's machine."""
-        with new_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
-            header = json.dumps(plain(self.header), ensure_ascii=False)
-            file.attrs["header"], file.attrs["checksum"] = header, sha256_of(header)
+        with new_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
+            file.header |= plain(self.header)
             self.transform.write(file)
             write_feature_map(file, self.feature_map)
-            file["mean"] = self.mean.numpy()
+            file.array("mean", self.mean.numpy())
 
     @classmethod
     def load(cls, path: str | Path) -> PrivateSketch:
@@ -301,27 +296,25 @@ class PrivateSketch:
         Raises:
             DataError: the file is missing, damaged, or not a private sketch.
         """
-        with existing_hdf5(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
-            try:
-                if sha256_of(file.attrs["header"]) != file.attrs["checksum"]:
-                    raise ValueError("the header is not the one that was written")
-                header = structured(SketchHeader, json.loads(file.attrs["header"]), "the header")
-                phi = read_feature_map(file)
-                if not isinstance(phi, HermiteFeatures):
-                    raise TypeError(f"features of the kernel {phi.kernel}")
-                sketch = cls(
-                    transform=PublicTransform.read(file),
-                    feature_map=phi,
-                    classes=header.classes,
-                    space=header.space,
-                    mean=torch.from_numpy(file["mean"][:]),
-                    releases=header.releases,
-                )
-                if (header.mean, header.signature) != (sketch.header.mean, sketch.signature):
-                    raise ValueError(f"{sketch.signature} in place of {header.signature}")
-                sketch.check_numbers()
-            except (DataError, UsageError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-                raise DataError(f"{path} is damaged: ask its owner for the file again") from error
+        with existing_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT, "ask its owner for the file again") as file:
+            header = structured(SketchHeader, file.header, f"{path} is damaged: its header")
+            phi = read_feature_map(file)
+            if not isinstance(phi, HermiteFeatures):
+                raise ValueError(f"it has features of the kernel {phi.kernel}")
+            entries = phi.size * len((1,) if header.classes is None else header.classes)
+            sketch = cls(
+                transform=PublicTransform.read(file, header.transform),
+                feature_map=phi,
+                classes=header.classes,
+                space=header.space,
+                mean=torch.from_numpy(file.array("mean", entries, dtype="<f8")),
+                releases=header.releases,
+            )
+            if phi.dim != sketch.transform.dims:
+                raise ValueError("its features are not of its transform")
+            if (header.mean, header.signature) != (sketch.header.mean, sketch.signature):
+                raise ValueError(f"its signature is {sketch.signature} in place of {header.signature}")
+            sketch.check_numbers()
         return sketch
 
     def _score(self, sample: SampleMean, name: str, confidence: float) -> PrivateScore:

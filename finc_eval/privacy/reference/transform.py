@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import h5py
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.checks import check_count, check_positive
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ARRAY_SPACE, check_same_space
 from finc_eval.metrics.inputs import gaussian_statistics
 from finc_eval.numerics.bandwidth import median_distance
 from finc_eval.privacy.dp.records import Records, open_records
+from finc_eval.privacy.reference.header import TransformHeader
 
 MAX_PUBLIC_ROWS = 2000
 """Largest number of public embeddings from which length scale and radius are computed."""
@@ -216,24 +218,31 @@ class PublicTransform:
                 "axes: remove them from the public set, or from the private set if they are public"
             )
 
-    def write(self, file: h5py.Group) -> None:
-        """Store the transform as a group of an HDF5 file."""
-        group = file.create_group("transform")
-        group.attrs.update(radius=self.radius, length_scale=self.length_scale, origin=self.origin, space=self.space)
-        group.attrs["fitted_on"] = list(self.fitted_on)
-        group["center"], group["axes"] = self.center.numpy(), self.axes.numpy()
+    @property
+    def header(self) -> TransformHeader:
+        """Everything but the arrays."""
+        return TransformHeader(
+            self.digest, self.origin, self.dims, self.radius, self.length_scale, self.space, self.fitted_on
+        )
+
+    def write(self, file: NewFile) -> None:
+        """Store the arrays of the transform in a file."""
+        file.array("transform/center", self.center.numpy())
+        file.array("transform/axes", self.axes.numpy())
 
     @classmethod
-    def read(cls, file: h5py.Group) -> PublicTransform:
-        """Read a transform that `write` stored."""
-        group = file["transform"]
-        numbers = group.attrs
-        return cls(
-            torch.from_numpy(group["center"][:]),
-            torch.from_numpy(group["axes"][:]),
-            float(numbers["radius"]),
-            float(numbers["length_scale"]),
-            str(numbers["origin"]),
-            str(numbers["space"]),
-            tuple(str(digest) for digest in numbers["fitted_on"]),
+    def read(cls, file: StoredFile, header: TransformHeader) -> PublicTransform:
+        """Read a transform that `write` stored; call it in `content_of`."""
+        axes = file.array("transform/axes", None, header.dims, dtype="<f8")
+        found = cls(
+            torch.from_numpy(file.array("transform/center", len(axes), dtype="<f8")),
+            torch.from_numpy(axes),
+            header.radius,
+            header.length_scale,
+            header.origin,
+            header.space,
+            header.fitted_on,
         )
+        if found.digest != header.digest:
+            raise ValueError("its transform is not the one that was released")
+        return found

@@ -8,11 +8,10 @@ distribution of each column.
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.files.parsed import read_json, read_toml
 from finc_eval.privacy.dp.public_values import column_array, column_arrays, numbers_of, places_of
 
 MAX_POSITION = 8.0
@@ -34,6 +34,9 @@ COLUMN_KEYS = ("name", "values", "low", "high", "levels", "edges", "integer", "u
 
 DEFAULT_LEVELS = 16
 """Number of intervals of a column of numbers whose description does not say how many."""
+
+MAX_LEVELS = 10_000
+"""Levels of a column at most: tables of levels grow with their square."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +164,11 @@ class Number:
         Raises:
             UsageError: the range is empty, or the number of intervals is not positive.
         """
-        if not low < high or levels < 1:
-            raise UsageError(f"column {name} must go from a low to a higher number in levels, got {low}, {high}")
+        if not (low < high and isfinite(high + 1 - low) and 1 <= levels <= MAX_LEVELS):
+            raise UsageError(
+                f"column {name} must go from a low to a higher number in 1 to {MAX_LEVELS} levels, got {low:g}, "
+                f"{high:g} and {levels} levels"
+            )
         end = high + 1 if integer else high
         count = min(levels, int(end - low)) if integer else levels
         return cls(name, tuple(float(edge) for edge in np.linspace(low, end, count + 1)), integer, usual)
@@ -253,11 +259,7 @@ class Table:
         Raises:
             DataError: the file cannot be read, or does not describe a table.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-            described = tomllib.loads(text) if Path(path).suffix == ".toml" else json.loads(text)
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read as the description of a table ({error})") from None
+        described = read_toml(path) if Path(path).suffix == ".toml" else read_json(path)
         entries = described.get("columns") if isinstance(described, dict) else None
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise DataError(f"{path} must have `columns`, a list of tables with a name each")

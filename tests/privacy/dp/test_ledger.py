@@ -19,10 +19,19 @@ from finc_eval.core.record import plain
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
 from finc_eval.privacy.dp.accounting import epsilon_of, mu_of
-from finc_eval.privacy.dp.ledger import PlannedLedger, Spending
+from finc_eval.privacy.dp.ledger import PlannedLedger, _line
 
 DELTA = 1e-5
 HEADER = b'{"program": "finc-eval", "kind": "privacy ledger"'
+HEAD = {
+    "program": "finc-eval",
+    "kind": "privacy ledger",
+    "schema": 2,
+    "epsilon": 1,
+    "delta": 1e-5,
+    "adjacency": "replace",
+    "releases": "0000000000",
+}
 PUBLIC = PublicTransform.constant(4, length_scale=2, radius=3)
 PHI = TotalDegree(4, 2, length_scale=2, rho=0.1)
 
@@ -254,9 +263,10 @@ def test_a_line_that_was_cut_off_was_never_released_on_and_is_written_over(ledge
         (b"notes\n", "is not a finc-eval ledger"),
         (b'{"kind": "other"}\n', "is not a finc-eval ledger"),
         (HEADER + b"}\n", "layout None"),
-        (HEADER + b', "schema": 1}\n', "damaged in line 1"),
-        (HEADER + b', "schema": 1, "epsilon": "1", "delta": 1e-5, "adjacency": "replace"}\n', "damaged in line 1"),
-        (HEADER + b', "schema": 1, "epsilon": 1, "delta": 2, "adjacency": "replace"}\n', "between 0 and 1"),
+        (HEADER + b', "schema": 1}\n', "layout 1, this version reads 2"),
+        (HEADER + b', "schema": 2}\n', "damaged in line 1"),
+        (_line({**HEAD, "epsilon": "1"}), "damaged in line 1"),
+        (_line({**HEAD, "delta": 2}), "between 0 and 1"),
     ],
 )
 def test_another_file_is_no_ledger(tmp_path, content, message):
@@ -314,14 +324,40 @@ def test_a_ledger_says_what_is_spent_and_left(ledger):
     ] * 2
 
 
-def test_the_bytes_of_a_ledger_are_read_as_ever_and_more_lines_look_the_same(tmp_path):
-    path = tmp_path / "ledger.jsonl"
-    head = HEADER + b', "schema": 1, "epsilon": 1.0, "delta": 1e-05, "adjacency": "replace"}\n'
-    line = b'{"data": ["abc", "ward 7"], "mu": 0.1, "purpose": "private sketch"}\n'
-    path.write_bytes(head + line)
-    ledger = Ledger(path)
-    assert ledger.spendings() == (Spending(("abc", "ward 7"), 0.1, "private sketch"),)
-    ledger.spend(["abc", "ward 7"], Guarantee(1.0, DELTA, 0.1), "private sketch")
-    assert path.read_bytes() == head + 2 * line
-    Ledger.create(tmp_path / "new", 1.0, DELTA)
-    assert (tmp_path / "new").read_bytes() == head
+def two_releases(ledger):
+    for name in ("a", "b"):
+        ledger.spend([name], Guarantee.of(0.5, DELTA), "test")
+    return ledger.path.read_bytes().splitlines(keepends=True)
+
+
+def test_the_first_line_counts_the_releases(ledger):
+    first, *lines = two_releases(ledger)
+    assert json.loads(first)["releases"] == "0000000002"
+    assert [json.loads(line)["data"] for line in lines] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: lines[:-1], "has lost lines"),
+        (lambda lines: [lines[0], lines[1], lines[2][:-20]], "has lost lines"),
+        (lambda lines: [lines[0], lines[2], lines[1]], "damaged in line 2"),
+        (lambda lines: [lines[0], lines[2]], "damaged in line 2"),
+        (lambda lines: [lines[0], lines[1].replace(b'"a"', b'"c"'), lines[2]], "damaged in line 2"),
+        (lambda lines: [lines[0].replace(b'"epsilon": 1.0', b'"epsilon": 9.0'), *lines[1:]], "damaged in line 2"),
+        (lambda lines: [lines[0].replace(b"02", b"00"), *lines[1:]], "damaged in line 1"),
+    ],
+)
+def test_a_ledger_that_lost_or_changed_a_line_gives_no_budget_back(ledger, change, message):
+    ledger.path.write_bytes(b"".join(change(two_releases(ledger))))
+    with pytest.raises(DataError, match=message):
+        Ledger(ledger.path)
+
+
+def test_a_kill_between_a_line_and_its_number_loses_nothing(ledger, tmp_path):
+    first = ledger.path.read_bytes()
+    lines = two_releases(ledger)[1:]
+    ledger.path.write_bytes(b"".join([first, *lines]))
+    assert len(Ledger(ledger.path).spendings()) == 2
+    ledger.spend(["c"], Guarantee.of(0.5, DELTA), "test")
+    assert json.loads(ledger.path.read_bytes().splitlines()[0])["releases"] == "0000000003"

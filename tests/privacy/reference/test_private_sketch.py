@@ -7,10 +7,10 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from _files import forge
 from _pages import check_fits_a_terminal
 
 import finc_eval as fe
-from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.hermite import CoordinateSum, TotalDegree
 from finc_eval.privacy import Guarantee, PrivateSketch, PublicTransform, release_sketch
@@ -232,6 +232,7 @@ def test_a_file_holds_what_was_released_and_nothing_else(tmp_path, digits, monke
         names = []
         file.visit(names.append)
         assert set(names) == {
+            "header",
             "transform",
             "transform/axes",
             "transform/center",
@@ -239,7 +240,7 @@ def test_a_file_holds_what_was_released_and_nothing_else(tmp_path, digits, monke
             "feature_map/center",
             "mean",
         }
-        header = json.loads(file.attrs["header"])
+        header = json.loads(file["header"][()])
     assert "random bytes" in header["promise"]
     assert header["releases"][0]["guarantee"]["promise"] == str(Guarantee.of(1, DELTA))
     assert header["releases"][0]["guarantee"]["ceilings"]["auc"] == pytest.approx(0.575, abs=5e-4)
@@ -325,8 +326,7 @@ def test_what_cannot_be_released_is_refused_in_one_sentence(sets, transform, cha
 
 def test_a_sketch_that_is_no_sketch_is_said_to_be_none(tmp_path, sets, transform):
     sketch_of(sets[1], transform).save(tmp_path / "s.h5")
-    with h5py.File(tmp_path / "s.h5", "a") as file:
-        del file["mean"]
+    forge(tmp_path / "s.h5", lambda header, arrays: arrays.pop("mean"))
     with pytest.raises(FincEvalError, match="is damaged"):
         PrivateSketch.load(tmp_path / "s.h5")
     with pytest.raises(FincEvalError, match="does not exist"):
@@ -342,11 +342,12 @@ def test_a_sketch_with_constants_that_are_whole_numbers_is_read_again(tmp_path, 
 def test_the_header_of_a_file_keeps_its_keys(tmp_path, sets, transform):
     sketch_of(sets[1], transform).save(tmp_path / "s.h5")
     with h5py.File(tmp_path / "s.h5") as file:
-        header = json.loads(file.attrs["header"])
-    about = "program version kind schema promise space transform feature_map classes features m noise mean"
-    assert " ".join(header) == f"{about} releases signature"
-    assert list(header["transform"]) == ["digest", "origin", "dims", "radius", "length_scale"]
-    assert (header["program"], header["kind"], header["schema"]) == ("finc-eval", "private sketch", 1)
+        header = json.loads(file["header"][()])
+    about = "program type layout version promise space transform feature_map classes features m noise mean"
+    assert " ".join(header) == f"{about} releases signature arrays"
+    about = ["digest", "origin", "dims", "radius", "length_scale", "space", "fitted_on"]
+    assert list(header["transform"]) == about
+    assert (header["program"], header["type"], header["layout"]) == ("finc-eval", "private sketch", 2)
 
 
 @pytest.mark.parametrize(
@@ -361,24 +362,22 @@ def test_the_header_of_a_file_keeps_its_keys(tmp_path, sets, transform):
         "the square",
         "a possible square",
         "the sampling",
-        "the checksum",
+        "the digest",
     ],
 )
 def test_a_sketch_that_contradicts_itself_is_damaged(tmp_path, sets, transform, damage):
     path = tmp_path / "s.h5"
     sketch_of(sets[1], transform).save(path)
-    with h5py.File(path, "a") as file:
-        header = json.loads(file.attrs["header"])
+
+    def change(header, arrays):
         (made,) = header["releases"]
         match damage:
             case "a number":
-                file["mean"][3] += 1e-3
+                arrays["mean"][3] += 1e-3
             case "a feature":
-                mean = file["mean"][:-1]
-                del file["mean"]
-                file["mean"] = mean
+                arrays["mean"] = arrays["mean"][:-1]
             case "the radius":
-                file["transform"].attrs["radius"] *= 2
+                header["transform"]["radius"] *= 2
             case "the noise":
                 made["noise"] /= 2
             case "the promise":
@@ -392,9 +391,10 @@ def test_a_sketch_that_contradicts_itself_is_damaged(tmp_path, sets, transform, 
                 made["square"] -= 0.01
             case "the sampling":
                 made["sampling"] = 1e-12
-        file.attrs["header"] = json.dumps(header)
-        if damage != "the checksum":
-            file.attrs["checksum"] = sha256_of(file.attrs["header"])
+            case "the digest":
+                header["mean"] = "0" * 64
+
+    forge(path, change)
     with pytest.raises(FincEvalError, match="is damaged"):
         PrivateSketch.load(path)
 

@@ -1,0 +1,113 @@
+"""JSON and TOML in files: read whole, and checked to be what the formats allow."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from finc_eval.core.errors import DataError
+
+MAX_DIGITS = 20
+"""Digits of the largest whole number that is read, with its sign: those of 64 bits."""
+
+MALFORMED = (ValueError, RecursionError)
+"""Errors of parsers on text that is not of their format, or nested endlessly."""
+
+
+def parsed_json(text: str | bytes, where: str = "the text") -> Any:
+    """Parse JSON; NaN, infinity and numbers beyond float64 are refused.
+
+    Args:
+        text: the text, UTF-8 where it is bytes.
+        where: what to call the text in a message.
+
+    Raises:
+        DataError: it is not JSON.
+    """
+    try:
+        return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_refused)
+    except MALFORMED as error:
+        raise DataError(f"{where} cannot be read as JSON ({_words(error)}): it is damaged, make it again") from error
+
+
+def json_table(text: str | bytes, where: str = "the text") -> dict[str, Any]:
+    """Parse JSON that must be a table of keys and values; see `parsed_json`."""
+    found = parsed_json(text, where)
+    if not isinstance(found, dict):
+        raise DataError(f"{where} must be a JSON object, and is {type(found).__name__}: make it again")
+    return found
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file; see `parsed_json`."""
+    return parsed_json(read_text(path), str(path))
+
+
+def read_toml(path: str | Path, what: str = "a TOML file") -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        path: the file.
+        what: what the file should be, in a message.
+
+    Raises:
+        DataError: it cannot be read, or is not TOML.
+    """
+    return parsed_toml(read_text(path), str(path), what)
+
+
+def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, Any]:
+    """Parse TOML."""
+    try:
+        table = tomllib.loads(text)
+        _check_numbers(table)
+        return table
+    except MALFORMED as error:
+        raise DataError(f"{where} cannot be read as {what} ({_words(error)}): correct it") from error
+
+
+def read_text(path: str | Path) -> str:
+    """Read a text file in UTF-8.
+
+    Raises:
+        DataError: it is missing, cannot be read, or is not UTF-8.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({_words(error)}): make it again") from error
+
+
+def _finite(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise ValueError(f"{text[:20]} is not a finite number")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"the number {text[:20]}… is too large")
+    return int(text)
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, dict | list):
+        for inside in value.values() if isinstance(value, dict) else value:
+            _check_numbers(inside)
+    elif isinstance(value, float):
+        _finite(str(value))
+    elif isinstance(value, int):
+        _whole(str(value))
+
+
+def _refused(text: str) -> float:
+    raise ValueError(f"{text} is not a number in JSON")
+
+
+def _words(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]

@@ -1,0 +1,131 @@
+"""Writing a finc-eval file: an HDF5 file with a front, and a header with the place and the checksums of each array."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
+from finc_eval.core.storage import PROGRAM, written_whole
+
+if TYPE_CHECKING:
+    import h5py
+
+HEADER = "header"
+"""Dataset of the header: fixed bytes, JSON."""
+
+TEXT_BYTES, TEXT_ENDS = "utf8", "ends"
+"""Datasets of a list of texts: their bytes one after the other, and where each text ends."""
+
+
+@contextmanager
+def new_file(path: str | Path, type_name: str, layout: int) -> Iterator[NewFile]:
+    """Yield a new file of this type, which appears at `path` only when it is whole.
+
+    Raises:
+        DataError: the path holds another kind of file, or cannot be written.
+    """
+    check_target(path, type_name)
+    with written_whole(path) as temporary, filled_file(temporary, type_name, layout) as file:
+        yield file
+
+
+@contextmanager
+def filled_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
+    """Yield a new file at a temporary path; it gets its header and its front when the block ends well."""
+    import h5py  # a fifth of a second of import, which readers do not need
+
+    with h5py.File(path, "w", userblock_size=FRONT_BYTES) as hdf5:
+        new = NewFile(hdf5)
+        yield new
+        start, header = new.write_header(type_name, layout)
+    front = Front(type_name, layout, path.stat().st_size, start, len(header), hashlib.sha256(header).hexdigest())
+    with path.open("r+b") as file:
+        file.write(front.encoded())
+
+
+class NewFile:
+    """A file that is being written.
+
+    Attributes:
+        header: what the header says besides its arrays: plain JSON types.
+    """
+
+    def __init__(self, hdf5: h5py.File) -> None:
+        self.header: dict[str, Any] = {}
+        self._hdf5 = hdf5
+        self._arrays: dict[str, NewArray] = {}
+
+    def array(self, name: str, values: ArrayLike) -> None:
+        """Write an array of numbers."""
+        data = np.asarray(values)
+        self.rows(name, data.shape, data.dtype.newbyteorder("<").str).append(data)
+
+    def rows(self, name: str, shape: tuple[int, ...], dtype: str) -> NewArray:
+        """Reserve the space of an array, whose rows are appended in their order."""
+        self._arrays[name] = NewArray(self._hdf5, name, shape, np.dtype(dtype))
+        return self._arrays[name]
+
+    def texts(self, name: str, strings: Sequence[str]) -> None:
+        """Write a list of texts. File names on Linux need not be valid UTF-8; their bytes are kept as they are."""
+        encoded = [string.encode("utf-8", "surrogateescape") for string in strings]
+        self.array(f"{name}/{TEXT_BYTES}", np.frombuffer(b"".join(encoded), np.uint8))
+        self.array(f"{name}/{TEXT_ENDS}", np.cumsum([len(one) for one in encoded], dtype=np.int64))
+
+    def write_header(self, type_name: str, layout: int) -> tuple[int, bytes]:
+        """Write the header, and return its place and its bytes."""
+        arrays = {name: one.described() for name, one in self._arrays.items()}
+        content = {"program": PROGRAM, "type": type_name, "layout": layout, **self.header, "arrays": arrays}
+        header = json.dumps(content, allow_nan=False).encode("ascii")
+        dataset = self._hdf5.create_dataset(HEADER, data=np.bytes_(header))
+        self._hdf5.flush()
+        return int(dataset.id.get_offset()), header
+
+
+class NewArray:
+    """An array that is being written, row by row."""
+
+    def __init__(self, hdf5: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        import h5py
+
+        # Contiguous, with all its space from the start: chunks that cannot be written make HDF5 crash at exit.
+        layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        self._dataset = hdf5.create_dataset(name, shape, dtype, dcpl=layout, track_times=False)
+        self._done, self._checksums, self._filled = 0, [0], 0
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Append rows, or write the whole of an array without rows."""
+        data = np.ascontiguousarray(values, self._dataset.dtype)
+        if self._dataset.shape == ():
+            self._dataset[()] = data
+        elif data.size:
+            self._dataset[self._done : self._done + len(data)] = data
+            self._done += len(data)
+        left = data.reshape(-1).data.cast("B") if data.size else memoryview(b"")
+        while left:
+            part, left = left[: BLOCK_BYTES - self._filled], left[BLOCK_BYTES - self._filled :]
+            self._checksums[-1] = zlib.crc32(part, self._checksums[-1])
+            self._filled += len(part)
+            if self._filled == BLOCK_BYTES:
+                self._checksums.append(0)
+                self._filled = 0
+
+    def described(self) -> dict[str, Any]:
+        """Return the entry of the array in the header."""
+        checksums = self._checksums if self._filled else self._checksums[:-1]
+        return {
+            "dtype": self._dataset.dtype.str,
+            "shape": list(self._dataset.shape),
+            "start": int(self._dataset.id.get_offset() or 0) if checksums else 0,
+            "crc32": checksums,
+        }

@@ -1,0 +1,246 @@
+"""The unfinished cache: a journal of the batches that are done, each with a checksum, so that a resumed run trusts it.
+
+It has one line that says what it is of, and then one record a batch. A record that was cut off by a kill, or is
+damaged, ends what is believed: its batch and all later ones are made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.front import opened
+from finc_eval.core.files.parsed import json_table
+from finc_eval.core.storage import PROGRAM
+
+PARTIAL = "unfinished embeddings"
+"""Type of the file, in its first line."""
+
+JOURNAL_LAYOUT = 2
+
+MAX_LINE = 4096
+"""Bytes of the first line at most."""
+
+HEAD = struct.Struct("<4sIIII")
+"""Beginning of a record: mark, number of samples, bytes of its texts, checksum of its data, checksum of this."""
+
+MARK = b"rows"
+
+Floats = npt.NDArray[np.float32]
+
+
+class Batch(NamedTuple):
+    """One batch of a journal.
+
+    Attributes:
+        rows: embeddings and further outputs side by side, (b, width).
+        content: digests of the decoded samples, (b,).
+        reasons: reason of each sample's failure, or None.
+        traits: encoded traits of each sample; "" without any.
+    """
+
+    rows: Floats
+    content: npt.NDArray[np.uint64]
+    reasons: Sequence[str | None]
+    traits: Sequence[str]
+
+    def first(self, n: int) -> Batch:
+        """Return the first samples of the batch."""
+        return Batch(self.rows[:n], self.content[:n], self.reasons[:n], self.traits[:n])
+
+
+@dataclass(frozen=True)
+class Title:
+    """The first line of a journal: what its rows are made of.
+
+    Attributes:
+        key: key of the cache.
+        origin: digest of the set and the extractor, which may replace what they left.
+        n: number of samples.
+        width: entries of a row.
+    """
+
+    key: str
+    origin: str
+    n: int
+    width: int
+
+    def line(self) -> bytes:
+        """Return the line as it is written."""
+        known = {"program": PROGRAM, "type": PARTIAL, "layout": JOURNAL_LAYOUT, **self.__dict__}
+        return json.dumps(known | {"crc32": zlib.crc32(json.dumps(known).encode())}).encode() + b"\n"
+
+    @classmethod
+    def of(cls, line: bytes) -> Title | None:
+        """Read the line; None where it is not one, or damaged."""
+        try:
+            match json_table(line):
+                case {"key": str(key), "origin": str(origin), "n": int(n), "width": int(width)}:
+                    found = cls(key, origin, n, width)
+                    return found if found.line() == line else None
+        except DataError:
+            pass
+        return None
+
+
+def title_of(path: Path) -> Title | None:
+    """Read what an unfinished cache is of; None if there is none that can be read."""
+    try:
+        with opened(path) as file:
+            return Title.of(file.readline(MAX_LINE))
+    except OSError:
+        return None
+
+
+class Journal:
+    """The batches of an unfinished cache, open for reading and appending.
+
+    Attributes:
+        title: what the rows are made of.
+        done: number of rows that are there, from the first one on.
+        failures: reason of each sample that failed, by its number.
+    """
+
+    def __init__(self, file: IO[bytes], title: Title, path: Path) -> None:
+        self.title, self.path, self._file = title, path, file
+        self.done = 0
+        self.failures: dict[int, str] = {}
+        self._starts: list[tuple[int, int]] = []
+        """First row and place of each record."""
+
+    @classmethod
+    def create(cls, path: Path, title: Title) -> Journal:
+        """Make an empty journal in place of what is there."""
+        new = path.with_name(f".{path.name}.new")
+        try:
+            new.write_bytes(title.line())
+            new.replace(path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+        return cls(path.open("r+b"), title, path)
+
+    @classmethod
+    def resume(cls, path: Path, title: Title) -> Journal | None:
+        """Open a journal with this title, up to the first record that is not whole; None where there is none.
+
+        A file that is not a journal, or a damaged record, is told with a warning, and counts as not done.
+        """
+        try:
+            opened(path).close()
+            file = path.open("r+b")
+        except OSError:
+            return None
+        found = Title.of(file.readline(MAX_LINE))
+        if found != title:
+            file.close()
+            if found is None:
+                warnings.warn(f"{path} is damaged, or of another version: its samples are embedded again", stacklevel=2)
+            return None
+        journal = cls(file, title, path)
+        journal._find_records()
+        return journal
+
+    def _find_records(self) -> None:
+        place, size = self._file.tell(), os.fstat(self._file.fileno()).st_size
+        while place < size and (batch := self._record_at(place)) is not None:
+            self._count(batch, place)
+            place = self._file.tell()
+        rest = size - place
+        self._file.seek(place)
+        # A kill leaves the beginning of a record, anything else is damage.
+        head = self._file.read(HEAD.size)
+        if rest >= HEAD.size and self._length(head) <= rest:
+            warnings.warn(
+                f"{self.path} is damaged after {self.done:,} of {self.title.n:,} samples: the others are embedded "
+                "again",
+                stacklevel=2,
+            )
+        self._file.truncate(place)
+        self._file.seek(place)
+
+    def _length(self, head: bytes) -> int:
+        """Return the length of a record; 0 if its head is damaged."""
+        mark, count, texts, _, own = HEAD.unpack(head)
+        right = mark == MARK and zlib.crc32(head[:-4]) == own
+        return HEAD.size + texts + count * (8 + 4 * self.title.width) if right else 0
+
+    def _record_at(self, place: int) -> Batch | None:
+        """Read the record at a place; None where it is not whole."""
+        self._file.seek(place)
+        head = self._file.read(HEAD.size)
+        length = self._length(head) if len(head) == HEAD.size else 0
+        if not length or length > os.fstat(self._file.fileno()).st_size - place:
+            return None
+        _, count, texts, checksum, _ = HEAD.unpack(head)
+        data = self._file.read(length - HEAD.size)
+        if zlib.crc32(data) != checksum or not 0 < count <= self.title.n:
+            return None
+        reasons, traits = json.loads(data[:texts])
+        content = np.frombuffer(data, "<u8", count, texts)
+        rows = np.frombuffer(data, "<f4", count * self.title.width, texts + 8 * count)
+        return Batch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, traits)
+
+    def _count(self, batch: Batch, place: int) -> None:
+        self._starts.append((self.done, place))
+        self.failures |= {self.done + row: why for row, why in enumerate(batch.reasons) if why is not None}
+        self.done += len(batch.rows)
+
+    def append(self, batch: Batch) -> None:
+        """Write a batch after the others."""
+        texts = json.dumps([batch.reasons, batch.traits]).encode()
+        rows = np.ascontiguousarray(batch.rows, "<f4")
+        parts = (texts, batch.content.astype("<u8").tobytes(), rows.data.cast("B") if rows.size else b"")
+        checksum = 0
+        for part in parts:
+            checksum = zlib.crc32(part, checksum)
+        head = HEAD.pack(MARK, len(rows), len(texts), checksum, 0)[:-4]
+        place = self._file.seek(0, os.SEEK_END)
+        for written in (head, struct.pack("<I", zlib.crc32(head)), *parts):
+            self._file.write(written)
+        self._file.flush()
+        self._count(batch, place)
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the batches in order."""
+        for _, place in self._starts:
+            batch = self._record_at(place)
+            if batch is None:
+                raise DataError(f"{self.path} changed while it was read: run the same command again")
+            yield batch
+
+    def cut(self, row: int) -> None:
+        """Forget this row and all later ones."""
+        while self._starts and self._starts[-1][0] + 1 > row:
+            self._drop_last()
+        if self.done > row:
+            start, place = self._starts[-1]
+            batch = self._record_at(place)
+            self._drop_last()
+            if batch is not None:
+                self.append(batch.first(row - start))
+
+    def _drop_last(self) -> None:
+        self.done, place = self._starts.pop()
+        self.failures = {row: why for row, why in self.failures.items() if row < self.done}
+        self._file.truncate(place)
+
+    def sync(self) -> None:
+        """Wait until all that is written is on the disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file; it can be resumed."""
+        self._file.close()
