@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table, settings_from
-from finc_eval.core.toml_files import read_toml
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]

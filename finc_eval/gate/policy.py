@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
-from finc_eval.core.toml_files import read_toml
 from finc_eval.metrics.registry import METRICS, get_metric
 
 NOISE: Literal["noise"] = "noise"
@@ -197,7 +197,7 @@ class Policy(Record):
             return policy
         if isinstance(policy, Mapping):
             return read_table(cls, policy, "the policy")
-        return read_table(cls, read_toml(policy), str(policy))
+        return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
 
     def with_looks(self, looks: int | None) -> Policy:
         """Return the policy with another number of looks; None: the same."""

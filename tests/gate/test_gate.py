@@ -225,7 +225,7 @@ def test_a_policy_is_read_from_toml(tmp_path):
     policy = fe.Policy.of(path)
     assert (policy.kinds.lose, policy.metrics["fd"].worse, policy.undecided) == (0.5, "noise", "warn")
     path.write_text("kinds.lose = ")
-    with pytest.raises(fe.DataError, match="cannot be read as TOML"):
+    with pytest.raises(fe.DataError, match="cannot be read as a policy in TOML"):
         fe.Policy.of(path)
     with pytest.raises(fe.DataError, match="does not exist"):
         fe.Policy.of(Path("missing.toml"))

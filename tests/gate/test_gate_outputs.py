@@ -142,7 +142,7 @@ def test_the_exit_code_is_the_verdict(files):
         ({"gen": "missing.npy"}, "missing.npy does not exist"),
         ({"gen": None}, "needs the new release"),
         ({"policy": "missing.toml"}, "missing.toml does not exist"),
-        ({"policy": "broken.toml"}, "cannot be read as TOML"),
+        ({"policy": "broken.toml"}, "cannot be read as a policy in TOML"),
         ({"policy": "empty.toml"}, "limits nothing"),
         ({"gen": "narrow.npy"}, "entries per embedding"),
     ],
