@@ -23,11 +23,13 @@ from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
+from finc_eval.core.storage import written_together
 from finc_eval.embeddings.base import Batch, check_same_space
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.gallery.captions import Captions, checked_captions
 from finc_eval.gallery.files import read_pictures, write_pictures
 from finc_eval.gallery.gallery import Gallery, Pictures, read_gallery
 from finc_eval.samples import Samples
@@ -95,6 +97,7 @@ class Comparison(Document):
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
+        captions: what is known of the samples that may be shown: metadata, and the nearest reference sample.
         kept: pictures that the file had; None for a comparison that was not read from one.
 
     Example:
@@ -128,6 +131,7 @@ class Comparison(Document):
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     shown: int = field(default=SHOWN_SAMPLES, kw_only=True)
+    captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
     kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -221,14 +225,16 @@ class Comparison(Document):
             DataError: the path holds another kind of file, or cannot be written.
         """
         twin = self.twin(path)
-        with new_file(path, self.type_name, LAYOUT) as file:
-            file.header["result"] = self.to_dict()
-            directions = [mode.direction for mode in self.modes]
-            rows = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
-            file.array("directions", rows)
-            write_feature_map(file, self.feature_map)
-            write_pictures(file, self.gallery.pictures)
-        self.to_json(twin)
+        with written_together():
+            with new_file(path, self.type_name, LAYOUT) as file:
+                file.header["result"] = self.to_dict()
+                directions = [mode.direction for mode in self.modes]
+                rows = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
+                file.array("directions", rows)
+                write_feature_map(file, self.feature_map)
+                write_pictures(file, self.gallery.pictures)
+                file.header["captions"] = self.captions if self.shown else {}
+            self.to_json(twin)
 
     @staticmethod
     def twin(path: str | Path) -> Path:
@@ -260,8 +266,11 @@ class Comparison(Document):
                 raise ValueError("a direction has numbers that are not finite")
             for mode, direction in zip(modes, directions, strict=True):
                 mode["direction"] = direction
-            kept = read_pictures(file)
-            return cls.from_dict(data | {"feature_map": feature_map, "kept": kept}, str(path))
+            pictures = {"kept": read_pictures(file), "captions": checked_captions(file.header["captions"])}
+            return cls.from_dict(data | {"feature_map": feature_map, **pictures}, str(path))
 
-    def __repr__(self) -> str:
-        return f"Comparison({self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)})"
+    def _frame_rows(self) -> tuple[Mode, ...]:
+        return self.modes
+
+    def _summary(self) -> str:
+        return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"

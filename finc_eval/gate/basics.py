@@ -8,7 +8,6 @@ import numpy as np
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.gate.evidence import Evidence, Fact, Missing
 from finc_eval.gate.policy import BasicLimits, CopyingLimits
@@ -56,11 +55,11 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
                 note = "pass train, all samples that the generator was trained on"
                 yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
         return
-    result = audit(sets.sources[GEN], train, sets.sources[REF], run=run.prefixed("audit"))
+    result = audit(sets.sources[GEN], train, sets.sources[REF], extractor=sets.extractor, run=run.prefixed("audit"))
     if limits.near is not None:
         found = result.copying.measure("calibrated")
         # One half of the holdout stands for the generated samples, the other for what they were not trained on.
-        fresh = float(as_embeddings(sets.sources[REF]).n // 2)
+        fresh = float(sets.ref.n // 2)
         yield GainedShare(
             name="copying.near",
             value=found.value - found.control,

@@ -11,6 +11,7 @@ from scipy.special import gammaincinv
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gate.evidence import Normal, upper_quantile
 from finc_eval.gate.kinds import kind_evidence
 from finc_eval.gate.policy import NOISE, KindLimits, MetricLimit
@@ -28,17 +29,20 @@ METRICS = ("fd", "kid", "vendi")
 """Metrics of which the first that has an interval is proposed."""
 
 
-def first_policy(baselines: Sequence[object], ref: object, *, run: Run | None = None) -> str:
+def first_policy(
+    baselines: Sequence[object], ref: object, *, extractor: AnyExtractor = None, run: Run | None = None
+) -> str:
     """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95.
 
     Args:
         baselines: the baseline, or its replicates.
         ref: the reference.
+        extractor: how to embed samples.
         run: device, portions and progress.
     """
     run = run or Run()
     # The baseline stands for a new release without a change.
-    sets = GateSets.open(baselines[0], baselines, ref, None, run)
+    sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
     n, m = sets.gen.n, sets.ref.n
     lines = [
         f"# For {counted(n, 'sample')} of a release and {m:,} of the reference; floors are what an unchanged release "
@@ -75,7 +79,7 @@ def _floor(one: TwoShares, family: int) -> float:
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str]:
-    scores = evaluate(sets.sources[GEN], sets.sources[REF], METRICS, run=run)
+    scores = evaluate(sets.sources[GEN], sets.sources[REF], METRICS, extractor=sets.extractor, run=run)
     for metric in METRICS:
         own = [one for one in scores if one.signature.metric == metric]
         if own and own[0].interval is not None and own[0].higher_is_better is not None:

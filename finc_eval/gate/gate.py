@@ -12,6 +12,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gate.basics import basic_evidence, copying_evidence
 from finc_eval.gate.evidence import Evidence
 from finc_eval.gate.kinds import KindEvidence, kind_evidence
@@ -31,7 +32,9 @@ def gate(
     ref: object,
     policy: Policy | Mapping[str, Any] | str | Path,
     *,
+    anchor: object | None = None,
     train: object | None = None,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
 ) -> Verdict:
     """Judge whether a new release may replace the one before it.
@@ -42,13 +45,16 @@ def gate(
 
     Args:
         gen: samples of the new release: array or tensor of embeddings (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, or the path of a file of one.
+            `Sketch`, the path of a file of one, or the path of samples, which are embedded first.
         baseline: samples of the release before, in the same forms; or a list of them, of the same model trained
             several times. From three on, the noise of training is measured.
         ref: the reference.
         policy: a `Policy`, a table of its fields, or the path of a TOML file.
+        anchor: samples of an older release. All limits on differences are held against it, too, so that many releases
+            that lose a little each do not pass for ever.
         train: all samples that the new release was trained on, for limits on copying; the reference must then be
             samples that it has not seen.
+        extractor: how to embed sets of samples; default: the extractor behind the other sets.
         run: device, portions and progress.
 
     Raises:
@@ -58,7 +64,7 @@ def gate(
     """
     policy, run = Policy.of(policy), run or Run()
     baselines = list(baseline) if isinstance(baseline, list | tuple) else [baseline]
-    sets = GateSets.open(gen, baselines, ref, policy.groups, run)
+    sets = GateSets.open(gen, baselines, ref, policy.groups, run, anchor=anchor, extractor=extractor)
     kinds, digest = kind_evidence(sets, policy.kinds, policy.seed, run) if policy.kinds else ([], "none")
     others: list[Evidence] = []
     if policy.metrics:

@@ -65,11 +65,12 @@ class CountedSets:
 def kind_evidence(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> tuple[list[KindEvidence], str]:
     """Count all sets by the same kinds, and return the evidence of each limit, and a digest of the kinds."""
     found = _by_column(sets, limits.column) if limits.column else _by_clusters(sets, limits, seed, run)
-    evidence = []
-    if limits.lose is not None:
-        evidence += list(_lost(sets, found, limits, limits.lose))
-    if limits.new is not None:
-        evidence += list(_new(sets, found, limits, limits.new))
+    evidence: list[KindEvidence] = []
+    for against in filter(None, (sets, sets.against_anchor())):
+        if limits.lose is not None:
+            evidence += _lost(against, found, limits, limits.lose)
+        if limits.new is not None:
+            evidence += _new(against, found, limits, limits.new)
     return evidence, found.digest
 
 
@@ -155,11 +156,11 @@ class _Level:
 def _lost(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
     level = _Level.of(sets, found.counted, 0)
     kinds = [kind for kind in _named(found.names[0], limits) if level.ref_share[kind] >= limits.min_share]
-    yield from _unmatched(found, limits, "kinds.lose", margin, kinds)
+    yield from _unmatched(found, limits, sets.rule("kinds.lose"), margin, kinds)
     for kind in kinds:
         counts = level.counts(kind)
         evidence = LostShare(
-            name=f"kinds.lose {found.names[0][kind]}",
+            name=f"{sets.rule('kinds.lose')} {found.names[0][kind]}",
             value=LostShare.value_of(counts.share, counts.old_share, limits.min_share),
             margin=margin,
             n=sets.gen.n,
@@ -178,7 +179,7 @@ def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) 
             if level.ref_share[kind] < LACKED * margin:
                 any_lacked = True
                 counts = level.counts(kind)
-                name = f"kinds.new {names[kind]}"
+                name = f"{sets.rule('kinds.new')} {names[kind]}"
                 evidence = GainedShare(
                     name=name, value=counts.share - counts.old_share, margin=margin, n=sets.gen.n, counts=counts
                 )
@@ -188,7 +189,9 @@ def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) 
         old = float(sum(one.n for one in sets.baselines.values()))
         counts = TwoCounts(0.0, float(sets.gen.n), 0.0, old)
         note = "the reference has every kind that was found"
-        evidence = GainedShare(name="kinds.new", value=0.0, margin=margin, n=sets.gen.n, note=note, counts=counts)
+        evidence = GainedShare(
+            name=sets.rule("kinds.new"), value=0.0, margin=margin, n=sets.gen.n, note=note, counts=counts
+        )
         yield KindEvidence(evidence, {}, {})
 
 
@@ -216,8 +219,12 @@ def _unmatched(
 
 def _shown(evidence: Evidence, sets: GateSets, found: CountedSets, place: int, kind: int) -> KindEvidence:
     number = sum(len(names) for names in found.names[:place]) + kind
-    shares = {label: float(one.counts.members(place)[kind] / one.counts.n) for label, one in found.counted.items()}
+    shares = {
+        label: float(found.counted[label].counts.members(place)[kind] / found.counted[label].counts.n)
+        for label in sets.all
+    }
     examples = {
-        label: sets.all[label].ids_at(one.nearest_to(number)[:EXAMPLES]) for label, one in found.counted.items()
+        label: embeddings.ids_at(found.counted[label].nearest_to(number)[:EXAMPLES])
+        for label, embeddings in sets.all.items()
     }
     return KindEvidence(evidence, shares, examples)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, inf, isfinite, sqrt
 
 import numpy as np
@@ -49,24 +49,24 @@ def score_evidence(sets: GateSets, limits: Mapping[str, MetricLimit], alpha: flo
         run: device and progress.
     """
     metrics = list(dict.fromkeys(metric_of(name) for name in limits))
-    ref = sets.sources[REF]
     scores: dict[str, dict[str, Score | str]] = {}
-    for label in (GEN, *sets.baselines):
-        scores[label] = _scores(sets.sources[label], ref, metrics, list(limits), run.prefixed(label))
+    labels = [label for label in sets.all if label != REF]
+    for label in labels:
+        scores[label] = _scores(sets, label, metrics, list(limits), run.prefixed(label))
     found: list[Evidence] = []
-    old_n = sum(one.n for one in sets.baselines.values())
     for name, limit in limits.items():
-        new = _measured(scores[GEN][name], sets, GEN)
-        old = [_measured(scores[label][name], sets, label) for label in sets.baselines]
-        found += list(_limits(name, limit, new, old, sets.gen.n, old_n, alpha))
+        measured = {label: _measured(scores[label][name], sets, label) for label in labels}
+        found += _absolute(name, limit, measured[GEN], sets.gen.n)
+        for against in filter(None, (sets, sets.against_anchor())):
+            found += _relative_limits(name, limit, measured, against, alpha)
     return found
 
 
-def _scores(source: object, ref: object, metrics: list[str], names: list[str], run: Run) -> dict[str, Score | str]:
+def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], run: Run) -> dict[str, Score | str]:
     """Return each score, or the reason why there is none."""
     found: dict[str, Score | str] = {}
     try:
-        scores = evaluate(source, ref, metrics, run=run)
+        scores = evaluate(sets.sources[label], sets.sources[REF], metrics, extractor=sets.extractor, run=run)
     except DataError as error:
         return dict.fromkeys(names, str(error))
     for name in names:
@@ -92,20 +92,26 @@ def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
     return Measured(value, half / normal_quantile() * sqrt(effect), score.higher_is_better)
 
 
-def _limits(
-    name: str, limit: MetricLimit, new: Measured | str, old: list[Measured | str], n: int, old_n: int, alpha: float
-) -> Iterator[Evidence]:
+def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Iterator[Evidence]:
     absolute: list[tuple[str, float | None, Side]] = [("most", limit.most, "high"), ("least", limit.least, "low")]
     for rule, margin, harm in absolute:
         if margin is not None:
+            title = f"metrics.{name} {rule}"
             if isinstance(new, str):
-                yield Missing(name=f"metrics.{name} {rule}", margin=margin, note=new)
+                yield Missing(name=title, margin=margin, note=new)
             else:
-                given = {"value": new.value, "error": new.error, "margin": margin, "n": n}
-                yield Normal(name=f"metrics.{name} {rule}", harm=harm, **given)  # type: ignore[arg-type]
+                yield Normal(name=title, value=new.value, margin=margin, harm=harm, n=n, error=new.error)
+
+
+def _relative_limits(
+    name: str, limit: MetricLimit, measured: Mapping[str, Measured | str], sets: GateSets, alpha: float
+) -> Iterator[Evidence]:
+    old = [measured[label] for label in sets.baselines]
+    old_n = sum(one.n for one in sets.baselines.values())
     for rule, wanted in (("worse", limit.worse), ("difference", limit.difference)):
         if wanted is not None:
-            yield _relative(name, rule, wanted, new, old, n, old_n, alpha)
+            found = _relative(name, rule, wanted, measured[GEN], old, sets.gen.n, old_n, alpha)
+            yield replace(found, name=sets.rule(f"metrics.{name}") + f" {rule}")
 
 
 def _relative(

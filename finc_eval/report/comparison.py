@@ -125,6 +125,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         forest={"width": WIDTH, "row": ROW, "decimals": decimals(scale)},
         details=DETAILS,
         evidence_shown=SHOWN_EVIDENCE,
+        are_members=lambda mode, label: _are_members(mode, label, comparison.shown),
         by_id={mode.id: mode for mode in comparison.modes},
         folded=folded,
         tests=tests_in_words(comparison),
@@ -217,6 +218,13 @@ def remark(mode: Mode | SharedMode) -> str | None:
     return None if mode.stability is None or mode.stability >= FIRM_STABILITY else UNSTABLE
 
 
+def _are_members(mode: Mode, label: SetLabel, count: int) -> bool:
+    """Return whether all of the most typical samples of a set are members of a mode."""
+    tail = mode.tails[0]
+    scores = (tail.gen_scores if label == "gen" else tail.ref_scores)[:count]
+    return mode.threshold is None or bool((scores >= mode.threshold).all())
+
+
 def _difference(mode: Mode) -> str:
     return f"{points(mode.share_difference)} {points_interval(mode.share_difference_interval)}"
 
@@ -235,6 +243,7 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
     return {
         "titles": titles(comparison),
         "pictures": gallery.pictures,
+        "captions": comparison.captions,
         "notes": gallery.notes,
         "columns": COLUMNS,
         "roles": _significant(comparison),

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
@@ -100,6 +100,7 @@ def environment() -> Environment:
         "points_interval": points_interval,
         "interval": interval,
         "count": lambda value: f"{value:,}",
+        "unbroken": lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%")),
     }
     made.filters.update(filters)
     return made

@@ -39,7 +39,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
     sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
     alike = [group for group in groups if len(group) > 1]
     if alike:
-        same = listed([kind(group[0]) for group in alike[:TOLD]])
+        same = listed([_unlike(group) for group in alike[:TOLD]])
         also = "also has" if parts else "has"
         sentences.append(f"{gen} {also} {same} that look different from those of {ref}.")
     return " ".join(sentences)
@@ -61,7 +61,7 @@ def lead(comparison: Comparison) -> str:
 def short(mode: Mode) -> str:
     """Return the name of a mode without shares and, where it says more, without traits; the id without a name."""
     name = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix("looks like ")
-    for one in mode.evidence:
+    for one in () if _only_traits(mode) else mode.evidence:
         if one.source == TRAIT:
             name = name.replace(f", {one.value}", "")
     return name
@@ -71,8 +71,11 @@ def kind(mode: Mode) -> str:
     """Return the kind of sample that a mode is, in as few words as its name allows."""
     if mode.name is None:
         return f"samples without a name ({mode.id})"
-    only_traits = all(one.source == TRAIT for one in mode.evidence)
-    return f"samples that are “{mode.name}”" if only_traits else f"“{short(mode)}”"
+    return f"samples that are “{mode.name}”" if _only_traits(mode) else f"“{short(mode)}”"
+
+
+def _only_traits(mode: Mode) -> bool:
+    return all(one.source == TRAIT for one in mode.evidence)
 
 
 def sentence(mode: Mode, titles: tuple[str, str]) -> str:
@@ -84,6 +87,13 @@ def sentence(mode: Mode, titles: tuple[str, str]) -> str:
         f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
         f"(interval {points(low)} to {points(high)})."
     )
+
+
+def _unlike(group: Sequence[Mode]) -> str:
+    """Return the kind of samples that look different, and how those of the generated set look."""
+    own = next((mode for mode in group if mode.role == "over"), group[0])
+    traits = [one.value for one in own.evidence if one.source == TRAIT and f", {one.value}" in (own.name or "")]
+    return kind(own) + (f" ({listed(traits)})" if traits and own.role == "over" else "")
 
 
 def _listed(modes: Sequence[Mode], ref: str) -> str:

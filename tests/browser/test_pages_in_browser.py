@@ -51,9 +51,7 @@ def test_every_mode_of_models_leads_to_its_section_with_pictures_and_bars(visit,
     assert page.locator(":target h3").inner_text().endswith(page.locator("th.id a").first.inner_text())
     sizes = page.evaluate("[...document.images].map(i => [i.naturalWidth, i.clientWidth])")
     assert sizes and all(natural == 16 and shown > 20 for natural, shown in sizes)
-    bars = page.evaluate(
-        "[...document.querySelectorAll('.bar')].map(b => b.firstElementChild.getBoundingClientRect().width / b.getBoundingClientRect().width)"
-    )
+    bars = page.evaluate("[...document.querySelectorAll('.bar')].map(b => b.firstElementChild.getBBox().width / 100)")
     shown = [mode for mode in table.modes if mode.set_with_most != "ref"] + [
         m for m in table.modes if m.set_with_most == "ref"
     ]

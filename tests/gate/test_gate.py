@@ -229,3 +229,18 @@ def test_a_policy_is_read_from_toml(tmp_path):
         fe.Policy.of(path)
     with pytest.raises(fe.DataError, match="does not exist"):
         fe.Policy.of(Path("missing.toml"))
+
+
+def test_slow_drift_is_seen_against_the_anchor_and_not_against_the_last_release(sets):
+    """Each release loses a quarter of a kind's share, at a limit of one half."""
+    told = {"kinds": {"lose": 0.5, "level": 20}, "metrics": {"fd": {"difference": 5.0}}}
+    releases = [release(6000, 20 + step, lost=1, part=1 - 0.75**step) for step in range(5)]
+    verdicts = [
+        fe.gate(new, old, sets["ref"], told, anchor=releases[0])
+        for old, new in zip(releases[:-1], releases[1:], strict=True)
+    ]
+    first = next(step for step, one in enumerate(verdicts, 1) if one.overall == "regression")
+    assert first <= 4
+    assert {limit.rule for limit in verdicts[first - 1].of("regressed")} == {"kinds.lose-anchor"}
+    assert {"metrics.fd", "metrics.fd-anchor"} <= {limit.rule for limit in verdicts[0].limits}
+    assert verdicts[0].sets.keys() == {"gen", "baseline", "anchor", "ref"}

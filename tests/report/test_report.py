@@ -602,3 +602,14 @@ def test_a_page_does_not_say_where_on_the_machine_a_set_lies(tmp_path):
     assert (outside.place, below.place) == ("gen.zip", "data/ref.zip")
     row = page.split("Source</th>")[1].split("</tr>")[0]
     assert "gen.zip" in row and str(tmp_path) not in row
+
+
+def test_samples_that_are_no_members_are_not_called_typical():
+    tails = a_tail(tuple("abcdefgh"), tuple("ABCDEFGH")), a_tail((), (), 0.0)
+    few = replace(tails[0], ref_scores=tails[0].ref_scores / 2)
+    page = Page(page_of(a_comparison([a_mode("over-1", tails=(few, tails[1]))], kept=tiles("abcdefgh", "ABCDEFGH"))))
+    assert page.texts("p", "draw") == ["Most typical", "Most alike, members or not"]
+
+
+def tiles(gen, ref):
+    return {label: dict.fromkeys(ids, thumbnail(noise(1, 1)[0])) for label, ids in (("gen", gen), ("ref", ref))}

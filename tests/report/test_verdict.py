@@ -40,7 +40,7 @@ def test_two_of_each_role_are_told_the_largest_first():
 def test_modes_that_show_one_kind_look_different():
     over, under = replace(THREES, looks_different=SEVENS.id), replace(SEVENS, looks_different=THREES.id)
     found = a_comparison([over], [under])
-    assert verdict(found, TITLES) == "fgan has “3” that look different from those of real."
+    assert verdict(found, TITLES) == "fgan has “3” (brighter) that look different from those of real."
     assert "1 kind differs: 1 that looks different." in lead(found)
 
 
@@ -60,7 +60,7 @@ def test_without_a_difference_it_says_so_and_what_may_be_missed():
         (
             named(OVER, "brighter, bluer", ("trait", "brighter"), ("trait", "bluer")),
             "samples that are “brighter, bluer”",
-            None,
+            "brighter, bluer",
         ),
         (named(OVER, "looks like tabby (60 %)", ("classifier", "tabby")), "“tabby”", "tabby"),
         (

@@ -11,11 +11,12 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.exit_codes import VerdictExit
-from finc_eval.cli.options import Device, Extractor, Json, Ref, Strict, running
+from finc_eval.cli.options import Json, Ref, Work, embeds
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, embed_all
+from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.storage import write_text
+from finc_eval.extractors.settings import Extraction
 from finc_eval.gate.policy import Policy
 
 Looks = Annotated[
@@ -23,6 +24,7 @@ Looks = Annotated[
 ]
 
 
+@embeds
 def gate(
     baseline: Annotated[
         list[str],
@@ -33,21 +35,23 @@ def gate(
     ],
     ref: Ref,
     policy: Annotated[Path, typer.Option(metavar="FILE", help="TOML file with what a release may do.")],
+    extraction: Extraction,
+    work: Work,
     gen: Annotated[
         str | None, typer.Option(help="Samples of the new release, in any form that --gen of compare takes.")
     ] = None,
     init: Annotated[
         bool, typer.Option("--init", help="Write the policy from the baseline, with the noise that was measured.")
     ] = False,
+    anchor: Annotated[
+        str | None, typer.Option(help="Samples of an older release, against which slow drift over releases is seen.")
+    ] = None,
     train: Annotated[
         str | None, typer.Option(help="All samples that the new release was trained on, for limits on copying.")
     ] = None,
     looks: Looks = None,
     out: Out = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Judge whether a new release may replace the one before it.
@@ -59,26 +63,23 @@ def gate(
     if init:
         from finc_eval.gate.first_policy import first_policy
 
-        check_given(sources.values(), extractor)
+        check_given(sources.values(), extraction.extractor)
         if policy.exists() and not force:
             raise UsageError(f"{policy} exists: choose another --policy, or pass --force")
-        with running(device) as run:
-            sets = embed_all(sources, extractor, strict, run)
-            text = first_policy([sets[label] for label in labels], sets["ref"], run=run)
+        with work.running() as run:
+            text = first_policy(baseline, ref, extractor=extraction, run=run)
         write_text(policy, text)
         print(text, end="")
         return
     if gen is None:
         raise UsageError("the gate needs the new release: pass --gen, or --init to write a policy")
-    sources = {"gen": gen, **sources} | ({} if train is None else {"train": train})
-    check_given(sources.values(), extractor)
+    given = {"anchor": anchor, "train": train}
+    sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
+    check_given(sources.values(), extraction.extractor)
     limits = Policy.of(policy).with_looks(looks)
     output = output_folder("gate", "verdict", sources, out, force)
-    with running(device) as run:
-        sets = embed_all(sources, extractor, strict, run)
-        verdict = fe.gate(
-            sets["gen"], [sets[label] for label in labels], sets["ref"], limits, train=sets.get("train"), run=run
-        )
+    with work.running() as run:
+        verdict = fe.gate(gen, baseline, ref, limits, anchor=anchor, train=train, extractor=extraction, run=run)
     from finc_eval.gate.github import annotation_lines, tell_github
     from finc_eval.gate.junit import junit_xml
     from finc_eval.gate.markdown import markdown
