@@ -1,7 +1,7 @@
 """Measure pages: their size, and how long a browser needs to show them.
 
-Needs chromium and playwright (pip install .[browser]), and photographs of the test assets (FINC_EVAL_ASSETS). Fifty modes
-with sixteen photographs of each set are more than most comparisons have.
+Needs chromium and playwright (pip install .[browser]), and photographs of the test assets (FINC_EVAL_ASSETS). Fifty
+modes with sixteen photographs of each set are more than most comparisons have.
 """
 
 import shutil
