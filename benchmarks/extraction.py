@@ -45,7 +45,7 @@ class Photographs(torch.utils.data.Dataset):
 
 def ours(folder, extractor, out):
     out.unlink(missing_ok=True)
-    return np.asarray(fe.extract(folder, extractor, out, batch_size=BATCH))
+    return np.asarray(fe.extract(folder, extractor, out, run=fe.Run(batch_size=BATCH)))
 
 
 @torch.inference_mode()

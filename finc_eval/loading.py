@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import file_type
-from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.files.reading import content_of
 from finc_eval.core.serialize import read_document
-from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.privacy.reference.sketch import PrivateSketch
@@ -53,17 +52,6 @@ def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | Embe
             return PrivateSketch.load(path)
         case _:
             return EmbeddingCache(path)
-
-
-def extractor_of(path: str | Path) -> str | None:
-    """Return the name of the extractor behind embeddings or a sketch; None for other files and unknown extractors."""
-    match header_of(path):
-        case {"type": "embeddings", "extractor": str(name)}:
-            return name
-        case {"type": "sketch" | "private sketch", "space": str(space)} if not space.startswith(ARRAY_SPACE):
-            return space.split("@")[0]
-        case _:
-            return None
 
 
 def _from_json(path: Path) -> Document:

@@ -88,6 +88,25 @@ def test_only_the_step_from_results_to_their_pages_is_a_lazy_import_upwards():
     assert {(own, target) for own, target, _ in upwards} == {STEP_UP}, sorted(upwards)
 
 
+ONLY_READERS = {
+    "h5py": {"finc_eval.core.files.writing"},
+    "tomllib": {"finc_eval.core.files.parsed", "finc_eval.extractors.catalog", "finc_eval.comparison.settings"},
+}
+"""Modules that may import a reader of files: all others go through the guarded doors of `core/files`."""
+
+
+@pytest.mark.parametrize("package", ONLY_READERS)
+def test_files_are_read_by_the_guarded_doors_alone(package):
+    found = {
+        name_of(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Import) and any(one.name == package for one in node.names))
+        or (isinstance(node, ast.ImportFrom) and node.module == package)
+    }
+    assert found == ONLY_READERS[package]
+
+
 def test_no_module_below_the_command_line_imports_the_public_names_of_the_package():
     """They load lazily, so import-linter does not see what is behind them."""
     rooms = {path.stem for path in PACKAGE.iterdir()}

@@ -1,6 +1,7 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
 A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name.py`, or the group of verbs `app` there.
+Verbs about the installation are in `finc_eval/cli/verbs/housekeeping/`.
 """
 
 from __future__ import annotations
@@ -13,33 +14,33 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
-from finc_eval.cli.group import Group
+from finc_eval.cli.group import Group, Verb
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
 from finc_eval.core.terminal import visible, visible_output
 
 VERBS: dict[str, dict[str, str]] = {
-    "Start here": {
+    "Compare": {
         "demo": "Plant differences between two sets of real digits, compare them, and print what was found.",
         "compare": "Find the modes on which two sets of samples differ, and write a report.",
-    },
-    "Step by step: each writes a file that later steps read": {
+        "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
-        "sketch": "Reduce embeddings to the statistics that a comparison needs.",
+        "sketch": "Reduce a set to the statistics that a comparison needs.",
         "score": "Score samples on the modes of a comparison.",
         "report": "Write the report of a saved comparison again.",
-    },
-    "More comparisons": {
-        "models": "Find the modes on which many models differ, and how much of each mode each model has.",
-        "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
-        "changes": "Follow the modes from one release of a model to the next.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
+    },
+    "Metrics": {
         "metrics": "Compute the metrics people know, each in the space its name means, with intervals, floors and "
         "signatures.",
+    },
+    "Rank and gate": {
+        "leaderboard": "Rank models against one reference, and say which of them cannot be told apart.",
+        "models": "Find the modes on which many models differ, and how much of each mode each model has.",
+        "changes": "Follow the modes from one release of a model to the next.",
     },
     "Privacy": {
         "audit": "Audit a generator: are its samples copies, do attacks tell its training set, does a stated "
@@ -48,7 +49,7 @@ VERBS: dict[str, dict[str, str]] = {
         "and anybody scores any number of generators against it.",
         "dp-generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
     },
-    "This installation": {
+    "Housekeeping": {
         "extractors": "List, show and check the extractors, which turn samples into embeddings.",
         "weights": "List, fetch and verify the trained weights of the extractors.",
         "cache": "List, explain, verify and delete cached embeddings.",
@@ -60,13 +61,16 @@ VERBS: dict[str, dict[str, str]] = {
 """The verbs by heading, each with the first line of its docstring, so that the list is printed without importing them;
 of a group of verbs it is the first sentence of its help."""
 
+HOUSEKEEPING = ("extractors", "weights", "cache", "doctor", "schema")
+"""Verbs whose modules are in the folder `housekeeping`."""
+
 RESUMES = ("extract",)
 """Verbs that continue an interrupted run when they are called again."""
 
 RESUME_HINT = "; finished work is kept, and the same command goes on from there"
 
 
-class LazyVerb(TyperCommand):
+class LazyVerb(Verb):
     """A verb known by its name and its line of help; its module is imported when it is called."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -121,20 +125,22 @@ def _notes_in_one_line() -> Iterator[None]:
 def load_verb(name: str) -> Any:
     """Import the module of a verb, and return its command."""
     attribute = name.replace("-", "_")
-    module = import_module(f"finc_eval.cli.verbs.{attribute}")
+    folder = "finc_eval.cli.verbs" + ".housekeeping" * (name in HOUSEKEEPING)
+    module = import_module(f"{folder}.{attribute}")
     holder = typer.Typer(add_completion=False)
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     if isinstance(getattr(module, "app", None), typer.Typer):
+        for verb in module.app.registered_commands:
+            verb.cls = Verb
         holder.add_typer(module.app, name=name)
     else:
-        holder.command(name)(getattr(module, attribute))
+        holder.command(name, cls=Verb)(getattr(module, attribute))
     group: Any = typer.main.get_command(holder)
     return group.commands[name]
 
 
 app = typer.Typer(
     cls=LazyGroup,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -155,11 +161,12 @@ def finc_eval(
 ) -> None:
     """Compare image and video generators: which kinds of samples does one make more often than another?
 
-    [bold]finc-eval demo[/bold]                        see it work, on digits that come with it
+    See it work, on digits that come with it: [bold]finc-eval demo[/bold]
 
-    [bold]finc-eval compare --gen A/ --ref B/[/bold]   compare two folders, and write a report
+    Compare two folders, and write a report: [bold]finc-eval compare --gen A/ --ref B/[/bold]
 
-    Results are printed on standard output, progress on standard error.
+    Results are printed on standard output, progress on standard error. A file finc-eval.toml in the working folder
+    has defaults for repeated runs. --install-completion lets the shell complete verbs and options.
     Exit codes: 0 done; 3 wrong options or unusable data, explained in one sentence; 130 interrupted.
     """
 

@@ -1,15 +1,50 @@
-"""`Group`: the kind of group that the verbs and the groups of verbs are in."""
+"""`Group` and `Verb`: the kinds of commands that the command line consists of."""
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 
 class Group(TyperGroup):
     """A group of verbs. Its name alone prints its help, which is not an error."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**_unwrapped(attributes))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, or print the help where there are none."""
         return super().parse_args(ctx, args or ["--help"])
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; the help shows flags as flags."""
+        return _shown_as_flags(super().get_params(ctx))
+
+
+class Verb(TyperCommand):
+    """A verb."""
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **_unwrapped(attributes))
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; the help shows flags as flags."""
+        return _shown_as_flags(super().get_params(ctx))
+
+
+def _unwrapped(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Join the lines of each paragraph of the help, which come from a docstring, so that the terminal wraps them."""
+    text = attributes.get("help")
+    if not text:
+        return attributes
+    return attributes | {"help": "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))}
+
+
+def _shown_as_flags(parameters: list[Any]) -> list[Any]:
+    """Take from options without a value the type that the help would show for it."""
+    for one in parameters:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return parameters

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
-from finc_eval.cli.fields import flag, heading_of, options_of, parameter, settings_with
-from finc_eval.core.progress import terminal
-from finc_eval.core.run import Run
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
+from finc_eval.cli.config import config_file, configured, recorded
+from finc_eval.cli.fields import flag, options_of, parameter, settings_with
+from finc_eval.core.config import CONFIG_NAME, Configured
+from finc_eval.core.progress import Progress, silent, terminal
+from finc_eval.core.record import about
+from finc_eval.core.run import WORKERS, Run
+from finc_eval.extractors.settings import Extraction
+
+QUIET = "Show no progress; results, notes and errors are printed."
 
 Gen = Annotated[
     str,
@@ -24,42 +30,85 @@ Gen = Annotated[
     ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]
-Extractor = Annotated[
-    str | None,
+Samples = Annotated[
+    str,
+    typer.Argument(help="The set, in any form that compare --gen takes.", metavar="SAMPLES"),
+]
+Gens = Annotated[
+    list[str],
     typer.Option(
-        help="What turns samples into embeddings: a name that finc-eval extractors list prints, timm:NAME, or the path "
-        "of your own card ending in .toml. Default: the extractor of a given .h5 file, or else "
-        f"{DEFAULT_EXTRACTOR}."
+        "--gen",
+        metavar="[NAME=]PATH",
+        help="Generated set, in any form that compare takes, perhaps with a name. Give it once for each model.",
     ),
 ]
-Count = Annotated[
-    int | None, typer.Option("--n", help="Take only N samples of the set, a seeded subset. A smaller set is an error.")
-]
-SubsetSeed = Annotated[int, typer.Option("--subset-seed", help="Random seed of the subset that --n takes.")]
-NetworkPrecisionName = Annotated[
-    Literal["float32", "bfloat16", "float16"],
-    typer.Option(help="Arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs."),
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Fail if a sample cannot be read, instead of noting it.")]
-Device = Annotated[
-    str | None, typer.Option(help="Device to compute on: cpu, cuda, cuda:1 …; default: CUDA if available.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output instead of a table.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help=QUIET)]
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help=f"TOML file of defaults for these options; default: {CONFIG_NAME} in the working folder, if it is there. "
+        "Options on the command line take precedence.",
+    ),
+]
+CONFIG = "config"
+"""Name of that parameter in every verb."""
+
+Verb = Callable[..., None]
 
 GIVEN = ("COMMANDLINE", "ENVIRONMENT")
 """Sources of a value that a person chose."""
 
 
-@contextmanager
-def running(device: str | None) -> Iterator[Run]:
-    """Yield a run on this device whose progress is drawn on standard error; a device that is not there is refused."""
-    with terminal() as progress:
-        run = Run(device=device, progress=progress)
-        if device not in (None, "cpu"):
-            from finc_eval.core.device import usable_device  # loads torch
+@dataclass(frozen=True)
+class Work(Configured):
+    """Run options. None of them changes what is computed."""
 
-            usable_device(device)
-        yield run
+    table: ClassVar[str] = "run"
+
+    device: Annotated[str | None, about("device to compute on: cpu, cuda, cuda:1 …; default: CUDA if available")] = None
+    batch_size: Annotated[
+        int | None,
+        about(
+            "samples per pass through the network, halved where memory does not suffice, and per matrix product; "
+            "default: auto"
+        ),
+    ] = None
+    workers: Annotated[int, about("threads that decode samples")] = WORKERS
+    quiet: Annotated[bool, about(QUIET.rstrip("."))] = False
+
+    @contextmanager
+    def running(self) -> Iterator[Run]:
+        """Yield a run whose progress is drawn on standard error; a device that is not there is refused."""
+        with shown(self.quiet) as progress:
+            run = Run(device=self.device, batch_size=self.batch_size, workers=self.workers, progress=progress)
+            if self.device not in (None, "cpu"):
+                from finc_eval.core.device import usable_device  # loads torch
+
+                usable_device(self.device)
+            yield run
+
+
+def shown(quiet: bool) -> AbstractContextManager[Progress]:
+    """Return a progress that is drawn on standard error unless it is to be quiet."""
+    return nullcontext(silent) if quiet else terminal()
+
+
+def works(verb: Verb) -> Verb:
+    """Give a verb the options of `Work`, as its argument `work`."""
+    return takes(Work, "work")(verb)
+
+
+def embeds(verb: Verb) -> Verb:
+    """Give a verb the options of samples that it embeds, as its argument `extraction`, and those of `Work`.
+
+    The seed of the subset and the precision of the network are options of extract alone.
+    """
+    return takes(Extraction, "extraction", seed=None, precision=None)(works(verb))
 
 
 def given_options(context: typer.Context, *names: str) -> list[str]:
@@ -67,7 +116,7 @@ def given_options(context: typer.Context, *names: str) -> list[str]:
     return [flag(name) for name in names if _is_given(context, name)]
 
 
-def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
     """Give a verb one option per field of a settings class, and hand it the settings.
 
     Every kind of field has its kind of option:
@@ -82,8 +131,9 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., 
       named by `--field NAME,NAME`;
     - `int`, `float`, `str`, `Path`, and each of them `| None`: a value.
 
-    A class with a method `read(path)` also gets `--settings FILE`. The command line takes precedence over the file,
-    and the file over the defaults. The class itself checks the values, in its `__post_init__`.
+    Where the class has a table in the file of defaults (`--config FILE`, or finc-eval.toml in the working folder), its
+    values take the place of the class's own defaults. The command line takes precedence over both. The class itself
+    checks the values, in its `__post_init__`.
 
     Args:
         cls: frozen dataclass. `about("…")` in the annotation of a field is the help text of its option, and the first
@@ -106,25 +156,29 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., 
     """
     options = options_of(cls, narrower)
     made = [one.parameter for one in options]
-    read = getattr(cls, "read", None)
-    if read is not None:
-        made.append(_settings_file(read, heading_of(cls)))
 
-    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+    def decorate(verb: Verb) -> Verb:
         hints = get_type_hints(verb, include_extras=True)
         own = {name: one.replace(annotation=hints[name]) for name, one in inspect.signature(verb).parameters.items()}
         spliced: list[inspect.Parameter] = []
         for name, declared in own.items():
             spliced += made if name == argument else [declared]
+        if CONFIG not in own:
+            spliced.append(parameter(CONFIG, Config, None))
         if "context" not in own:
             spliced.append(parameter("context", typer.Context))
 
         @wraps(verb)
         def run(**values: Any) -> None:
             given = {name: value for name, value in values.items() if _is_given(values["context"], name)}
-            start = read(values["settings_file"]) if read is not None and values["settings_file"] else None
+            path = config_file(values[CONFIG])
+            start = configured(cls, path)
+            for name, narrow in narrower.items():
+                if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
+                    start = replace(start, **{name: narrow()})  # a default for another verb
             settings = settings_with(cls, start, options, given)
-            verb(**{name: settings if name == argument else values[name] for name in own})
+            with recorded(path):
+                verb(**{name: settings if name == argument else values[name] for name in own})
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spliced]
@@ -133,17 +187,6 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Callable[..., 
         return run
 
     return decorate
-
-
-def _settings_file(read: Callable[..., Any], heading: str) -> inspect.Parameter:
-    table = inspect.signature(read).parameters["table"].default
-    option = typer.Option(
-        "--settings",
-        metavar="FILE",
-        rich_help_panel=heading,
-        help=f"TOML file with these settings in a table \\[{table}]. Options on the command line take precedence.",
-    )
-    return parameter("settings_file", Annotated[Path | None, option], None)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

@@ -20,6 +20,7 @@ from finc_eval.core.files.front import file_type
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
+from finc_eval.core.storage import written_together
 
 SUFFIXES = {"comparison": (".h5", ".json", ".html"), "kinds": (".h5", ".json", ".html")}
 """Types of results with arrays, which an .h5 file keeps; all others have a page and a JSON file."""
@@ -35,6 +36,10 @@ Out = Annotated[
         help="Folder to write to: a page, the same as JSON, and an .h5 file where later steps need one. Default: a "
         "folder in reports/ that is named by the sets.",
     ),
+]
+OptionalOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder to write a page and the same as JSON to; default: none."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that this command did not make, too.")]
 
@@ -64,13 +69,14 @@ class Output:
         return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
 
     def write(self, result: Any) -> None:
-        """Write the files of the result, which is marked."""
+        """Write the files of the result, which is marked, all together."""
         files = self.files
-        if ".h5" in files:
-            make_room(files[".h5"], self.type_name, self.force)
-            result.save(files[".h5"])
-        result.to_json(files[".json"])
-        result.to_html(files[".html"])
+        with written_together():
+            if ".h5" in files:
+                make_room(files[".h5"], self.type_name, self.force)
+                result.save(files[".h5"])
+            result.to_json(files[".json"])
+            result.to_html(files[".html"])
 
 
 def output_folder(

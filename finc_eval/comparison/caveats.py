@@ -85,7 +85,7 @@ def far_warnings(one: SketchedSet, run: Run) -> list[str]:
     if not mean_square > LARGE_SPREAD * typical**2 > 0:
         return []
     far, farthest, name = 0, 0.0, ""
-    for batch in one.embeddings.batches(run.batch_size):
+    for batch in one.embeddings.batches(run.portion):
         distances = torch.linalg.vector_norm(batch.rows.double().cpu() - middle, dim=1) / typical
         far += int((distances > FAR).sum())
         if float(distances.max()) > farthest:

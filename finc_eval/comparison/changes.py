@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
+from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.numerics.inference import critical_value
 
@@ -33,7 +35,7 @@ FREE_FIELDS = ("n", "modes", "se", "prec", "v")
 
 
 @dataclass(frozen=True, eq=False)
-class Change(Record):
+class Change(Record, Shown):
     """A mode in two releases.
 
     Attributes:
@@ -61,9 +63,9 @@ class Change(Record):
         """Name of the mode: it keeps its old one."""
         return next(mode.id for mode in (self.old, self.new) if mode is not None)
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         low, high = self.interval
-        return f"Change({self.status} {self.id}, {self.change:+.4f} [{low:+.4f}, {high:+.4f}])"
+        return f"{self.status} {self.id}, {self.change:+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,13 @@ class Changes(Document):
     alpha: float
     old: SignatureText
     new: SignatureText
+
+    def _frame_rows(self) -> tuple[Change, ...]:
+        return self.changes
+
+    def _summary(self) -> str:
+        counts = Counter(change.status for change in self.changes)
+        return ", ".join(f"{count} {status}" for status, count in counts.items()) or "no mode is significant"
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)

@@ -35,6 +35,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ARRAY_SPACE
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.captions import Captions, captions_of
 from finc_eval.numerics.precision import arithmetic
@@ -46,6 +47,7 @@ def compare(
     ref: object,
     settings: Settings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
@@ -59,11 +61,13 @@ def compare(
     Exact KEN holds the kernel matrix of both, of 20 000 samples in all at most: 8 GB, and a quarter of an hour.
 
     Args:
-        gen: generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, `Sketch`, or the path of a cache
-            or sketch.
+        gen: generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, `Sketch`, the path of a file of
+            embeddings or a sketch, or the path of samples in any form that `extract` takes, which are embedded first.
         ref: reference set, in any of the same forms. Two sketches must share their feature map.
         settings: settings of the comparison; default: `Settings()`.
-        run: device, portions and progress of the computation.
+        extractor: how to embed sets of samples: a name, the path of a card, or `fe.Extraction`; default: the extractor
+            behind the other set, or else EfficientNet-Lite0.
+        run: device, portions, threads and progress of the computation.
         options: fields of `Settings`, in place of those of `settings`.
 
     Raises:
@@ -81,7 +85,7 @@ def compare(
         ['over', 'over', 'under', 'under']
     """
     run = run or Run()
-    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run)
+    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     return compare_opened(opened, opened.settings, run)
 
 

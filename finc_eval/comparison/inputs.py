@@ -19,9 +19,10 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_alike
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.repeats import near_repeat_warnings, repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.partitions.sets import MIN_SAMPLES
 from finc_eval.sketches.folds import fold_of
@@ -114,16 +115,23 @@ class OpenSets:
     warnings: tuple[str, ...] = ()
 
 
-def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings: Settings, run: Run) -> OpenSets:
+def open_sets(
+    sources: Mapping[str, object],
+    reference: Sequence[str],
+    settings: Settings,
+    run: Run,
+    extractor: AnyExtractor = None,
+) -> OpenSets:
     """Open, check and sketch the sets of a comparison.
 
     Args:
-        sources: array, tensor, `EmbeddingCache`, `Sketch` or path of a file of each set, by label.
+        sources: array, tensor, `EmbeddingCache`, `Sketch` or path of a file or of samples of each set, by label.
         reference: labels of the sets that decide bandwidth and center, unless a set is a sketch.
         settings: settings of the comparison.
         run: device, portions and progress.
+        extractor: how to embed samples.
     """
-    inputs, warnings = open_inputs(sources, settings, run)
+    inputs, warnings = open_inputs(sources, settings, run, extractor)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
@@ -134,7 +142,7 @@ def open_sets(sources: Mapping[str, object], reference: Sequence[str], settings:
 
 
 def open_inputs(
-    sources: Mapping[str, object], settings: Settings, run: Run
+    sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, SetInput], tuple[str, ...]]:
     """Open what the caller has of each set, by label, with its samples grouped, and return sentences on repeats.
 
@@ -144,7 +152,7 @@ def open_inputs(
     Raises:
         UsageError: no set has the column.
     """
-    inputs = {label: _open(source, label, run) for label, source in sources.items()}
+    inputs = opened_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
     for label, other in inputs.items():
         check_alike(next(iter(inputs)), next(iter(inputs.values())), label, other)
     return _without_repeats(inputs if settings.groups is None else _grouped(inputs, settings.groups), run)

@@ -17,9 +17,10 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
+from finc_eval.extractors.settings import AnyExtractor
 
 SAME_GROUP_CORRELATION = 0.7
 """Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
@@ -77,9 +78,13 @@ class MethodComparison(Document):
         """Return the group that holds a mode of a method."""
         return next(group for group in self.groups if mode.id in group.modes.get(method, ()))
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> list[dict[str, object]]:
+        found = [(method, mode) for method, one in self.comparisons.items() for mode in one.modes]
+        return [{"method": method, "group": self.group_of(method, mode).name, **plain(mode)} for method, mode in found]
+
+    def _summary(self) -> str:
         counts = ", ".join(f"{method} {len(found.significant())}" for method, found in self.comparisons.items())
-        return f"MethodComparison(modes with p ≤ 0.05: {counts}; {len(self.groups)} groups)"
+        return f"modes with p ≤ 0.05: {counts}; {len(self.groups)} groups"
 
 
 def compare_methods(
@@ -88,6 +93,7 @@ def compare_methods(
     methods: Sequence[AnyMethod | str] | AnyMethod | str = tuple(METHODS),
     settings: Settings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> MethodComparison:
@@ -103,7 +109,8 @@ def compare_methods(
             one of them need not be in a list.
             The name "finc" is FINC without clusters, which are a column of their own.
         settings: settings of the comparison; its method does not count.
-        run: device, portions and progress of the computation.
+        extractor: how to embed sets of samples; see `compare`.
+        run: device, portions, threads and progress of the computation.
         options: fields of `Settings`, in place of those of `settings`.
 
     Raises:
@@ -122,7 +129,7 @@ def compare_methods(
     chosen = methods_of(methods)
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(METHODS)}")
-    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run)
+    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     comparisons: dict[str, Comparison] = {}
     for method in chosen:
         with_method = replace(opened.settings, method=method)

@@ -23,9 +23,12 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
+from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
+from finc_eval.embeddings.opening import labeled
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
@@ -51,7 +54,7 @@ class ModeShare(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class SharedMode(Record):
+class SharedMode(Record, Shown):
     """A mode with more mass in one set than in the mixture of all others.
 
     Attributes:
@@ -73,6 +76,10 @@ class SharedMode(Record):
     stability: float
     shares: dict[str, ModeShare]
     direction: Direction = field(default=ABSENT, kw_only=True)
+
+    def _summary(self) -> str:
+        shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())
+        return f"{self.id}: {shares}, p={self.p_value:.2g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,20 +131,12 @@ class ModelComparison(Document):
         """
         return significant(self.modes, alpha)
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> tuple[SharedMode, ...]:
+        return self.modes
+
+    def _summary(self) -> str:
         modes, found = counted(len(self.modes), "mode"), len(self.significant())
-        return f"ModelComparison({', '.join(self.sets)}: {modes}, {found} of them with p ≤ 0.05)"
-
-
-def _labeled(models: Mapping[str, object] | Sequence[object]) -> dict[str, object]:
-    """Return the sets by label; those of a list are numbered."""
-    if isinstance(models, Mapping):
-        return {str(label): one for label, one in models.items()}
-    if isinstance(models, list | tuple):
-        return {f"model {number}": one for number, one in enumerate(models, 1)}
-    raise UsageError(
-        f'models must be sets by label, {{"a": x, "b": y}}, or a list of sets, got {type(models).__name__}'
-    )
+        return f"{', '.join(self.sets)}: {modes}, {found} of them with p ≤ 0.05"
 
 
 @arithmetic("float32")
@@ -146,6 +145,7 @@ def compare_models(
     ref: object = None,
     settings: Settings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> ModelComparison:
@@ -156,11 +156,12 @@ def compare_models(
     models lack. Sketches are enough; with embeddings the intervals are sharper.
 
     Args:
-        models: two sets or more, by label: arrays, tensors, caches, sketches, or paths of caches or sketches. Those
-            of a list are called "model 1", "model 2", and so on.
+        models: two sets or more, by label, each in any form that `compare` takes. Those of a list are called by the
+            names of their files and folders where they have different ones, or else "model 1", "model 2", and so on.
         ref: reference, in any of the same forms; it decides the bandwidth. Default: all models together decide.
         settings: settings of the comparison; `modes` is the maximum number of modes per set.
-        run: device, portions and progress of the computation.
+        extractor: how to embed sets of samples; see `compare`.
+        run: device, portions, threads and progress of the computation.
         options: fields of `Settings`, in place of those of `settings`.
 
     Raises:
@@ -180,13 +181,13 @@ def compare_models(
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"compare_models knows the method finc, got {chosen.method.name}: leave method out")
-    models = _labeled(models)
+    models = labeled(models, "model", taken=REFERENCE)
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     sources = dict(models) | ({} if ref is None else {REFERENCE: ref})
     if len(sources) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
-    opened = open_sets(sources, list(models) if ref is None else [REFERENCE], chosen, run)
+    opened = open_sets(sources, list(models) if ref is None else [REFERENCE], chosen, run, extractor)
     sets, chosen = opened.sets, opened.settings
     fit = FincFit.among(list(sets.values()), chosen)
     fits: dict[str, CrossFit] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Annotated, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from pydantic import computed_field
 
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
+from finc_eval.core.shown import Shown
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import Evidence
 
@@ -69,7 +69,7 @@ class Tail(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Mode(Record):
+class Mode(Record, Shown):
     """A kind of samples of which one set has more than the other.
 
     Its members are the samples that score beyond `threshold` on its first tail, s = φ(x)·v, or, where only clustering
@@ -195,16 +195,17 @@ class Mode(Record):
         """True unless refits find less than half of the mode again."""
         return self.stability is None or self.stability >= FIRM_STABILITY
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         low, high = self.share_difference_interval
         return (
-            f"Mode({self.title}: {self.share_gen:.1%} of gen, {self.share_ref:.1%} of ref, difference "
-            f"{self.share_difference:+.1%} [{low:+.1%}, {high:+.1%}], p={self.p_value:.2g})"
+            f"{self.title}: {self.share_gen:.1%} of gen, {self.share_ref:.1%} of ref, difference "
+            f"{self.share_difference:+.1%} [{low:+.1%}, {high:+.1%}], p={self.p_value:.2g}"
         )
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> dict[str, object]:
         low, high = self.share_difference_interval
-        rows = {
+        return {
+            "mode": self.title,
             "role": f"{self.role}-represented",
             "share of gen": f"{self.share_gen:.1%}",
             "share of ref": f"{self.share_ref:.1%}",
@@ -214,8 +215,6 @@ class Mode(Record):
             "best in gen": ", ".join(self.tails[0].gen_ids[:5]),
             "best in ref": ", ".join(self.tails[0].ref_ids[:5]),
         }
-        cells = "".join(f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
-        return f"<table><caption>Mode {escape(self.title)}</caption>{cells}</table>"
 
 
 def mode_id(role_or_set: str, best_sample: str) -> str:

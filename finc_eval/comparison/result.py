@@ -23,6 +23,7 @@ from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
+from finc_eval.core.storage import written_together
 from finc_eval.embeddings.base import Batch, check_same_space
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
@@ -224,15 +225,16 @@ class Comparison(Document):
             DataError: the path holds another kind of file, or cannot be written.
         """
         twin = self.twin(path)
-        with new_file(path, self.type_name, LAYOUT) as file:
-            file.header["result"] = self.to_dict()
-            directions = [mode.direction for mode in self.modes]
-            rows = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
-            file.array("directions", rows)
-            write_feature_map(file, self.feature_map)
-            write_pictures(file, self.gallery.pictures)
-            file.header["captions"] = self.captions if self.shown else {}
-        self.to_json(twin)
+        with written_together():
+            with new_file(path, self.type_name, LAYOUT) as file:
+                file.header["result"] = self.to_dict()
+                directions = [mode.direction for mode in self.modes]
+                rows = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
+                file.array("directions", rows)
+                write_feature_map(file, self.feature_map)
+                write_pictures(file, self.gallery.pictures)
+                file.header["captions"] = self.captions if self.shown else {}
+            self.to_json(twin)
 
     @staticmethod
     def twin(path: str | Path) -> Path:
@@ -267,5 +269,8 @@ class Comparison(Document):
             pictures = {"kept": read_pictures(file), "captions": checked_captions(file.header["captions"])}
             return cls.from_dict(data | {"feature_map": feature_map, **pictures}, str(path))
 
-    def __repr__(self) -> str:
-        return f"Comparison({self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)})"
+    def _frame_rows(self) -> tuple[Mode, ...]:
+        return self.modes
+
+    def _summary(self) -> str:
+        return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"

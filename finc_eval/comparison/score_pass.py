@@ -168,7 +168,7 @@ def score_set(one: SketchedSet, fits: Sequence[CrossFit], run: Run) -> ScoredSet
         return ScoredSet(one, scores, masses)
     groups = one.group_numbers
     scores = ScorePass(shown, scoring, 0 if groups is None else int(groups.max()) + 1)
-    for batch in one.embeddings.batches(run.batch_size):
+    for batch in one.embeddings.batches(run.portion):
         folds = torch.from_numpy(fold_of(batch.keys))
         numbers = None if groups is None else torch.from_numpy(groups[batch.start : batch.start + len(batch.ids)])
         scores.update(one.sketch.feature_map(batch.rows), folds, batch.start, numbers)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.record import Record, about, read_table, settings_from
+from finc_eval.core.record import Record, about, settings_from
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
@@ -195,6 +192,8 @@ class Settings(SketchSettings):
         (2, 'gaussian')
     """
 
+    table: ClassVar[str] = "compare"
+
     method: Method = Finc()
     rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0
     modes: Annotated[int, about("maximum number of modes to report per role")] = 10
@@ -208,31 +207,13 @@ class Settings(SketchSettings):
         )
 
     @classmethod
-    def read(cls, path: str | Path, table: str = "compare") -> Settings:
-        """Read settings from a table of a TOML file.
-
-        Args:
-            path: the file.
-            table: name of the table.
-
-        Raises:
-            DataError: the file cannot be read, lacks the table, or has a key or value that is not valid.
-        """
-        try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise DataError(f"{path} does not exist") from error
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read as TOML ({error}): check its syntax") from error
-        if not isinstance(content.get(table), dict):
-            near = get_close_matches(table, content, n=1)
-            raise DataError(f"{path} has no table [{table}]: " + (f"rename [{near[0]}]" if near else "add it"))
-        for name in content[table]:
+    def check_keys(cls, table: Mapping[str, Any], where: str) -> None:
+        """Say of a parameter of a method where it belongs."""
+        for name in table:
             owners = _owners(name)
             if owners:
                 inside = f'method = {{name = "{owners[0].name}", {name} = …}}'
-                raise DataError(f"{path} [{table}]: {name} is a parameter of the method: write {inside}")
-        return read_table(cls, content[table], f"{path} [{table}]")
+                raise DataError(f"{where}: {name} is a parameter of the method: write {inside}")
 
     @property
     def by_eigenvalue(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,10 +22,11 @@ from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.sketches.reference import bottom_rows, centered_features
@@ -84,9 +85,13 @@ class Sweep(Document):
     warnings: tuple[str, ...]
     papers_rule: float | None = None
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> list[dict[str, object]]:
+        found = [(point.value, mode) for point in self.points for mode in point.comparison.modes]
+        return [{self.parameter: value, **plain(mode)} for value, mode in found]
+
+    def _summary(self) -> str:
         found = ", ".join(f"{point.value:.4g}: {len(point.comparison.significant())}" for point in self.points)
-        return f"Sweep({self.parameter}; modes with p ≤ 0.05 by value: {found})"
+        return f"{self.parameter}; modes with p ≤ 0.05 by value: {found}"
 
 
 def sweep(
@@ -96,6 +101,7 @@ def sweep(
     values: Sequence[float] | None = None,
     settings: Settings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Sweep:
@@ -113,7 +119,8 @@ def sweep(
         values: values of the parameter; default: seven bandwidths between 0.25 and 2 × the reference's median
             distance, or ρ = 1, 2, 5 and 10.
         settings: settings of the comparisons.
-        run: device, portions and progress of the computation.
+        extractor: how to embed sets of samples; see `compare`.
+        run: device, portions, threads and progress of the computation.
         options: fields of `Settings`, in place of those of `settings`.
 
     Raises:
@@ -137,13 +144,16 @@ def sweep(
         raise UsageError(f"sweep knows the method finc, got {chosen.method.name}: leave method out")
     chosen = without_clusters(chosen)
     values = None if values is None else _ascending(values, parameter)
-    return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(gen, ref, values, chosen, run)
+    sources = {"gen": gen, "ref": ref}
+    return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(sources, values, chosen, run, extractor)
 
 
-def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings: Settings, run: Run) -> Sweep:
+def _sweep_sigma(
+    sources: Mapping[str, object], sigmas: list[float] | None, settings: Settings, run: Run, extractor: AnyExtractor
+) -> Sweep:
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
-    opened, warnings = open_inputs({"gen": gen, "ref": ref}, settings, run)
+    opened, warnings = open_inputs(sources, settings, run, extractor)
     embeddings = {label: _streamed(one, label) for label, one in opened.items()}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()
@@ -164,9 +174,11 @@ def _sweep_sigma(gen: object, ref: object, sigmas: list[float] | None, settings:
     return Sweep("sigma", tuple(points), default, warnings, papers_rule, provenance=Provenance.here(run.device))
 
 
-def _sweep_rho(gen: object, ref: object, rhos: list[float] | None, settings: Settings, run: Run) -> Sweep:
+def _sweep_rho(
+    sources: Mapping[str, object], rhos: list[float] | None, settings: Settings, run: Run, extractor: AnyExtractor
+) -> Sweep:
     chosen = [replace(settings, rho=rho) for rho in rhos or RHOS]
-    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings, run)
+    opened = open_sets(sources, ["ref"], settings, run, extractor)
     first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
     median = float("nan")
     with suppress(DataError):  # a reference of copies has no median distance, nor has a sketch without samples

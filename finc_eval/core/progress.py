@@ -1,14 +1,17 @@
 """Progress of long work, as one callable: `progress(stage, done, total)`.
 
-The library is silent unless it is handed another one; the command line hands it `terminal()`.
+The library draws bars in notebooks, and is silent elsewhere unless it is handed another one; the command line hands it
+`terminal()`.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from finc_eval.core.terminal import visible
 
@@ -19,6 +22,45 @@ SECONDS_BETWEEN_LINES = 10.0
 
 def silent(stage: str, done: int, total: int) -> None:
     """Show nothing."""
+
+
+class NotebookBars:
+    """A `Progress` that draws one bar per stage in a notebook, and nothing anywhere else."""
+
+    def __init__(self) -> None:
+        self._bars: dict[str, Any] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Draw how much of a stage is done."""
+        bar = self._bars.get(stage)
+        if bar is None:
+            bar = self._bars[stage] = _notebook_bar(stage, total)
+        if bar is None:
+            del self._bars[stage]
+            return
+        bar.total = total
+        bar.update(done - bar.n)
+        if done >= total:
+            bar.close()
+            del self._bars[stage]
+
+
+def _notebook_bar(stage: str, total: int) -> Any:
+    """Return a new bar; None outside a notebook, or without tqdm."""
+    # A kernel has these loaded, so that nobody else pays for an import.
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    with suppress(ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without ipywidgets the bar is a line of text
+        from tqdm.auto import tqdm
+
+        return tqdm(total=total, desc=stage)
+    return None
+
+
+automatic = NotebookBars()
+"""Progress of calls that name none."""
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,10 @@ PACKAGES = ("finc-eval", "torch", "torchvision", "timm", "numpy", "scipy")
 
 GIT_SECONDS = 5.0
 """Patience with git in a very large checkout; beyond it the revision is left out."""
+
+
+config_in_use: ContextVar[str | None] = ContextVar("config_in_use", default=None)
+"""File of defaults of the command that runs; the command line sets it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Provenance(Record):
         git: git state of the caller's working folder; None outside a checkout.
         command: command line of `finc-eval`; None for a call from Python.
         job: digest of the command and its inputs, by which it knows its own files; None for a call from Python.
+        config: file of defaults that the command read; None without one.
     """
 
     versions: dict[str, str]
@@ -53,6 +59,7 @@ class Provenance(Record):
     git: GitState | None
     command: str | None
     job: str | None = None
+    config: str | None = None
 
     @classmethod
     def here(cls, device: Device = None) -> Provenance:
@@ -61,7 +68,7 @@ class Provenance(Record):
         Args:
             device: the torch device, or its name; default: CUDA if available.
         """
-        return cls(_versions(), _device_name(device), _git_state(Path.cwd()), _command())
+        return cls(_versions(), _device_name(device), _git_state(Path.cwd()), _command(), config=config_in_use.get())
 
 
 def package_version() -> str:

@@ -186,7 +186,7 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
     kind, location = finding["type"], finding["loc"]
     item_is_missing = kind == "missing" and isinstance(location[-1], int)
     path, node, known = _place(cls, location[:-1] if item_is_missing else location)
-    key = ".".join(path)
+    key = _short(".".join(path))
     if kind == "unexpected_keyword_argument":
         return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
     if kind == "missing" and not item_is_missing:
@@ -200,8 +200,16 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
     elif kind in TYPE_FINDINGS or kind.endswith(("_type", "_parsing")):
         wanted = _wanted(node)
     subject = f'{where}: "{key}"' if key else where
-    shown = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"
-    return f"{subject} must be {wanted}, got {shown}"
+    return f"{subject} must be {wanted}, got {_cut(value)}"
+
+
+def _short(key: str) -> str:
+    """Return a key as a message shows it, on one line."""
+    return _cut(repr(key)[1:-1])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
 
 
 def _wanted(node: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import content_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structured
+from finc_eval.core.shown import Shown
 from finc_eval.core.storage import PROGRAM, write_text
 
 LAYOUT = 2
@@ -52,7 +53,7 @@ def _check_layout(data: Mapping[str, Any], where: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Document(Record):
+class Document(Record, Shown):
     """A result: a frozen dataclass that is written as JSON, read back, and drawn as a page.
 
     Attributes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
@@ -37,17 +39,76 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise."""
+    """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise.
+
+    Within `written_together` it replaces `path` when that block ends. Temporary files that killed processes left beside
+    `path` are removed.
+    """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    with disk_errors(target):
+    with disk_errors(target), written_together() as together:
+        temporary = together.get(target) or together.begin(target)
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def written_together() -> Iterator[Together]:
+    """Put all files that are written in the block in place when it ends well, and none of them otherwise.
+
+    Files of an earlier run that they replace are removed first, the last written one first. So a kill leaves the old
+    files, the new ones, or the first few of either: never new and old files beside each other.
+    """
+    if outer := _together.get():
+        yield outer
+        return
+    with ExitStack() as held:
+        together = Together(held)
+        held.callback(_together.reset, _together.set(together))
+        yield together
+        together.put_in_place()
+
+
+class Together:
+    """Files that are put in place together."""
+
+    def __init__(self, held: ExitStack) -> None:
+        self._held = held
+        self._temporaries: dict[Path, Path] = {}
+
+    def get(self, target: Path) -> Path | None:
+        """Return the temporary path of a file that is being written already, or None."""
+        return self._temporaries.get(target)
+
+    def begin(self, target: Path) -> Path:
+        """Return the temporary path of a file, which is removed with its lock when all is done."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield temporary
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
+        remove_leftovers(target)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        self._held.enter_context(only_writer_of(temporary))
+        self._held.callback(_remove, temporary)
+        self._temporaries[target] = temporary
+        return temporary
+
+    def put_in_place(self) -> None:
+        """Replace the files of an earlier run."""
+        for target in [*self._temporaries][:0:-1]:
+            with disk_errors(target):
+                target.unlink(missing_ok=True)
+        for target, temporary in self._temporaries.items():
+            with disk_errors(target):
+                temporary.replace(target)
+
+
+_together: ContextVar[Together | None] = ContextVar("_together", default=None)
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of `target` whose writers were killed; those of living writers are locked."""
+    name = re.compile(rf"\.?(\.{re.escape(target.name)}\.[0-9]+\.tmp)(?:\.lock)?")
+    found = {match[1] for path in target.parent.iterdir() if (match := name.fullmatch(path.name))}
+    for temporary in (target.with_name(one) for one in found):
+        with suppress(DataError, OSError), only_writer_of(temporary):
             temporary.unlink(missing_ok=True)
 
 

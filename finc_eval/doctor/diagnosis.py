@@ -17,7 +17,18 @@ from finc_eval.doctor.parity import Outcome
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.extractors.weights_folder import weights_folder
 
-DIAGNOSED_PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "h5py", "av", "pillow")
+DIAGNOSED_PACKAGES = (
+    "torch",
+    "torchvision",
+    "timm",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "h5py",
+    "av",
+    "pillow",
+    "imagehash",
+)
 """Packages whose version changes numbers, or which files can be read."""
 
 FAISS_PACKAGES = ("faiss-gpu", "faiss-cpu")

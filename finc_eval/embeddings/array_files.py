@@ -13,8 +13,10 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.npz import NpzFile, npy_header
+from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.samples.rows import npy_header
+from finc_eval.embeddings.tables import parquet_table
 
 PREFERRED = ("embeddings", "features", "arr_0")
 """Names of the array of embeddings, in a file that holds several."""
@@ -52,10 +54,11 @@ def holds_statistics(path: str | Path) -> bool:
 def read_array_file(path: str | Path) -> EmbeddingSet:
     """Read the embeddings in a file that another program wrote, with the ids and columns beside them.
 
-    An .npy file is mapped, and its rows are read when they are needed; other files are read whole. The embeddings are
-    the array of two dimensions: the only one, or the one called embeddings, features or arr_0. Arrays of one dimension
-    and n entries are columns of metadata; ids, id or file_name names the samples. A .parquet table has the embeddings
-    as a column of lists, or as all its columns of floats.
+    Files of .npy, .npz (uncompressed), .pt and .safetensors are mapped, and their rows are read when they are needed;
+    other files are read whole, if they are not larger than FINC_EVAL_MAX_DECODED allows. The embeddings are the array
+    of two dimensions: the only one, or the one called embeddings, features or arr_0. Arrays of one dimension and n
+    entries are columns of metadata; ids, id or file_name names the samples. A .parquet table has the embeddings as a
+    column of lists, or as all its columns of floats.
 
     Args:
         path: path of the file.
@@ -116,16 +119,18 @@ def _npy(path: Path) -> Arrays:
 
 
 def _npz(path: Path) -> Arrays:
-    with np.load(path, allow_pickle=False) as file:
-        return dict(file)
+    file = NpzFile(path)
+    return {name: file.mapped(name) if len(file.header(name).shape) > 1 else file.array(name) for name in file.names}
 
 
 def _torch(path: Path) -> Arrays:
     held = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    if isinstance(held, torch.Tensor):
-        return {"embeddings": held}
-    tensors = held.items() if isinstance(held, dict) else ()
-    return {str(name): one for name, one in tensors if isinstance(one, torch.Tensor)}
+    named = {"embeddings": held} if isinstance(held, torch.Tensor) else held if isinstance(held, dict) else {}
+    tensors = {str(name): one for name, one in named.items() if isinstance(one, torch.Tensor)}
+    for name, one in tensors.items():
+        if one.numel() * one.element_size() > one.untyped_storage().nbytes():  # views may repeat what they show
+            check_decoded(one.numel() * one.element_size(), f"{path}: the tensor {name}")
+    return tensors
 
 
 def _safetensors(path: Path) -> Arrays:
@@ -139,9 +144,9 @@ def _safetensors(path: Path) -> Arrays:
 
 
 def _parquet(path: Path) -> Arrays:
-    from pyarrow import parquet, types
+    from pyarrow import types
 
-    table = parquet.read_table(path)
+    table = parquet_table(path)
     lists = [
         field.name
         for field in table.schema
@@ -150,8 +155,12 @@ def _parquet(path: Path) -> Arrays:
     numbers = [field.name for field in table.schema if types.is_floating(field.type)]
     rest = {name: table[name].to_numpy() for name in table.column_names if name not in {*lists, *numbers}}
     if lists:
-        return rest | {name: np.stack(table[name].to_numpy()) for name in lists}
+        return rest | {name: np.concatenate([*map(_stacked, table[name].chunks)]) for name in lists}
     return rest | ({"embeddings": np.stack([table[name].to_numpy() for name in numbers], 1)} if numbers else {})
+
+
+def _stacked(chunk: Any) -> NDArray[Any]:
+    return np.stack(chunk.to_numpy(zero_copy_only=False))
 
 
 READERS: dict[str, Callable[[Path], Arrays]] = {

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
@@ -21,13 +22,12 @@ from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
-from finc_eval.embeddings.pictures import pictures_of, source_at
+from finc_eval.embeddings.pictures import EmbeddedSamples
 from finc_eval.numerics.arrays import as_tensor
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from finc_eval.samples import Source
 
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
@@ -126,6 +126,10 @@ class Embeddings(ABC):
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these samples, of a clip its middle frame; None where they are not at hand."""
+        return None
+
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None where it is unknown."""
         return None
 
     def grouped(self, column: str | None) -> Embeddings:
@@ -283,11 +287,16 @@ class CachedEmbeddings(Embeddings):
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Read the pictures of these samples again; None where the samples have gone."""
-        return None if self._samples is None else pictures_of(self._samples, self.ids_at(indices))
+        return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
+
+    def content(self) -> NDArray[np.uint64]:
+        """Return the digests that were taken as the samples were embedded."""
+        return self.cache.content
 
     @cached_property
-    def _samples(self) -> Source | None:
-        return source_at(self.cache.source, self.cache.clip)
+    def samples(self) -> EmbeddedSamples | None:
+        """Samples that the cache was made of; None where they were never in files."""
+        return EmbeddedSamples(self.cache) if Path(self.cache.source).is_absolute() else None
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         return self.cache.column(name, slice(start, stop))
@@ -349,6 +358,11 @@ class Subset(Embeddings):
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these rows."""
         return self.source.images_at(self.rows[indices])
+
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return the digests of these rows."""
+        found = self.source.content()
+        return None if found is None else found[self.rows]
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))

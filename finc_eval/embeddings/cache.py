@@ -15,6 +15,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.front import BLOCK_BYTES, file_type, is_other_hdf5, is_stored
 from finc_eval.core.files.reading import StoredFile, content_of
 from finc_eval.core.record import structured
+from finc_eval.core.shown import Shown
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, Recipe
@@ -39,7 +40,7 @@ EXTRACT_AGAIN = "delete it and run finc-eval extract again"
 Floats = npt.NDArray[np.float32]
 
 
-class EmbeddingCache:
+class EmbeddingCache(Shown):
     """File of embeddings, open for reading: an (n, dim) float32 array whose rows are read on demand.
 
     Attributes:
@@ -168,7 +169,7 @@ class EmbeddingCache:
 
         return torch.from_numpy(self[:])
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Read all rows as a data frame, indexed by sample id; the columns of metadata, if any, are its first ones.
 
         Raises:
@@ -177,7 +178,7 @@ class EmbeddingCache:
         try:
             import pandas as pd
         except ImportError as error:
-            raise UsageError("to_pandas needs pandas: pip install pandas") from error
+            raise UsageError("to_frame needs pandas: pip install pandas, or use np.asarray(cache)") from error
         frame = pd.DataFrame(self[:], index=pd.Index(self.ids, name="id"))
         for place, name in enumerate(self.columns):
             frame.insert(place, name, self.column(name))
@@ -217,9 +218,24 @@ class EmbeddingCache:
             raise ValueError("an EmbeddingCache is read from its file: it cannot become an array without a copy")
         return np.asarray(self[:], dtype)
 
-    def __repr__(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the embeddings are of, and by what they were made."""
+        return {
+            "path": str(self.path),
+            "n": self.n,
+            "dim": self.dim,
+            "extractor": self.extractor,
+            "outputs": list(self.outputs),
+            "columns": list(self.columns),
+            "key": self.key,
+            "source": self.source,
+            "unreadable": dict(self.failures),
+            "ignored": self.ignored,
+        }
+
+    def _summary(self) -> str:
         failures = f", failures={len(self.failures)}" if self.failures else ""
-        return f"EmbeddingCache({str(self.path)!r}, n={self.n}, dim={self.dim}, {self.extractor!r}{failures})"
+        return f"{str(self.path)!r}, n={self.n}, dim={self.dim}, {self.extractor!r}{failures}"
 
     def close(self) -> None:
         """Close the file; no more rows can be read."""

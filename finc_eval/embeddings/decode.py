@@ -18,7 +18,7 @@ import numpy.typing as npt
 from finc_eval.core.prefetch import prefetched
 from finc_eval.extractors.card import Preprocessing
 from finc_eval.extractors.preprocess import Resized, resized
-from finc_eval.samples import Sample, Source, Traits, ahead, fingerprint
+from finc_eval.samples import Sample, Source, Traits, fingerprint
 
 if TYPE_CHECKING:
     import torch
@@ -31,6 +31,7 @@ class DecodedBatch:
     Attributes:
         ids: ids of all samples.
         content: digests of the decoded samples, (b,) uint64; equal for exact copies, 0 for an unreadable sample.
+        digests: digests of the bytes that were decoded, as `Source.digests` has them.
         errors: reason why a sample cannot be read, or None.
         traits: encoding of each sample; None for an unreadable sample.
         readable: positions of the readable samples in the batch, (m,).
@@ -40,6 +41,7 @@ class DecodedBatch:
 
     ids: list[str]
     content: npt.NDArray[np.uint64]
+    digests: list[bytes]
     errors: list[str | None]
     traits: list[Traits | None]
     readable: npt.NDArray[np.int64]
@@ -51,6 +53,7 @@ class Decoded(NamedTuple):
 
     id: str
     content: int
+    digest: bytes
     error: str | None
     traits: Traits | None
     pixels: Resized | None
@@ -59,12 +62,12 @@ class Decoded(NamedTuple):
 def decoded(sample: Sample, how: Preprocessing) -> Decoded:
     """Resize one sample."""
     if sample.pixels is None:
-        return Decoded(sample.id, 0, sample.error or "unreadable", None, None)
+        return Decoded(sample.id, 0, sample.content, sample.error or "unreadable", None, None)
     try:
         ready = resized(sample.pixels, how)
     except ValueError as error:
-        return Decoded(sample.id, 0, str(error), None, None)
-    return Decoded(sample.id, fingerprint(sample.pixels), None, sample.traits, ready)
+        return Decoded(sample.id, 0, sample.content, str(error), None, None)
+    return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.traits, ready)
 
 
 def decoded_batches(
@@ -83,8 +86,7 @@ def decoded_batches(
 
     def batches() -> Generator[DecodedBatch, None, None]:
         numbers = range(start, len(samples.ids))
-        every = ahead(partial(decoded, how=how), samples.take(numbers), workers)
-        with closing(every) as one_by_one:
+        with closing(samples.mapped(partial(decoded, how=how), numbers, workers)) as one_by_one:
             while batch := list(itertools.islice(one_by_one, size)):
                 yield _batch(batch, pinned)
 
@@ -96,12 +98,13 @@ def _batch(samples: list[Decoded], pinned: bool) -> DecodedBatch:
     # Seconds of import, which a cache that exists already does not need.
     import torch
 
-    ids, content, errors, traits, pixels = map(list, zip(*samples, strict=True))
+    ids, content, digests, errors, traits, pixels = map(list, zip(*samples, strict=True))
     readable = [number for number, error in enumerate(errors) if error is None]
     stacked = torch.from_numpy(np.stack([pixels[number] for number in readable])) if readable else None
     return DecodedBatch(
         ids=ids,
         content=np.array(content, np.uint64),
+        digests=digests,
         errors=errors,
         traits=traits,
         readable=np.array(readable, np.int64),

@@ -12,15 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import UsageError
+from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
 from finc_eval.embeddings.pictures import picture
+from finc_eval.samples import fingerprint
 
 if TYPE_CHECKING:
     from PIL import Image
 
 
-class EmbeddingSet(ArrayEmbeddings):
+class EmbeddingSet(Shown, ArrayEmbeddings):
     """Embeddings in memory, with the ids, the metadata and the pictures of their samples.
 
     Everything that takes embeddings takes it. A column can name the groups of samples that are not independent, such
@@ -86,14 +88,30 @@ class EmbeddingSet(ArrayEmbeddings):
         images = self._images
         return None if images is None else [picture(images[index]) for index in indices.tolist()]
 
+    def content(self) -> NDArray[np.uint64] | None:
+        """Return digests of the pixels in RGB; None without images."""
+        if self._images is None:
+            return None
+        pixels = (np.asarray(picture(image).convert("RGB")) for image in self._images)
+        return np.fromiter(map(fingerprint, pixels), np.uint64, self.n)
+
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         if name not in self._columns:
             raise unknown_column(name, self.columns, self.name)
         return self._columns[name][start:stop]
 
-    def __repr__(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the set is, without its embeddings."""
+        return {"name": self.name, "n": self.n, "dim": self.dim, "columns": list(self.columns)}
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        ids = self.ids_between(0, self.n)
+        columns = [self.column(name) for name in self.columns]
+        return [dict(zip(("id", *self.columns), row, strict=True)) for row in zip(ids, *columns, strict=True)]
+
+    def _summary(self) -> str:
         columns = f", columns={list(self.columns)}" if self.columns else ""
-        return f"EmbeddingSet(n={self.n}, dim={self.dim}{columns})"
+        return f"n={self.n}, dim={self.dim}{columns}"
 
 
 def _checked_ids(ids: Sequence[object], n: int, name: str) -> list[str]:

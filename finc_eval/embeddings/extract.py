@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.memory import VARIABLE
+from finc_eval.core.progress import Progress
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
-from finc_eval.embeddings.decode import DecodedBatch, decoded, decoded_batches
+from finc_eval.embeddings.decode import DecodedBatch, decoded_batches
 from finc_eval.embeddings.files import copied_cache, only_writer, part_of, whole_cache, with_columns
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
@@ -29,11 +28,11 @@ from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.samples import Samples, Source, open_source
+from finc_eval.samples.source import Digests
 
 if TYPE_CHECKING:
     import torch
 
-WORKERS = min(16, os.cpu_count() or 1)
 PIXELS_PER_BATCH = 64 * 224 * 224
 """Pixels of the network inputs of a batch by default: 64 images of 224 x 224."""
 
@@ -42,6 +41,9 @@ MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
 
 MIN_COMPILED_SAMPLES = 8000
 """Number of samples from which it pays to compile a network for the CPU, which takes half a minute."""
+
+STREAM = ".stream-"
+"""Beginning of the name of embeddings whose samples can be read only once, while they are read."""
 
 Item = TypeVar("Item")
 
@@ -55,8 +57,6 @@ def extract(
     seed: int = 0,
     strict: bool = False,
     precision: NetworkPrecision = "float32",
-    batch_size: int | None = None,
-    workers: int = WORKERS,
     metadata: object | None = None,
     force: bool = False,
     run: Run | None = None,
@@ -77,24 +77,22 @@ def extract(
         strict: whether to refuse a set with unreadable samples; otherwise the cache lists them in `failures`.
         precision: precision of the network: "float32" is exact on every device; "bfloat16" and "float16" are faster on
             GPUs, and their embeddings are not compared with exact ones.
-        batch_size: samples per pass through the network, halved if memory does not suffice; default: samples with as
-            many pixels as 64 images of 224 x 224, at most 256. It does not change the embeddings.
-        workers: number of threads that decode and resize.
         metadata: columns of texts to keep with the samples, such as labels, prompts or groups: the path of a .csv,
             .jsonl or .parquet file, a mapping of columns, or a pandas data frame. Its column "file_name" or "id" holds
             the ids of the samples, that of a video for all its windows; without it, the rows are those of an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
-            the same extractor, whose samples have changed since.
-        run: device of the network, and progress; its batch size, which counts embeddings, is not used.
+            the same extractor, whose samples have changed since, and never a larger set by a subset of `n`.
+        run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
+            at most 256), threads that decode, and progress.
 
     Warns:
         UserWarning: samples without metadata, or rows of metadata without a sample.
 
     Raises:
         UsageError: the extractor, an option, the output file or the metadata cannot be used, or `out` holds other work.
-        DataError: the samples cannot be used, `strict` is not met, an embedding is not finite, or another process is
-            writing `out`.
+        DataError: the samples cannot be used, or change while they are read, `strict` is not met, an embedding is not
+            finite, or another process is writing `out`.
 
     Example:
         >>> import finc_eval as fe
@@ -106,15 +104,13 @@ def extract(
     """
     if isinstance(source, EmbeddingCache):
         return source if metadata is None else with_columns(source, _matched(metadata, source.ids))
-    if batch_size is not None:
-        check_count("batch_size", batch_size)
-    check_count("workers", workers)
     card = load_card(extractor)
     samples = open_source(source, clip=card.clip, n=n, seed=seed)
     run = run or Run()
-    size = batch_size or _default_batch_size(card)
+    size = run.batch_size or _default_batch_size(card)
     columns = {**samples.columns, **({} if metadata is None else _matched(metadata, samples.ids))}
-    job = _Job(card, recipe_of(card, precision), samples, size, workers, precision, run.device, columns, force)
+    recipe = recipe_of(card, precision)
+    job = _Job(card, recipe, samples, size, run.workers, precision, run.device, columns, force, n)
     target = None if out is None else Path(out).expanduser()
     cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
@@ -140,6 +136,15 @@ def _default_batch_size(card: Card) -> int:
     return max(1, min(most, PIXELS_PER_BATCH // (frames * height * width)))
 
 
+def _remove_dead_streams(folder: Path) -> None:
+    """Remove what killed processes left of sets that can be read only once: nobody can go on with them."""
+    for part in folder.glob(f"{STREAM}*.h5.part") if folder.is_dir() else ():
+        path = part.with_suffix("")
+        with suppress(DataError), only_writer(path):
+            for left in (part, path.with_name(f".{path.name}.new")):
+                left.unlink(missing_ok=True)
+
+
 def _default_path(key: str) -> Path:
     return cache_folder() / f"{key}.h5"
 
@@ -157,27 +162,28 @@ class _Job:
     device: str | torch.device | None
     columns: Mapping[str, Sequence[str]]
     force: bool
+    n: int | None
 
-    def identity(self, progress: Progress = silent) -> Identity:
-        """Return what the cache is made of; this reads every byte of the set."""
-        return Identity(self.samples.name, self.samples.manifest(progress), self.card.name, self.recipe)
+    def identity(self, digests: Digests) -> Identity:
+        """Return what the cache is made of, from the content digests of the samples."""
+        return Identity(self.samples.name, self.samples.manifest(digests=digests), self.card.name, self.recipe)
 
     def run(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
         """Return the finished cache of the set, making what is missing."""
-        identity = self.identity(progress)
+        digests = self.samples.digests(progress)
+        identity = self.identity(digests)
         path = out or _default_path(identity.key)
-        cache = whole_cache(path, identity.key, identity.origin, self.force)
+        cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force, self.n))
         if cache is None:
             with only_writer(path):
                 # The previous holder of the lock may just have made it.
-                cache = whole_cache(path, identity.key, identity.origin, self.force)
-                if cache is None and not copied_cache(_default_path(identity.key), path, identity):
+                cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force, self.n))
+                if cache is None and not copied_cache(_default_path(identity.key), path, identity, self._usable):
                     stage = "extract"
                     if path.exists():
                         stage += f" ({path.name} is of other samples or another card, and is replaced at the end)"
                     with self._writer(path, identity.key, identity.origin) as writer:
-                        self._fill(writer, stage, progress)
-                        self._confirm(writer, identity, progress)
+                        self._fill(writer, stage, progress, digests)
                         self._judge(writer, strict)
                         self._finish(writer, identity, path, progress)
                 cache = cache or EmbeddingCache(path)
@@ -187,12 +193,24 @@ class _Job:
                 part_of(path).unlink(missing_ok=True)
         return cache
 
+    def _usable(self, cache: EmbeddingCache | None) -> EmbeddingCache | None:
+        """Return the cache, or None if it lacks samples that were too large when it was made, and are not now."""
+        if cache is None:
+            return None
+        too_large = {name for name, why in cache.failures if VARIABLE in why}
+        numbers = [number for number, name in enumerate(self.samples.ids) if name in too_large] if too_large else []
+        if any(self.samples.mapped(lambda sample: sample.error is None, numbers)):
+            cache.close()
+            return None
+        return cache
+
     def stream(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
         """Embed a set that can be read only once: its identity, and so its name, is known only at the end."""
         name = uuid.uuid4().hex
         if out is not None:
             whole_cache(out, name, force=self.force)  # refuses what must not be overwritten
-        path = (out or _default_path(name)).with_name(f".{name}.h5")
+        path = (out or _default_path(name)).with_name(f"{STREAM}{name}.h5")
+        _remove_dead_streams(path.parent)
         with ExitStack() as locks:
             if out is not None:
                 locks.enter_context(only_writer(out))  # before the work: another writer should be known at once
@@ -200,7 +218,7 @@ class _Job:
             with self._writer(path, name) as writer:
                 self._fill(writer, "extract", progress)
                 self._judge(writer, strict)
-                identity = self.identity()
+                identity = self.identity(self.samples.digests())
                 target = out or _default_path(identity.key)
                 if out is None:
                     locks.enter_context(only_writer(target))
@@ -223,8 +241,11 @@ class _Job:
             progress=progress,
         )
 
-    def _fill(self, writer: CacheWriter, stage: str, progress: Progress) -> None:
-        """Embed the samples that are not embedded yet."""
+    def _fill(self, writer: CacheWriter, stage: str, progress: Progress, digests: Digests | None = None) -> None:
+        """Embed the samples that are not embedded yet, and refuse those whose bytes are not those of `digests`.
+
+        The key of the cache names the bytes that were read at first: rows of others would be used for the whole set.
+        """
         n = len(self.samples.ids)
         if writer.done:
             stage = stage.replace("extract", "extract, resumed", 1)
@@ -232,26 +253,20 @@ class _Job:
         if writer.done < n:
             with closing(_one_behind(self._embedded(writer.done, progress))) as embedded:
                 for batch, rows in embedded:
+                    if digests is not None:
+                        self._refuse_changes(batch, digests[writer.done :])
                     writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.traits)
                     progress(stage, writer.done, n)
 
-    def _confirm(self, writer: CacheWriter, identity: Identity, progress: Progress) -> None:
-        """Refuse failures that come from a disk or folder that went away, not from the samples themselves.
-
-        The key names the bytes that were read at first: if such a cache were kept, it would be used for the whole set.
-        """
-        failed, reasons = writer.failed(), dict(writer.failures())
-        if failed and self.samples.manifest(progress).digest == identity.manifest.digest:
-            again = zip(failed, self.samples.take(failed), strict=True)
-            how = self.card.preprocessing
-            failed = [number for number, sample in again if decoded(sample, how).error is None]
-        if failed:
-            name = self.samples.ids[failed[0]]
-            writer.forget(failed[0])
-            raise DataError(
-                f"{self.samples.name} changed while it was read ({name}: {reasons[name]}): run the same command again "
-                "when nothing changes it any more"
-            )
+    def _refuse_changes(self, batch: DecodedBatch, digests: Digests) -> None:
+        """Raise DataError for a sample whose bytes have changed since they were hashed, or could not be read again."""
+        for name, decoded, hashed, error in zip(batch.ids, batch.digests, digests, batch.errors, strict=False):
+            if decoded != hashed.tobytes():
+                mend = "run the same command again when nothing changes it any more"
+                if self.samples.kind == "dataset":
+                    mend = "its items must be the same whenever they are read, so remove random augmentation"
+                why = error or "its bytes are not those that were read first"
+                raise DataError(f"{self.samples.name} changed while it was read ({name}: {why}): {mend}")
 
     def _judge(self, writer: CacheWriter, strict: bool) -> None:
         """Refuse a set without readable samples and, if `strict`, a set with an unreadable one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -24,7 +24,9 @@ def part_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
-def whole_cache(path: Path, key: str, origin: str = "", force: bool = False) -> EmbeddingCache | None:
+def whole_cache(
+    path: Path, key: str, origin: str = "", force: bool = False, n: int | None = None
+) -> EmbeddingCache | None:
     """Open the cache at `path` if it has this key; return None if there is none, or if it may be replaced.
 
     Args:
@@ -32,6 +34,7 @@ def whole_cache(path: Path, key: str, origin: str = "", force: bool = False) -> 
         key: digest of what the rows are to be made of.
         origin: set and extractor, which may replace their own embeddings, finished or not; "" may replace none.
         force: whether any file may be replaced.
+        n: size of the subset that was asked for, which may not replace a larger one; None for the whole set.
 
     Raises:
         UsageError: a folder, another file or the embeddings of another set would be lost.
@@ -44,17 +47,24 @@ def whole_cache(path: Path, key: str, origin: str = "", force: bool = False) -> 
             return cache
         with cache:
             what = f"the embeddings of {cache.source} by {cache.extractor}"
-            own = origin_of(cache.source, cache.extractor)
+            larger = n is not None and cache.n + len(cache.failures) > n
+            own = "" if larger else origin_of(cache.source, cache.extractor)
         _refuse_loss(path, what, own, origin, force)
     elif (unfinished := _unfinished(path)) and unfinished[0] != key:
-        _refuse_loss(part_of(path), "unfinished embeddings of other samples", unfinished[1], origin, force)
+        own = unfinished[1] if n is None else ""
+        _refuse_loss(part_of(path), "unfinished embeddings of other samples", own, origin, force)
     return None
 
 
-def copied_cache(cached: Path, path: Path, identity: Identity) -> bool:
-    """Copy the cache of the same key from the folder of caches, if there is one; return whether there is."""
+def copied_cache(
+    cached: Path,
+    path: Path,
+    identity: Identity,
+    usable: Callable[[EmbeddingCache | None], EmbeddingCache | None],
+) -> bool:
+    """Copy the cache of the same key from the folder of caches, if there is a usable one; return whether there is."""
     try:
-        cache = whole_cache(cached, identity.key)
+        cache = usable(whole_cache(cached, identity.key))
     except (DataError, UsageError):
         cache = None
     if cache is None:

@@ -1,12 +1,35 @@
-"""`as_embeddings`: open whatever the caller has of a set of embeddings."""
+"""`as_embeddings` and `opened_sets`: open whatever the caller has of a set; samples are embedded first."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
-from finc_eval.embeddings.array_files import is_array_file, read_array_file
-from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
+from finc_eval.core.errors import UsageError
+from finc_eval.core.files.front import is_stored
+from finc_eval.core.run import Run
+from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
+from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.extract import extract
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again
+from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
+from finc_eval.samples import Source
+
+HDF5_SUFFIXES = (".h5", ".hdf5")
+"""Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
+
+
+class HasSpace(Protocol):
+    """An opened set."""
+
+    @property
+    def space(self) -> str:
+        """Extractor, as name@digest."""
+
+
+Opened = TypeVar("Opened", bound=HasSpace)
 
 
 def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
@@ -24,3 +47,100 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     if isinstance(source, EmbeddingCache):
         return CachedEmbeddings(source)
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
+
+
+def labeled(sets: Mapping[str, object] | Sequence[object], what: str, taken: str | None = None) -> dict[str, object]:
+    """Return sets by label: those of a list by the names of their files and folders, or else by numbers.
+
+    Args:
+        sets: the sets.
+        what: word for one of them, such as "model".
+        taken: label that none of a list can have.
+
+    Raises:
+        UsageError: the sets are neither a mapping nor a list.
+    """
+    if isinstance(sets, Mapping):
+        return {str(label): one for label, one in sets.items()}
+    if not isinstance(sets, list | tuple):
+        raise UsageError(
+            f'{what}s must be sets by label, {{"a": x, "b": y}}, or a list of sets, got {type(sets).__name__}'
+        )
+    names = [name_of(one) for one in sets if isinstance(one, str | Path)]
+    if len(set(names)) < len(sets) or taken in names:
+        names = [f"{what} {number}" for number in range(1, len(sets) + 1)]
+    return dict(zip(names, sets, strict=True))
+
+
+def name_of(path: str | Path) -> str:
+    """Return the name of a set from its path: that of a folder, or of a file without its suffix."""
+    whole = Path(path).expanduser().resolve()
+    return whole.name if whole.is_dir() else whole.name.split(".")[0]
+
+
+def opened_sets(
+    sources: Mapping[str, object],
+    open_one: Callable[[object, str], Opened],
+    extractor: AnyExtractor,
+    run: Run,
+    spaces: Iterable[str] = (),
+) -> dict[str, Opened]:
+    """Open sets by label, and embed those that are samples, all with one extractor.
+
+    Args:
+        sources: the sets: paths of samples, or anything that `open_one` takes.
+        open_one: opens a set that is embedded, from the set and its label.
+        extractor: how to embed; without a name, by the extractor behind the other sets, or else the default one.
+        run: device, portions, threads and progress.
+        spaces: spaces of further sets that these are compared with.
+
+    Raises:
+        UsageError: the extractor cannot be used, or `n` is given for sets that are embedded already.
+    """
+    how = extraction_of(extractor)
+    ready = {label: open_one(source, label) for label, source in sources.items() if not is_samples(source)}
+    if how.n is not None and ready:
+        raise UsageError(
+            f"n takes samples before they are embedded, and {next(iter(ready))} is embedded already: leave n out, or "
+            "embed fewer samples (finc-eval extract --n)"
+        )
+    if len(ready) == len(sources):
+        return ready
+    chosen = how.extractor or _behind([*spaces, *(one.space for one in ready.values())]) or DEFAULT_EXTRACTOR
+    return {
+        label: ready[label] if label in ready else open_one(embedded(source, how, chosen, label, run), label)
+        for label, source in sources.items()
+    }
+
+
+def embedded(source: object, how: Extraction, extractor: str, label: str, run: Run) -> object:
+    """Embed samples, under the label of their set."""
+    return extract(
+        source,  # type: ignore[arg-type]
+        extractor,
+        n=how.n,
+        seed=how.seed,
+        strict=how.strict,
+        precision=how.precision,
+        run=run.prefixed(label),
+    )
+
+
+def is_samples(source: object) -> bool:
+    """Return whether a set is samples, which are embedded first, as opposed to embeddings, a sketch or statistics."""
+    if isinstance(source, Source):
+        return True
+    if not isinstance(source, str | Path):
+        return False
+    path = Path(source)
+    if path.suffix.lower() in HDF5_SUFFIXES:
+        return path.is_dir()
+    if path.is_file() and (is_stored(path) or is_array_file(path)):
+        return False
+    return not (path.is_file() and holds_statistics(path)) and path.suffix.lower() != ".pkl"
+
+
+def _behind(spaces: Iterable[str]) -> str | None:
+    """Return the name of the extractor behind the first set that knows it."""
+    made_by = next((space.split("@")[0] for space in spaces if not space.startswith(ARRAY_SPACE)), None)
+    return None if made_by is None else card_again(made_by)

@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.core.errors import FincEvalError, UsageError
-from finc_eval.samples import Source, open_source
-from finc_eval.samples.clips import Clip
+from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
+from finc_eval.samples import Sample, Source, fingerprint, open_source
 
 
-def source_at(path: str, clip: Clip | None) -> Source | None:
-    """Open the set of samples at a path; None where it has gone, or never was a path."""
-    try:
-        return open_source(path, clip=clip) if Path(path).is_absolute() else None
-    except FincEvalError:
-        return None
+class EmbeddedSamples:
+    """The samples that a cache was made of, at the place that it names, where they still have the same pixels.
 
+    A cache may come from somebody else, who chose the place that it names. What is read there is given out only if the
+    cache holds the digest of its pixels, so that whoever wrote the file knows the picture.
 
-def pictures_of(source: Source, ids: Sequence[str]) -> list[Image.Image] | None:
-    """Read the pictures of samples; None if one of them is missing or cannot be read."""
-    found = source.read(ids)
-    return [picture(found[name]) for name in ids] if found.keys() >= set(ids) else None
+    Args:
+        cache: the cache; it need not stay open.
+    """
+
+    def __init__(self, cache: EmbeddingCache) -> None:
+        self.path, self.key, self.place, self.clip = cache.path, cache.key, cache.source, cache.clip
+
+    def read(self, ids: Iterable[str]) -> Iterator[Sample]:
+        """Yield the samples with these ids, without those that are missing or have other pixels.
+
+        Raises:
+            DataError: the samples or the cache have gone.
+        """
+        digests, source = self._digests(set(ids)), self._source
+        for sample in source.take([number for number, name in enumerate(source.ids) if name in digests]):
+            if sample.pixels is not None and fingerprint(sample.pixels) == digests[sample.id]:
+                yield sample
+
+    def pictures(self, ids: Sequence[str]) -> list[Image.Image] | None:
+        """Read the pictures of samples; None if one of them cannot be had."""
+        try:
+            found = {sample.id: sample.pixels for sample in self.read(ids)}
+        except FincEvalError:
+            return None
+        return [picture(found[name]) for name in ids] if found.keys() >= set(ids) else None
+
+    @cached_property
+    def _source(self) -> Source:
+        return open_source(self.place, clip=self.clip)
+
+    def _digests(self, wanted: set[str]) -> dict[str, int]:
+        with EmbeddingCache(self.path) as cache:
+            if cache.key != self.key:
+                raise DataError(f"{self.path} holds other embeddings by now")
+            content = cache.content
+            blocks = (cache.ids_between(start, start + ID_BLOCK) for start in range(0, cache.n, ID_BLOCK))
+            names = (name for block in blocks for name in block)
+            return {name: int(content[row]) for row, name in enumerate(names) if name in wanted}
 
 
 def picture(image: object) -> Image.Image:

@@ -51,7 +51,7 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     run = run or Run()
     odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     found = np.empty(embeddings.n, np.uint64)
-    for batch in embeddings.batches(run.batch_size):
+    for batch in embeddings.batches(run.portion):
         # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
         bits = np.ascontiguousarray(batch.rows.cpu().numpy() + np.float32(0)).view(np.uint32)
         bits ^= bits >> np.uint32(15)

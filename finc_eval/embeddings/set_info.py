@@ -10,6 +10,7 @@ from typing import Annotated
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.embeddings.pictures import EmbeddedSamples
 from finc_eval.samples import Samples, open_source
 from finc_eval.samples.clips import Clip
 
@@ -47,7 +48,7 @@ class SetInfo(Record):
     unreadable: int = 0
     unreadable_examples: tuple[tuple[str, str], ...] = ()
     clip: Clip | None = None
-    samples: Annotated[Samples | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
+    samples: Annotated[Samples | EmbeddedSamples | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> str:
@@ -94,7 +95,7 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
         unreadable=len(failures),
         unreadable_examples=tuple((str(i), str(reason)) for i, reason in failures[:MAX_EXAMPLES]),
         clip=cache.clip if cache else None,
-        samples=cache.source if cache and Path(cache.source).is_absolute() else None,
+        samples=embeddings.samples if isinstance(embeddings, CachedEmbeddings) else None,
     )
 
 

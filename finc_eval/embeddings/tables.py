@@ -9,11 +9,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.embeddings.columns import Columns, columns_in, texts
 from finc_eval.embeddings.keys import WINDOW
+from finc_eval.samples.source import reason
 
 KEYS = ("file_name", "id")
 """Columns that hold the ids of the samples, in the order of the search."""
+
+PARQUET_ROWS = 64
+"""Rows of a .parquet file that are decoded at once: each may be much larger than what the file holds of it."""
 
 
 def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[str]]:
@@ -62,6 +67,8 @@ def _normal(name: str) -> str:
 def _read(path: Path) -> dict[str, list[Any]]:
     """Read the columns of a file."""
     try:
+        if path.is_file():
+            check_decoded(BYTES_PER_TEXT_BYTE * path.stat().st_size, str(path))
         match path.suffix.lower():
             case ".csv":
                 with path.open(encoding="utf-8-sig", newline="") as file:
@@ -74,8 +81,8 @@ def _read(path: Path) -> dict[str, list[Any]]:
                 raise UsageError(f"{path} ends in {other or 'nothing'}: metadata are a .csv, .jsonl or .parquet file")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (OSError, ValueError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read ({error}): repair it") from error
+    except (OSError, ValueError, csv.Error, RecursionError) as error:
+        raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise DataError(
             f"{path} must have a row of named values for each sample, and has {'others' if rows else 'none'}"
@@ -87,11 +94,29 @@ def _read(path: Path) -> dict[str, list[Any]]:
 def _parquet(path: Path) -> dict[str, list[Any]]:
     try:
         import pyarrow as arrow
-        from pyarrow import parquet
     except ImportError as error:
         raise UsageError(f"reading {path} needs pyarrow: pip install pyarrow, or write the table as .csv") from error
     try:
-        columns: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
+        columns: dict[str, list[Any]] = parquet_table(path, BYTES_PER_TEXT_BYTE).to_pydict()
         return columns
     except arrow.ArrowException as error:
-        raise DataError(f"{path} cannot be read ({error}): repair it") from error
+        raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
+
+
+def parquet_table(path: Path, copies: int = 1) -> Any:
+    """Read a .parquet file, and stop where it becomes larger than what is decoded at once.
+
+    Args:
+        path: path of the file.
+        copies: bytes that a byte of the table will take.
+    """
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        size, batches = 0, list[arrow.RecordBatch]()
+        for batch in file.iter_batches(PARQUET_ROWS):
+            size += copies * batch.nbytes
+            check_decoded(size, f"{path}, to row {PARQUET_ROWS * (len(batches) + 1)},")
+            batches.append(batch)
+        return arrow.Table.from_batches(batches, file.schema_arrow).combine_chunks()

@@ -116,13 +116,6 @@ class CacheWriter:
         """Return (id, reason) of the samples that failed so far."""
         return [(self._ids[row], self._journal.failures[row]) for row in self.failed()]
 
-    def forget(self, row: int) -> None:
-        """Mark this row and all later ones as not done."""
-        self.done = row
-        with resumable(self.path, True):
-            self._journal.cut(row)
-            self._checkpoint()
-
     def finish(
         self,
         identity: Identity,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.files.parsed import parsed_toml
 from finc_eval.core.record import read_table
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.card_rules import check_rules
@@ -73,11 +73,7 @@ def load_card(name_or_path: str | Path) -> Card:
 
 def _read(text: str, name: str) -> Card:
     where = f"card {name}"
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"the {where} is not valid TOML: {error}") from error
-    card = read_table(Card, table, where)
+    card = read_table(Card, parsed_toml(text, where), where)
     check_rules(card, where)
     return card
 
@@ -88,3 +84,14 @@ def _with_own_weights(card: Card, path: Path) -> Card:
         return card
     file = path.absolute().parent / Path(card.weights.file).expanduser()
     return replace(card, weights=replace(card.weights, file=str(file)))
+
+
+def card_again(made_by: str) -> str:
+    """Return the name of the extractor behind embeddings, if it can be loaded by its name.
+
+    Raises:
+        UsageError: it is a card of the user's own.
+    """
+    if made_by.startswith("timm:") or made_by in available_cards():
+        return made_by
+    raise UsageError(f"the embeddings were made with a card of your own, {made_by}: pass its path as --extractor")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from finc_eval.core.memory import max_pixels
 from finc_eval.extractors.card import Preprocessing
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def resized(pixels: Bytes, how: Preprocessing) -> Resized:
         frames: list[npt.NDArray[Any]] = [resized(frame, how) for frame in pixels]
         return np.stack(frames)
     whole = _resized_size(pixels.shape[:2], how)
-    if Image.MAX_IMAGE_PIXELS is not None and math.prod(whole) > Image.MAX_IMAGE_PIXELS:
+    if math.prod(whole) > max_pixels():
         raise ValueError(
             f"{pixels.shape[1]}x{pixels.shape[0]} pixels become {whole[1]}x{whole[0]} before they are cropped"
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.words import listed
+from finc_eval.embeddings.pictures import EmbeddedSamples
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.thumbnails import Thumbnail, sample_thumbnail
 from finc_eval.samples import Samples, open_source
@@ -81,13 +82,17 @@ def _read(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails,
     if not wanted:
         return found, ""
     try:
-        samples = open_source(source, clip=clip)
-        for sample in samples.take([number for number, name in enumerate(samples.ids) if name in wanted]):
+        if isinstance(source, EmbeddedSamples):
+            place, samples = f"{source.place}, or are not those that were embedded", source.read(wanted)
+        else:
+            opened = open_source(source, clip=clip)
+            place, samples = opened.name, opened.take([n for n, name in enumerate(opened.ids) if name in wanted])
+        for sample in samples:
             if sample.pixels is not None:
                 found[sample.id] = sample_thumbnail(sample.pixels, sample.traits, clip)
     except (FincEvalError, OSError) as error:
         return found, f"they cannot be read ({error})"
-    return found, f"they cannot be found or read in {samples.name}"
+    return found, f"they cannot be found or read in {place}"
 
 
 def _note(reason: str, found: list[str], names: Mapping[str, str]) -> str:

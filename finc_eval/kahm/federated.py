@@ -117,7 +117,12 @@ def combine(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> Global
     if len(sizes) > 1:
         raise IncompatibleError(f"parties must answer the same queries, got {' and '.join(map(str, sizes))} distances")
     labels: set[Hashable] = set().union(*parties)
-    classes = tuple(sorted(labels))  # type: ignore[type-var]  # labels of one type have an order
+    try:
+        classes = tuple(sorted(labels))  # type: ignore[type-var]  # labels of one type have an order
+    except TypeError as error:
+        raise IncompatibleError(
+            "parties must name their classes by words alone, or by numbers alone: rename the classes of one"
+        ) from error
     values = np.full((sizes[0], len(classes)), np.inf)
     for party in parties:
         for label, distances in party.items():

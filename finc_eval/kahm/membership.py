@@ -62,6 +62,10 @@ class MembershipScore(Document):
         """Standardized score that 95 % of equal densities stay below; None without permutations."""
         return self.difference.threshold() if self.difference.null else None
 
+    def _summary(self) -> str:
+        p_value = "" if self.difference.p_value is None else f", p={self.difference.p_value:.2g}"
+        return f"{self.difference.standardized:.3g}{p_value}, {self.direction}, AUC {self.attack.auc:.3f}"
+
     def __str__(self) -> str:
         found, attack = self.difference, self.attack
         null = "" if found.p_value is None else f" (p = {found.p_value:.3g}, equal below {self.threshold_95:.3g})"

@@ -6,7 +6,7 @@ computed once and serve all measures. A measure that cannot take a whole set say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar, Unpack
 
@@ -23,9 +23,10 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
 from finc_eval.embeddings.set_info import set_info
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings
 from finc_eval.memorization.copying import (
@@ -33,17 +34,18 @@ from finc_eval.memorization.copying import (
     Measure,
     authpct,
     c_t,
-    calibrated_tail,
     cell_test,
     dcr,
     fld_gap,
     mifid,
     nndr,
     suspicious_threshold,
+    tail,
 )
 from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
+from finc_eval.memorization.nearness import find_nearness
 from finc_eval.memorization.power import power_table
-from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, SuspiciousPair
+from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
@@ -74,6 +76,7 @@ def audit(
     reference: object | None = None,
     settings: AuditSettings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[AuditOptions],
 ) -> Audit:
@@ -83,13 +86,15 @@ def audit(
     is held.
 
     Args:
-        gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache` or the path of one.
+        gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, the path of a file of
+            embeddings, or the path of samples, which are embedded first.
         train: all samples that the generator was trained on, in the same forms; a part of them finds a part of the
             copies.
         holdout: samples of the same distribution that the generator has not seen, best as many as in `train`.
         reference: further samples, in neither of the two, for the DOMIAS attack; default: DOMIAS is left out.
         settings: settings of the audit.
-        run: device and progress; default: CUDA if available, silent.
+        extractor: how to embed sets of samples; see `compare`.
+        run: device, portions, threads and progress; default: CUDA if available, silent.
         options: fields of `AuditSettings`, in place of those of `settings`.
 
     Returns:
@@ -108,13 +113,13 @@ def audit(
         >>> train, holdout, gen = rng.normal(size=(3, 200, 8)).astype("float32")
         >>> gen[:20] = train[:20]
         >>> result = fe.audit(gen, train, holdout, pairs=5)
-        >>> result.copying.exact_copies, [pair.distance for pair in result.copying.pairs]
+        >>> result.copying.copies.same_embedding, [pair.distance for pair in result.copying.pairs]
         (20, [0.0, 0.0, 0.0, 0.0, 0.0])
-        >>> "calibrated" in result.copying.found_by
-        True
+        >>> print(result.verdict)
+        20 of 200 samples are training samples, with equal embeddings.
     """
     settings, run = settings_from(AuditSettings, settings, options), run or Run()
-    sets = _open_sets(gen, train, holdout, reference)
+    sets = _open_sets(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
     _check_halves(halves)
@@ -153,7 +158,7 @@ def audit(
         space=_space(sets),
         settings=settings,
         warnings=(*set_warnings(infos, overlap, measured, spacings), *notes, *attack_warnings(attacks)),
-        signature=_signature(sets, k, settings.seed),
+        signature=_signature(sets, k, settings),
         provenance=Provenance.here(run.device),
     )
 
@@ -196,14 +201,16 @@ class AuditData:
         ours, theirs = self.halves.stand_in.rows, self.halves.non_members.rows
         control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
         progress("modes of the training set", 1, 1)
+        holdout = self.sets["holdout"]
+        nearness = find_nearness((x, holdout), train, (self.measured.to_train, self.fresh), self.settings, self.run)
         measures = [
             authpct(gen, fresh, AUDIT_CONFIDENCE),
             c_t(test, control_test, AUDIT_CONFIDENCE),
             dcr(self.measured, self.control, AUDIT_CONFIDENCE),
             nndr(gen, fresh, AUDIT_CONFIDENCE),
-            calibrated_tail(gen, fresh, AUDIT_CONFIDENCE),
+            *(tail(name, near.gen, near.fresh, AUDIT_CONFIDENCE) for name, near in nearness.ways.items()),
         ]
-        notes = []
+        notes = list(nearness.notes)
         for name, compute in (("MiFID", self._mifid), ("FLD's gap", self._fld_gap)):
             try:
                 measures.append(_timed(progress, name, compute))
@@ -226,14 +233,14 @@ class AuditData:
             ),
         )
         names = [principal.over[cell].id for cell in cells] if principal.over else [None] * x.n
-        threshold = suspicious_threshold(fresh)
+        threshold = suspicious_threshold(fresh.calibrated)
+        equal = gen.authenticity.copies, fresh.authenticity.copies
         return Copying(
             measures=tuple(replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)),
-            exact_copies=gen.authenticity.copies,
-            fresh_exact_copies=fresh.authenticity.copies,
-            pairs=self._pairs(gen, fresh, names),
+            copies=nearness.copies(x, holdout, train, equal, alpha),
+            pairs=nearness.pairs(x, train, names, self.settings.pairs),
             strata=copying_by_stratum(principal, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
-            power=power,
+            power=power + nearness.power(x.n, alpha, seed),
             power_alpha=alpha,
         ), notes
 
@@ -253,28 +260,13 @@ class AuditData:
         )
         return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE, self.run)
 
-    def _pairs(self, gen: Closeness, fresh: Closeness, strata: Sequence[str | None]) -> tuple[SuspiciousPair, ...]:
-        # Among equally calibrated ones, such as exact copies, the first in the set comes first.
-        order = np.argsort(gen.calibrated, kind="stable")[: self.settings.pairs]
-        ids = self.sets["gen"].ids_at(order)
-        originals = self.sets["train"].ids_at(self.measured.to_train.indices[order, 0])
-        return tuple(
-            SuspiciousPair(
-                gen=ids[place],
-                train=originals[place],
-                distance=float(gen.distances[row]),
-                calibrated=float(gen.calibrated[row]),
-                fresh_share=float((fresh.calibrated <= gen.calibrated[row]).mean()),
-                stratum=strata[row],
-            )
-            for place, row in enumerate(order)
-        )
 
-
-def _open_sets(gen: object, train: object, holdout: object, reference: object | None) -> dict[str, Embeddings]:
+def _open_sets(
+    gen: object, train: object, holdout: object, reference: object | None, extractor: AnyExtractor, run: Run
+) -> dict[str, Embeddings]:
     """Open the sets and check that they are of one space, distinct, and large enough."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    sets = {label: as_embeddings(source, label) for label, source in given.items()}
+    sets = opened_sets(given, as_embeddings, extractor, run)
     for label, one in sets.items():
         if label != "gen":
             open_pair(sets["gen"], one)
@@ -320,7 +312,7 @@ def _space(sets: dict[str, Embeddings]) -> str:
     return min((one.space for one in sets.values()), key=lambda space: space.startswith(ARRAY_SPACE))
 
 
-def _signature(sets: dict[str, Embeddings], k: int, seed: int) -> Signature:
+def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings) -> Signature:
     known = [sets[label] for label in ("train", "holdout", "reference") if label in sets]
     return Signature.of(
         "audit",
@@ -328,5 +320,6 @@ def _signature(sets: dict[str, Embeddings], k: int, seed: int) -> Signature:
         _space(sets),
         ("ref", "+".join(one.digest[:12] for one in known)),
         ("neighbors", str(k)),
-        ("seed", str(seed)),
+        ("suspects", str(settings.suspects)),
+        ("seed", str(settings.seed)),
     )

@@ -1,4 +1,4 @@
-"""Seven measures of copying: whether a generated set is nearer to its training set than fresh samples are.
+"""Measures of copying: whether a generated set is nearer to its training set than fresh samples are.
 
 Each measure comes with the value that fresh real samples give in place of the generated ones, and with a one-sided
 p-value of "no nearer than those". Quality enters most measures, too: bad samples are far from everything, which hides
@@ -29,7 +29,10 @@ from finc_eval.metrics.frechet import frechet_distance
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
 
-MeasureName = Literal["authpct", "c_t", "dcr", "nndr", "calibrated", "mifid", "fld_gap"]
+TailName = Literal["calibrated", "hash", "views"]
+"""Names of the measures that look at the nearest samples alone."""
+
+MeasureName = Literal["authpct", "c_t", "dcr", "nndr", "calibrated", "hash", "views", "mifid", "fld_gap"]
 
 SUSPICIOUS_SHARE = 0.01
 """Share of fresh samples that are as near to the training set as a suspicious sample."""
@@ -134,24 +137,31 @@ def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
     )
 
 
-def suspicious_threshold(fresh: Closeness) -> float:
+def suspicious_threshold(fresh: NDArray[np.float64]) -> float:
     """Return the calibrated distance that a share `SUSPICIOUS_SHARE` of fresh samples reach, or one sample."""
-    return float(np.sort(fresh.calibrated)[max(int(SUSPICIOUS_SHARE * len(fresh.calibrated)), 1) - 1])
+    return float(np.sort(fresh)[max(int(SUSPICIOUS_SHARE * len(fresh)), 1) - 1])
 
 
-def calibrated_tail(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
-    """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`."""
+def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], confidence: float) -> Measure:
+    """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`.
+
+    Args:
+        name: name of the measure.
+        gen: calibrated distances of generated samples, by embedding, by hash or over views, shape (n,).
+        fresh: those of fresh samples, shape (m,).
+        confidence: confidence level of the intervals.
+    """
     threshold = suspicious_threshold(fresh)
-    share, control = (float((one.calibrated <= threshold).mean()) for one in (gen, fresh))
+    share, control = (float((one <= threshold).mean()) for one in (gen, fresh))
     return Measure(
-        "calibrated",
+        name,
         value=share,
-        interval=wilson(share, len(gen.calibrated), confidence),
+        interval=wilson(share, len(gen), confidence),
         control=control,
-        control_interval=wilson(control, len(fresh.calibrated), confidence),
+        control_interval=wilson(control, len(fresh), confidence),
         null=control,
         copies_lower=False,
-        p_value=tail_p_value(gen.calibrated, fresh.calibrated),
+        p_value=tail_p_value(gen, fresh),
     )
 
 

@@ -1,13 +1,14 @@
 """Power of the tail test: the probability that copies, planted on purpose, would have been seen.
 
-The imagined generator is fresh except for a share of copies of training samples, exact or with noise. The noise is a
-fraction of each training sample's own distance to its nearest neighbor in the training set, so that the same fraction
-is as near everywhere.
+The imagined generator is fresh except for a share of copies of training samples: exact, with noise on the embedding, or
+altered pictures. The noise is a fraction of each training sample's own distance to its nearest neighbor in the training
+set, so that the same fraction is as near everywhere.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,10 @@ from finc_eval.numerics.attack_statistics import threshold_ranks
 COPY_SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
 """Shares of planted copies that the power is computed for."""
 
-COPY_NOISES = (0.0, 0.25, 0.5)
+EXACT = "exact"
+"""Name of copies to which nothing is done."""
+
+COPY_NOISES = {EXACT: 0.0, "noise 0.25": 0.25, "noise 0.5": 0.5}
 """Lengths of the noise on a copy, in distances of its original to the nearest other training sample."""
 
 MAX_PLANTED_COPIES = 500
@@ -37,14 +41,16 @@ class Power(Record):
     """Probability that copies would have been seen.
 
     Attributes:
-        noise: length of the noise on each copy, in distances of its original to the nearest other training sample; 0
-            for exact copies.
+        test: test of single samples: by calibrated distance of embeddings, or by hash.
+        kind: what is done to the copies: "exact", noise on their embeddings in distances of the original to the nearest
+            other training sample, or an alteration of the picture.
         share: share of the generated samples that are such copies.
         copies: number of such copies.
-        probability: probability that the tail test finds them, if all other samples are fresh.
+        probability: probability that the test finds them, if all other samples are fresh.
     """
 
-    noise: float
+    test: Literal["calibrated", "hash"]
+    kind: str
     share: float
     copies: int
     probability: float
@@ -97,7 +103,7 @@ def power_table(
     seed: int,
     device: Device = None,
 ) -> tuple[Power, ...]:
-    """Compute the power against exact and noisy copies, by share.
+    """Compute the power of the calibrated distance against exact and noisy copies, by share.
 
     Args:
         train: the training set.
@@ -110,21 +116,44 @@ def power_table(
         device: device to compute on; default: CUDA if available.
     """
     rng = np.random.default_rng(seed)
-    ascending = np.sort(fresh)
     found = []
-    for noise in COPY_NOISES:
+    for kind, noise in COPY_NOISES.items():
         copies = plant_copies(train, spacings, noise, rng)
-        if not len(copies):
-            continue
-        scores = calibrated_distances(nearest(copies, train, neighbors, device=device).distances)
-        # The place of a copy's score among fresh ones, in [0, 1].
-        places = np.searchsorted(ascending, scores, side="left") / len(ascending)
-        for share in COPY_SHARES:
-            count = round(share * n)
-            if count:
-                probability = detection_probability(places, count, n, len(fresh), alpha, rng)
-                found.append(Power(noise, share, count, probability))
+        if len(copies):
+            scores = calibrated_distances(nearest(copies, train, neighbors, device=device).distances)
+            found += powers("calibrated", kind, scores, fresh, n, alpha, rng)
     return tuple(found)
+
+
+def powers(
+    test: Literal["calibrated", "hash"],
+    kind: str,
+    scores: NDArray[np.float64],
+    fresh: NDArray[np.float64],
+    n: int,
+    alpha: float,
+    rng: np.random.Generator,
+) -> list[Power]:
+    """Compute the power against copies of one kind, by share.
+
+    Args:
+        test: name of the test.
+        kind: name of what is done to the copies.
+        scores: calibrated distances of such copies, shape (p,).
+        fresh: those of fresh samples, shape (m,).
+        n: number of generated samples.
+        alpha: level of the test.
+        rng: random generator that draws the repeats.
+    """
+    ascending = np.sort(fresh)
+    # The place of a copy's score among fresh ones, in [0, 1].
+    places = np.searchsorted(ascending, scores, side="left") / len(ascending)
+    counts = {share: round(share * n) for share in COPY_SHARES}
+    return [
+        Power(test, kind, share, count, detection_probability(places, count, n, len(fresh), alpha, rng))
+        for share, count in counts.items()
+        if count
+    ]
 
 
 def detection_probability(

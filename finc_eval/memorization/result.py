@@ -8,16 +8,17 @@ from typing import ClassVar
 from pydantic import computed_field
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.memorization.attacks import Attack
-from finc_eval.memorization.copying import Measure, MeasureName
+from finc_eval.memorization.copying import Measure, MeasureName, TailName
 from finc_eval.memorization.power import Power
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.stated import StatedGuarantee
 from finc_eval.memorization.strata import Stratum
+from finc_eval.memorization.verdict import Copies, verdict
 
 AUDIT_CONFIDENCE = 0.95
 """Confidence level of each measure's interval, and of all intervals of the attacks together."""
@@ -33,16 +34,22 @@ class SuspiciousPair(Record):
 
     Attributes:
         gen, train: ids of the two samples.
-        distance: distance between them; 0 if they have one embedding.
-        calibrated: that distance over the mean distance to the nearest training samples; 0 for a copy, about 1 for a
-            sample that is as near to many.
+        shown_by: measure by which they are so near: embedding, hash or views.
+        same_pixels: whether their pixels are the same; None without pixels.
+        distance: distance of the embeddings of the generated sample and its nearest training sample; 0 for equal ones.
+        hash_distance: number of the 256 bits in which the hashes of the two differ, over views; None unless by hash.
+        calibrated: distance over the mean distance to the nearest training samples by that measure; 0 for a copy,
+            about 1 for a sample that is as near to many.
         fresh_share: share of fresh samples that are as near to the training set by that measure.
         stratum: id of the training set's mode that the generated sample belongs to; None if none was found.
     """
 
     gen: str
     train: str
+    shown_by: TailName
+    same_pixels: bool | None
     distance: float
+    hash_distance: int | None
     calibrated: float
     fresh_share: float
     stratum: str | None
@@ -54,18 +61,16 @@ class Copying(Record):
 
     Attributes:
         measures: measures of copying, each with its control.
-        exact_copies: number of generated samples with the same embedding as a training sample.
-        fresh_exact_copies: number of fresh samples with the same embedding as a training sample.
+        copies: number of exact copies, and a lower bound of the number of all.
         pairs: the most suspicious pairs, in that order.
         strata: modes of the training set, the most suspicious first.
-        power: power of the test by calibrated distance.
-        power_alpha: level of that test: the measures' part of α over their number, the least that Holm's adjustment
+        power: power of the tests by calibrated distance and, where there are pictures, by hash.
+        power_alpha: level of these tests: the measures' part of α over their number, the least that Holm's adjustment
             leaves it.
     """
 
     measures: tuple[Measure, ...]
-    exact_copies: int
-    fresh_exact_copies: int
+    copies: Copies
     pairs: tuple[SuspiciousPair, ...]
     strata: tuple[Stratum, ...]
     power: tuple[Power, ...]
@@ -124,6 +129,14 @@ class Audit(Document):
     warnings: tuple[str, ...]
     signature: SignatureText
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def verdict(self) -> str:
+        """Number of samples that are copies, in a sentence, and what shows it."""
+        found = bool(self.copying.found_by or self.copying.memorized_strata)
+        images = self.copying.copies.same_pixels is not None and self.gen.clip is None
+        return verdict(self.copying.copies, self.gen.n, self.holdout.n, found=found, images=images)
+
     @property
     def strongest(self) -> Attack:
         """Attack with the highest lower bound of ε; if none has a bound above 0, of its AUC.
@@ -138,11 +151,10 @@ class Audit(Document):
         """Name of the strongest attack."""
         return self.strongest.name
 
-    def __repr__(self) -> str:
-        found = ", ".join(self.copying.found_by) or "no measure"
-        count = len(self.copying.memorized_strata)
+    def _frame_rows(self) -> list[dict[str, object]]:
+        measures = [{"block": "copying", **plain(one)} for one in self.copying.measures]
+        return measures + [{"block": "attacks", **plain(one)} for one in self.attacks]
+
+    def _summary(self) -> str:
         best = self.strongest
-        return (
-            f"Audit(copying found by {found}; {count} {'stratum' if count == 1 else 'strata'} memorized; strongest "
-            f"attack {best.name}, AUC {best.statistics.auc:.3f})"
-        )
+        return f"{self.verdict} Strongest attack {best.name}, AUC {best.statistics.auc:.3f}"

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import Record, about
+from finc_eval.core.record import about
 
 MAX_STATED_EPSILON = 500
 """Bound of a stated ε: e^ε has to fit in floating point."""
 
 MEASURES_PART, STRATA_PART = 0.5, 0.1
-"""Parts of the audit's α that the measures of copying, and the strata, may spend. Attacks spend at most 3/8: of the
-four statements about each, the bound of ε and the lower end of the AUC's interval raise an alarm."""
+"""Parts of the audit's α that the measures of copying, and the strata, may spend. Up to nine measures
+share the half by Holm's rule: perceptual hashes and views are two of them. Attacks spend at most 3/8: of the four
+statements about each, the bound of ε and the lower end of the AUC's interval raise an alarm."""
 
 
 @dataclass(frozen=True)
-class AuditSettings(Record):
+class AuditSettings(Configured):
     """Settings of `audit`: everything that changes a number, or how much of it is kept.
 
     Raises:
@@ -34,11 +36,17 @@ class AuditSettings(Record):
         finc_eval.core.errors.UsageError: seed must be a whole number of at least 0, got -1
     """
 
+    table: ClassVar[str] = "audit"
+
     stated_epsilon: Annotated[
         float | None, about("ε of a guarantee that the trainer states for each training sample; default: none stated")
     ] = None
     stated_delta: Annotated[float | None, about("δ of that guarantee; 0 if it is pure")] = None
     pairs: Annotated[int, about("number of the most suspicious pairs to keep")] = 24
+    suspects: Annotated[
+        int,
+        about("number of suspicious samples, generated and fresh, whose altered views are embedded, too; 0: none"),
+    ] = 200
     seed: Annotated[int, about("random seed of subsets, planted copies and kernel affine hull machines")] = 0
 
     def __post_init__(self) -> None:
@@ -48,7 +56,8 @@ class AuditSettings(Record):
         if epsilon is not None and delta is not None:
             epsilon, delta = check_guarantee(epsilon, delta)
         pairs, seed = check_count("pairs", self.pairs), check_count("seed", self.seed, least=0)
-        self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, seed=seed)
+        suspects = check_count("suspects", self.suspects, least=0)
+        self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, suspects=suspects, seed=seed)
 
 
 class AuditOptions(TypedDict, total=False):
@@ -57,6 +66,7 @@ class AuditOptions(TypedDict, total=False):
     stated_epsilon: float | None
     stated_delta: float | None
     pairs: int
+    suspects: int
     seed: int
 
 

@@ -11,9 +11,11 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings, Embeddings
+from finc_eval.embeddings.opening import name_of, opened_sets
+from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics
-from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set
+from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set, refuse_private_sketch
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.registry import METRICS, get_metric
 from finc_eval.metrics.score import Score, Scores
@@ -28,19 +30,23 @@ def evaluate(
     metrics: Sequence[str] | str | None = None,
     *,
     test: object = None,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
 ) -> Scores:
     """Compute metrics of a generated set against a reference set.
 
     Args:
         gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
-            `GaussianStatistics`, or an npz of statistics. Moments are enough for Fréchet distances only.
+            `GaussianStatistics`, an npz of statistics, or the path of samples, which are embedded first. Moments are
+            enough for Fréchet distances only.
         ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.
         metrics: names from `METRICS`, or one name; default: fd, kid and vendi, or fd alone for moments. A metric that
             is defined on one extractor, as fid is, refuses embeddings of others.
         test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor from
             them.
-        run: device and progress; default: CUDA if available, silent.
+        extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else that behind
+            the other set.
+        run: device, portions, threads and progress; default: CUDA if available, silent.
 
     Returns:
         The scores. A metric that refuses these sets is in `Scores.failures` with its reason, if another does not.
@@ -60,16 +66,45 @@ def evaluate(
         recall 0.92
     """
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
-    found = computed_scores(sources, choose_metrics(metrics, sources), run or Run())
+    how = extraction_of(extractor)
+    by_extractor: dict[str | None, list[Metric]] = {}
+    for metric in choose_metrics(metrics, sources):
+        by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
+    parts = [
+        _scores_in(sources, chosen, replace(how, extractor=name), alone=len(by_extractor) == 1, run=run or Run())
+        for name, chosen in by_extractor.items()
+    ]
+    found = replace(
+        parts[0],
+        scores=tuple(score for part in parts for score in part.scores),
+        failures={name: reason for part in parts for name, reason in part.failures.items()},
+    )
     if not found.scores:
         reasons = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
         raise DataError("; ".join(reasons))
     return found
 
 
-def computed_scores(sources: Mapping[str, object], chosen: Sequence[Metric], run: Run) -> Scores:
-    """Compute metrics of sets by label, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
-    sets = {label: open_set(source, label) for label, source in sources.items()}
+def _scores_in(
+    sources: Mapping[str, object], chosen: Sequence[Metric], how: Extraction, *, alone: bool, run: Run
+) -> Scores:
+    """Compute the metrics of one extractor; sets that cannot be embedded are an error if it is the only one."""
+    for label, source in sources.items():
+        refuse_private_sketch(source, label)
+    try:
+        sets = opened_sets(sources, open_set, how, run)
+    except (DataError, IncompatibleError) as error:
+        if alone:
+            raise
+        reasons = dict.fromkeys((metric.name for metric in chosen), str(error))
+        return Scores(*_names(sources), (), reasons, provenance=Provenance.here(run.device))
+    return _computed(sources, sets, chosen, run)
+
+
+def _computed(
+    sources: Mapping[str, object], sets: Mapping[str, OpenedSet], chosen: Sequence[Metric], run: Run
+) -> Scores:
+    """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
     failures = {}
     for done, metric in enumerate(chosen):
@@ -119,6 +154,12 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     for metric in chosen:
         metric.check_sets(given)
     return chosen
+
+
+def _names(sources: Mapping[str, object]) -> tuple[str, str]:
+    """Return the names of sets that could not be opened."""
+    gen, ref = (name_of(one) if isinstance(one := sources[label], str | Path) else label for label in ("gen", "ref"))
+    return gen, ref
 
 
 def _display_name(one: OpenedSet) -> str:

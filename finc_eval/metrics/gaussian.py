@@ -88,7 +88,7 @@ def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> Gaussi
     if n > dim:
         center, (moments,) = block_moments(embeddings, torch.zeros(n), 1, run)
         return _from_moments(moments, center, embeddings.name, embeddings.space)
-    rows = torch.cat([rows for _, rows in row_blocks(embeddings, run.torch_device, run.batch_size)])
+    rows = torch.cat([rows for _, rows in row_blocks(embeddings, run.torch_device, run.portion)])
     mean = rows.mean(0)
     rows = (rows - mean) / (n - 1) ** 0.5
     return GaussianStatistics(n, mean, rows.T @ rows, embeddings.name, embeddings.space, rows)
@@ -136,7 +136,7 @@ def block_moments(
     where = run.torch_device
     parts = tuple(Moments(embeddings.dim, "float64", where) for _ in range(count))
     center = torch.empty(0)
-    for here, rows in row_blocks(embeddings, where, run.batch_size):
+    for here, rows in row_blocks(embeddings, where, run.portion):
         center = rows.mean(0) if here.start == 0 else center
         of_rows = block_of[here].to(where)
         for block, part in enumerate(parts):

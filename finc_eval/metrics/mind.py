@@ -74,8 +74,7 @@ def mind(
     where = run.torch_device
     for some in torch.split(directions, max(MAX_PROJECTED // n, 1)):
         left, right = (
-            _projected(one, np.sort(part), some.to(where), run.batch_size)
-            for one, part in zip((x, y), parts, strict=True)
+            _projected(one, np.sort(part), some.to(where), run.portion) for one, part in zip((x, y), parts, strict=True)
         )
         total += float((left - right).square_().mean(1).sum())
     return MongeDistance(SCALE * x.dim * total / projections, n, projections, seed)

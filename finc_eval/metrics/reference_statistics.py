@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
 from finc_eval.embeddings.base import ARRAY_SPACE
@@ -89,14 +89,9 @@ def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:
             f"{path} is a pickle, which runs its author's code when it is read: if you trust it, convert it once "
             "with numpy.savez(path, mu=…, sigma=…) and pass that file"
         )
-    if not path.exists():
-        raise DataError(f"{path} does not exist")
-    try:
-        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
-            held = set(file.files)
-            arrays = {key: file[key] for key in held & {*needed, *OWN_KEYS}}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is not an npz of plain arrays ({error}): make it with numpy.savez") from error
+    file = NpzFile(path)
+    held = set(file.names)
+    arrays = {key: file.array(key) for key in held & {*needed, *OWN_KEYS}}
     if not set(needed) <= held:
         listed = ", ".join(sorted(held)) or "nothing"
         raise DataError(f"{path} has no {' and '.join(needed)}, it has {listed}: {_advice(held)}")

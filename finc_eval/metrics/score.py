@@ -9,12 +9,13 @@ from typing import ClassVar
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
+from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import listed
 
 
 @dataclass(frozen=True)
-class Score(Record):
+class Score(Record, Shown):
     """Value of one metric.
 
     Attributes:
@@ -38,6 +39,10 @@ class Score(Record):
     floor: float | None = None
     higher_is_better: bool | None = None
     notes: tuple[str, ...] = ()
+
+    def _summary(self) -> str:
+        interval = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
+        return f"{self.key} {self.value:.4g}{interval}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +92,10 @@ class Scores(Document):
     def __contains__(self, key: object) -> bool:
         return any(key in (score, score.key) for score in self.scores)
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> tuple[Score, ...]:
+        return self.scores
+
+    def _summary(self) -> str:
         values = ", ".join(f"{score.key} {score.value:.4g}" for score in self.scores)
         missing = f"; not computed: {', '.join(self.failures)}" if self.failures else ""
-        return f"Scores({self.gen} against {self.ref}: {values}{missing})"
+        return f"{self.gen} against {self.ref}: {values}{missing}"

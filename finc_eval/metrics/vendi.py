@@ -136,7 +136,7 @@ def vendi_interval(
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:
     """Yield the eigenvalues of K/n for all samples, then for all samples but those of one block, block by block."""
     blocks, where = range(int(block_of.max()) + 1), run.torch_device
-    batches = ((here, unit_length(rows)) for here, rows in row_blocks(embeddings, where, run.batch_size))
+    batches = ((here, unit_length(rows)) for here, rows in row_blocks(embeddings, where, run.portion))
     if embeddings.n <= embeddings.dim:
         rows = torch.cat([rows for _, rows in batches])
         gram = rows @ rows.T

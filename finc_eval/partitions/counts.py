@@ -204,7 +204,7 @@ def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, ru
     """
     run = run or Run()
     counter = Counter(partition, far=far, run=run)
-    for batch in embeddings.batches(run.batch_size):
+    for batch in embeddings.batches(run.portion):
         counter.update(batch.start, batch.rows)
         run.progress("count", batch.start + len(batch.rows), embeddings.n)
     return counter.result(embeddings.group_hashes())

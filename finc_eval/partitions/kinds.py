@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Unpack
@@ -20,8 +20,9 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, labeled
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.counts import Counts, count
 from finc_eval.partitions.difference import Difference, total_variation
@@ -141,16 +142,17 @@ class Kinds(Document):
         batches = as_embeddings(rows, "the rows").batches()
         return np.concatenate([self.partition.assign(batch.rows)[0][:, place] for batch in batches]).astype(np.int64)
 
-    def count(self, sets: Mapping[str, object], *, run: Run | None = None) -> Kinds:
+    def count(self, sets: Mapping[str, object], *, extractor: AnyExtractor = None, run: Run | None = None) -> Kinds:
         """Count other sets by these kinds, which stay as they are.
 
         Samples that are farther from all kinds than any sample that made them are a kind of their own, the last.
 
         Args:
             sets: two sets or more, by label, in any form that `kinds` takes.
-            run: device, portions and progress.
+            extractor: how to embed sets of samples; see `compare`.
+            run: device, portions, threads and progress.
         """
-        return _count(sets, self.settings, self.partition, run)
+        return _count(sets, self.settings, self.partition, run, extractor)
 
     def save(self, path: str | Path) -> None:
         """Write an HDF5 file, from which `load` restores the result.
@@ -182,19 +184,23 @@ class Kinds(Document):
                 raise ValueError("its kinds are not those of its centers")
             return found
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> tuple[Kind, ...]:
+        return self.modes
+
+    def _summary(self) -> str:
         low, high = self.difference_interval
         return (
-            f"Kinds({', '.join(self.sets)}: {counted(len(self.significant()), 'kind')} with p ≤ 0.05, "
-            f"different by {self.difference:.1%} [{low:.1%}, {high:.1%}])"
+            f"{', '.join(self.sets)}: {counted(len(self.significant()), 'kind')} with p ≤ 0.05, "
+            f"different by {self.difference:.1%} [{low:.1%}, {high:.1%}]"
         )
 
 
 @arithmetic("float32")
 def kinds(
-    sets: Mapping[str, object],
+    sets: Mapping[str, object] | Sequence[object],
     settings: KindSettings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[KindOptions],
 ) -> Kinds:
@@ -206,9 +212,11 @@ def kinds(
 
     Args:
         sets: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, or paths of files.
+            `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called by the
+            names of their files and folders, or else numbered.
         settings: settings.
-        run: device, portions and progress of the computation.
+        extractor: how to embed sets of samples; see `compare`.
+        run: device, portions, threads and progress of the computation.
         options: fields of `KindSettings`, in place of those of `settings`.
 
     Raises:
@@ -226,13 +234,19 @@ def kinds(
         >>> found.difference_p_value < 0.05, found.levels
         (True, (20, 50))
     """
-    return _count(sets, settings_from(KindSettings, settings, options), None, run)
+    return _count(labeled(sets, "set"), settings_from(KindSettings, settings, options), None, run, extractor)
 
 
-def _count(sets: Mapping[str, object], settings: KindSettings, partition: Partition | None, run: Run | None) -> Kinds:
+def _count(
+    sets: Mapping[str, object],
+    settings: KindSettings,
+    partition: Partition | None,
+    run: Run | None,
+    extractor: AnyExtractor,
+) -> Kinds:
     """Count and test sets by the kinds of a partition; None: by those of their own samples."""
     run = run or Run()
-    opened, warnings = open_sets(sets, settings.groups, run)
+    opened, warnings = open_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}
     fixed = partition is not None
     if partition is None:

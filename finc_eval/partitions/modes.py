@@ -9,6 +9,7 @@ import numpy as np
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
+from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
@@ -40,7 +41,7 @@ class KindShare(Record):
 
 
 @dataclass(frozen=True)
-class Kind(Record):
+class Kind(Record, Shown):
     """A kind of samples.
 
     Attributes:
@@ -66,6 +67,10 @@ class Kind(Record):
     shares: dict[str, KindShare]
     difference: float
     interval: tuple[float, float]
+
+    def _summary(self) -> str:
+        shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())
+        return f"{self.title}: {shares}, p={self.p_value:.2g}"
 
     @property
     def title(self) -> str:

@@ -139,8 +139,8 @@ class Partition:
         joined /= unit
         splits = np.cumsum(self.levels)[:-1].tolist()
         norms, origin = joined.square().sum(1), self.origin.to(joined.device)
-        for start in range(0, len(x), run.batch_size):
-            part = (x[start : start + run.batch_size].to(joined.device) - origin) / unit
+        for start in range(0, len(x), run.portion):
+            part = (x[start : start + run.portion].to(joined.device) - origin) / unit
             # ‖x − c‖² without ‖x‖², which all centers share.
             for level, block in enumerate((norms - 2 * part @ joined.T).tensor_split(splits, 1)):
                 least, nearest = block.min(1)

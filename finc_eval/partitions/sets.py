@@ -11,9 +11,10 @@ from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, check_alike
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.repeats import repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.sketches.sketch import Sketch
 
 MIN_SAMPLES = 20
@@ -34,6 +35,11 @@ class OpenedSet:
     embeddings: Embeddings
     sketch: Sketch | None
 
+    @property
+    def space(self) -> str:
+        """Extractor, as name@digest."""
+        return self.embeddings.space
+
     def info(self) -> SetInfo:
         """Describe the set for a report."""
         if self.sketch is None:
@@ -48,17 +54,20 @@ class OpenedSet:
         return (f"{self.label} is a sketch: the {held}, so smaller differences are missed",)
 
 
-def open_sets(sets: Mapping[str, object], groups: str | None, run: Run) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
+def open_sets(
+    sets: Mapping[str, object], groups: str | None, run: Run, extractor: AnyExtractor = None
+) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
     """Open the sets of a partition, check that they belong together, and return sentences on exact repeats.
 
     Args:
         sets: arrays, tensors, `EmbeddingSet`, `EmbeddingCache`, `Sketch` or paths of files, by label.
         groups: column of metadata that names the groups; None: windows of a video by their video, and exact repeats.
         run: portions and progress.
+        extractor: how to embed samples.
     """
     if len(sets) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sets)}")
-    opened = {label: _open(label, source, groups) for label, source in sets.items()}
+    opened = opened_sets(sets, lambda source, label: _open(label, source, groups), extractor, run)
     first, *others = opened.values()
     for other in others:
         check_alike(first.label, first.embeddings, other.label, other.embeddings)

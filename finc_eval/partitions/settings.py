@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
+from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import Record, about
+from finc_eval.core.record import about
 from finc_eval.sketches.settings import Groups
 
 LEVELS = (20, 50, 100, 200)
@@ -18,7 +19,7 @@ MAIN_LEVEL = 50
 
 
 @dataclass(frozen=True)
-class KindSettings(Record):
+class KindSettings(Configured):
     """Settings of `kinds`.
 
     Raises:
@@ -29,6 +30,8 @@ class KindSettings(Record):
         >>> fe.KindSettings(levels=(50, 20)).levels
         (20, 50)
     """
+
+    table: ClassVar[str] = "kinds"
 
     levels: Annotated[
         tuple[int, ...], about("numbers of kinds to divide the samples into; each is a level, and all are tested")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from finc_eval.core.words import percent
+from finc_eval.core.words import counted, percent
 from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
-from finc_eval.memorization.power import Power
+from finc_eval.memorization.power import EXACT, Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import render, scale
@@ -26,6 +26,8 @@ LIKELY_SEEN = 0.8
 """Probability from which on copies count as visible."""
 
 MEASURE_NAMES: dict[MeasureName, str] = {
+    "hash": "Perceptual hash",
+    "views": "Views of suspects",
     "calibrated": "Calibrated distance",
     "authpct": "AuthPct",
     "c_t": "C_T",
@@ -36,6 +38,8 @@ MEASURE_NAMES: dict[MeasureName, str] = {
 }
 
 MEASURES_EXPLAINED: dict[MeasureName, str] = {
+    "hash": "the same share by perceptual hashes, whose distance is the least over mirrored, shifted and cropped views",
+    "views": "the same share by embedding, for suspicious samples over mirrored, widened and shifted views",
     "calibrated": f"share of samples as near to the training set as the nearest {SUSPICIOUS_SHARE:.0%} of fresh ones",
     "authpct": "percentage of samples farther from their training sample than that is from its own set",
     "c_t": "rank test of distances to the training set, by mode of the training set; far above 0 means poor samples",
@@ -62,7 +66,7 @@ ATTACKS_EXPLAINED: dict[AttackName, str] = {
 
 def measure_text(measure: Measure, value: float) -> str:
     """Return a value of a measure as text, with the digits that the measure needs."""
-    if measure.name in ("dcr", "calibrated"):
+    if measure.name in ("dcr", "calibrated", "hash", "views"):
         return percent(value, 1)
     large = abs(value) >= 100
     digits = ".2f" if measure.name == "c_t" else ".1f" if measure.name == "authpct" or large else ".3g"
@@ -108,6 +112,7 @@ def page(result: Audit, samples: Mapping[str, Samples]) -> str:
         measures_explained=MEASURES_EXPLAINED,
         attacks_explained=ATTACKS_EXPLAINED,
         drawing=drawing,
+        evidence=evidence,
         powers=power_rows(copying.power),
         power_sentence=power_sentence(result),
         auc_scale=auc_drawing(result.attacks),
@@ -124,11 +129,15 @@ def fragment(result: Audit) -> str:
 
 
 def show(result: Audit) -> None:
-    """Print the three blocks of an audit: measures, attacks, and a stated guarantee."""
+    """Print the verdict, and the three blocks of an audit: measures, attacks, and a stated guarantee."""
     copying = result.copying
+    print(f"{result.verdict}\n")
     rows = [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(result)]
     print_table("1. Copying in the samples", ["Measure", *MEASURE_COLUMNS], rows, names=["Measure"])
-    print(f"exact copies: {copying.exact_copies} generated samples, {copying.fresh_exact_copies} fresh ones")
+    copies = copying.copies
+    print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh ones")
+    if copies.same_pixels is not None:
+        print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh ones")
     print(f"modes of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
     rows = [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in result.attacks]
@@ -141,21 +150,18 @@ def show(result: Audit) -> None:
 
 def summary(audit: Audit) -> str:
     """Return the findings, one sentence or two for each question."""
-    copying = audit.copying
+    copying, sentences = audit.copying, [audit.verdict]
     if copying.found_by:
         names = ", ".join(MEASURE_NAMES[name] for name in copying.found_by)
-        sentences = [
+        sentences.append(
             f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
             f"{names})."
-        ]
-        if count := copying.exact_copies:
-            have = "sample has" if count == 1 else "samples have"
-            sentences.append(f"{count:,} generated {have} the same embedding as a training sample.")
+        )
         if copying.memorized_strata:
             found, tested = len(copying.memorized_strata), len(copying.strata)
             sentences.append(f"Copying is found in {found} of {tested} modes of the training set.")
     else:
-        sentences = [
+        sentences += [
             "No measure finds generated samples nearer to the training set than fresh ones are (adjusted p > "
             f"{AUDIT_ALPHA:g}).",
             power_sentence(audit),
@@ -184,7 +190,7 @@ def guarantee_sentence(audit: Audit) -> str:
 
 def power_sentence(audit: Audit) -> str:
     """Return the share of exact copies that would have been seen, in a sentence."""
-    exact = [power for power in audit.copying.power if power.noise == 0]
+    exact = [power for power in audit.copying.power if (power.test, power.kind) == ("calibrated", EXACT)]
     seen = next((power for power in exact if power.probability >= LIKELY_SEEN), None)
     if seen is None:
         return "Not even a quarter of exact copies would surely have been seen: the sets are too small."
@@ -196,9 +202,21 @@ def power_sentence(audit: Audit) -> str:
     )
 
 
-def power_rows(powers: tuple[Power, ...]) -> dict[float, list[Power]]:
-    """Group the power by noise, each in the order of the shares."""
-    return {noise: [power for power in powers if power.noise == noise] for noise in sorted({p.noise for p in powers})}
+def power_rows(powers: tuple[Power, ...]) -> dict[str, list[Power]]:
+    """Group the power by what is done to the copies and by the test, each in the order of the shares."""
+    rows: dict[str, list[Power]] = {}
+    for power in powers:
+        rows.setdefault(f"{power.kind}, by {'hash' if power.test == 'hash' else 'embedding'}", []).append(power)
+    return rows
+
+
+def evidence(pair: SuspiciousPair) -> str:
+    """Return what shows that two samples are one, in a few words."""
+    if pair.same_pixels:
+        return "equal pixels"
+    if pair.hash_distance is not None:
+        return counted(pair.hash_distance, "bit")
+    return f"{pair.calibrated:.3f}{' over views' if pair.shown_by == 'views' else ''}"
 
 
 def drawing(measure: Measure) -> dict[str, Any]:

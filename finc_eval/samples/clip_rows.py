@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
-from finc_eval.samples.clip_source import ClipSource, clip_ids, group_by_video, name_windows, repeat_by_window
+from finc_eval.samples.clip_source import (
+    ClipSource,
+    Window,
+    clip_ids,
+    decoded_windows,
+    group_by_video,
+    name_windows,
+    repeat_by_window,
+)
 from finc_eval.samples.clips import Clip, window_indices
 from finc_eval.samples.in_memory import check_dtype
 from finc_eval.samples.rows import NpzSource
@@ -29,11 +37,12 @@ class ArrayClips(ClipSource):
         super().__init__("array", [str(row) for row in range(len(array))], clip, {})
         self._array = array
 
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
-        return _windows_of_row(self._array[video], self._clip, windows)
+    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
+        # A copy, so that what is decoded is what was hashed, whatever happens to the array.
+        return _windows_of_row(self._array[video].copy(), self._clip, windows)
 
-    def video_content(self, video: int) -> bytes:
-        return pixels_digest(self._array[video])
+    def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
+        return [pixels_digest(self._array[video])] * len(windows)
 
 
 class NpzClips(NpzSource):
@@ -76,8 +85,12 @@ def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         raise DataError(f"{found}: it holds no pixels")
 
 
-def _windows_of_row(row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
+def _windows_of_row(row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[Window]:
     height, width = row.shape[1:3]
-    for indices in window_indices(len(row), None, clip)[list(windows)]:
-        pixels = row[indices]
-        yield pixels, Traits("array", "RGB", width, height, all(map(is_gray, pixels)))
+
+    def decoded() -> Iterator[tuple[Pixels, Traits]]:
+        for indices in window_indices(len(row), None, clip)[list(windows)]:
+            pixels = row[indices]
+            yield pixels, Traits("array", "RGB", width, height, all(map(is_gray, pixels)))
+
+    return decoded_windows(decoded(), [pixels_digest(row)] * len(windows))

@@ -10,14 +10,33 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.metadata import Metadata
-from finc_eval.samples.source import THREADS, Pixels, RandomAccessSource, Sample, ahead, failure_digest, reason
+from finc_eval.samples.source import (
+    THREADS,
+    Pixels,
+    RandomAccessSource,
+    Result,
+    Sample,
+    ahead,
+    counted,
+    failure_digest,
+    reason,
+)
 from finc_eval.samples.traits import Traits
 
 Item = TypeVar("Item")
+
+
+class Window(NamedTuple):
+    """One window of a video, with the digest of the bytes that decide it, or the reason why it cannot be read."""
+
+    pixels: Pixels | None
+    traits: Traits | None
+    content: bytes
+    error: str | None = None
 
 
 class ClipSource(RandomAccessSource):
@@ -34,39 +53,46 @@ class ClipSource(RandomAccessSource):
         self._clip = clip
 
     @abstractmethod
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
-        """Yield the windows of one video with these increasing numbers."""
+    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
+        """Yield the windows of one video with these increasing numbers, also those that cannot be decoded.
+
+        It raises an error only for a file that cannot be read, and `window_contents` then raises the same.
+        """
 
     @abstractmethod
-    def video_content(self, video: int) -> bytes:
-        """Return a digest of one video's bytes."""
+    def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
+        """Return a digest of the bytes that decide each of these windows."""
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        return _interleaved(self._clips, group_by_video(numbers, self._clip))
+        return self.mapped(lambda sample: sample, numbers)
+
+    def mapped(
+        self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
+    ) -> Generator[Result, None, None]:
+        return _interleaved(self._clips, group_by_video(numbers, self._clip), function, threads)
 
     def sample(self, number: int) -> Sample:
         (group,) = group_by_video([number], self._clip)
         return next(self._clips(group))
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        groups = list(group_by_video(numbers, self._clip))
-        digests = ahead(self._content_or_failure, [video for video, _ in groups])
-        for digest, (_, windows) in zip(digests, groups, strict=True):
-            yield from itertools.repeat(digest, len(windows))
+        return itertools.chain.from_iterable(ahead(counted(self._contents), group_by_video(numbers, self._clip)))
 
     def content(self, number: int) -> bytes:
-        return self._content_or_failure(number // self._clip.windows)
+        (group,) = group_by_video([number], self._clip)
+        (found,) = self._contents(group)
+        return found
 
     def _clips(self, group: tuple[int, list[int]]) -> Iterator[Sample]:
         return name_windows(self.ids, self._clip, group, self.windows(*group))
 
-    def _content_or_failure(self, video: int) -> bytes:
+    def _contents(self, group: tuple[int, list[int]]) -> list[bytes]:
         try:
-            return self.video_content(video)
+            return self.window_contents(*group)
         except MemoryError:
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
-            return failure_digest(reason(error))
+            return [failure_digest(reason(error))] * len(group[1])
 
 
 def clip_ids(videos: Iterable[str], clip: Clip) -> list[str]:
@@ -88,40 +114,65 @@ def group_by_video(numbers: Iterable[int], clip: Clip) -> Iterator[tuple[int, li
         yield video, [window for _, window in group]
 
 
-def name_windows(
-    ids: Sequence[str], clip: Clip, group: tuple[int, list[int]], windows: Iterator[tuple[Pixels, Traits]]
-) -> Iterator[Sample]:
-    """Yield the windows of one video as samples; after an error, the rest of them as failures with its reason."""
-    video, numbers = group
-    names = iter([ids[video * clip.windows + number] for number in numbers])
+def decoded_windows(decoded: Iterator[tuple[Pixels, Traits]], contents: Iterable[bytes]) -> Iterator[Window]:
+    """Yield decoded windows with the digests of their bytes; after an error, the rest of them as failures.
+
+    Args:
+        decoded: pixels and encoding of each window.
+        contents: digest of each window, which is asked for when the window has been decoded.
+    """
+    waiting = iter(contents)
     try:
-        for pixels, traits in windows:
-            yield Sample(next(names), pixels, None, traits)
+        for pixels, traits in decoded:
+            yield Window(pixels, traits, next(waiting))
     except MemoryError:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes
-        yield from (Sample(name, None, reason(error)) for name in names)
+        yield from (Window(None, None, content, reason(error)) for content in waiting)
 
 
-def _interleaved(read: Callable[[Item], Iterator[Sample]], items: Iterable[Item]) -> Generator[Sample, None, None]:
-    """Chain `read` over the items, while threads begin the next items.
+def name_windows(
+    ids: Sequence[str], clip: Clip, group: tuple[int, list[int]], windows: Iterator[Window]
+) -> Iterator[Sample]:
+    """Yield the windows of one video as samples; all are failures if it cannot be opened."""
+    video, numbers = group
+    names = iter([ids[video * clip.windows + number] for number in numbers])
+    try:
+        for window in windows:
+            yield Sample(next(names), window.pixels, window.error, window.traits, window.content)
+    except MemoryError:
+        raise
+    except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
+        failure = failure_digest(reason(error))
+        yield from (Sample(name, None, reason(error), content=failure) for name in names)
+
+
+def _interleaved(
+    read: Callable[[Item], Iterator[Sample]], items: Iterable[Item], function: Callable[[Sample], Result], threads: int
+) -> Generator[Result, None, None]:
+    """Chain `function` of the samples that `read` yields for each item, while threads begin the next items.
 
     Each of these is one sample ahead, not more: the windows of a long video would fill the memory.
     """
-    with ThreadPoolExecutor(THREADS) as pool:
-        begun: deque[tuple[Iterator[Sample], Future[Sample | None]]] = deque()
 
-        def first() -> Iterator[Sample]:
+    def step(samples: Iterator[Sample]) -> list[Result]:
+        return [function(sample) for sample in itertools.islice(samples, 1)]
+
+    following = counted(step)
+    with ThreadPoolExecutor(threads) as pool:
+        begun: deque[tuple[Iterator[Sample], Future[list[Result]]]] = deque()
+
+        def first() -> Iterator[Result]:
             samples, waiting = begun.popleft()
-            while (sample := waiting.result()) is not None:
-                waiting = pool.submit(next, samples, None)
-                yield sample
+            while found := waiting.result():
+                waiting = pool.submit(following, samples)
+                yield from found
 
         try:
             for item in items:
                 samples = read(item)
-                begun.append((samples, pool.submit(next, samples, None)))
-                if len(begun) > THREADS:
+                begun.append((samples, pool.submit(following, samples)))
+                if len(begun) > threads:
                     yield from first()
             while begun:
                 yield from first()

@@ -40,7 +40,7 @@ class DatasetSource(Source):
         found = {}
         for number in numbers:
             sample, found[number] = self._item(number)
-            yield failure_digest(sample.error or "") if sample.pixels is None else pixels_digest(sample.pixels)
+            yield sample.content
         if self.labels is None and None not in found.values():
             # Labels of items that were not read stay empty: a subset does not need them.
             self.labels = [found.get(number) or "" for number in range(len(self.ids))]
@@ -56,8 +56,8 @@ class DatasetSource(Source):
         except (DataError, MemoryError):
             raise
         except Exception as error:  # the dataset's own code may raise anything
-            return Sample(name, None, reason(error)), label
-        return Sample(name, pixels, None, traits), label
+            return Sample(name, None, reason(error), content=failure_digest(reason(error))), label
+        return Sample(name, pixels, None, traits, pixels_digest(pixels)), label
 
     def _listed_labels(self) -> list[str] | None:
         targets = plain(getattr(self._dataset, "targets", None))

@@ -13,13 +13,25 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, decoding, excess, readable
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.metadata import Metadata, find_metadata
-from finc_eval.samples.source import RandomAccessSource, Sample, failure_digest, reason
+from finc_eval.samples.source import (
+    DIGEST_BYTES,
+    RandomAccessSource,
+    Sample,
+    bytes_digest,
+    failure_digest,
+    reason,
+)
 
 HASH_CHUNK_BYTES = 1 << 20
-MAX_MEMBER_BYTES = 1 << 30
-"""Largest member of a zip that is read: larger ones may be made to fill the memory."""
+
+FILE_COPIES = 2
+"""Times its size that a file takes while it is unpacked into memory."""
+
+MAX_BYTES_IN_MEMORY = 64 << 20
+"""Bytes of a video up to which it is decoded from memory."""
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
 
@@ -36,6 +48,9 @@ class Files(Protocol):
     def open(self, name: str) -> IO[bytes]:
         """Open a file; FileNotFoundError or KeyError where it is missing."""
 
+    def size(self, name: str) -> int:
+        """Return the bytes of a file when unpacked, or raise as `open` does."""
+
 
 class FolderFiles:
     """Files in a folder and in its subfolders."""
@@ -50,6 +65,9 @@ class FolderFiles:
 
     def open(self, name: str) -> IO[bytes]:
         return Path(self.name, name).open("rb")
+
+    def size(self, name: str) -> int:
+        return Path(self.name, name).stat().st_size
 
 
 class ZipFiles:
@@ -66,11 +84,13 @@ class ZipFiles:
         return {info.filename for info in infos if not info.is_dir() and not is_hidden(PurePosixPath(info.filename))}
 
     def open(self, name: str) -> IO[bytes]:
-        size = self._zip.getinfo(name).file_size
-        if size > MAX_MEMBER_BYTES:
-            raise ValueError(f"{size} bytes are too many for one file of a zip")
+        # Nothing is unpacked beyond the size that the archive states.
+        refuse_excess(self.size(name))
         # Whole members are faster than pieces, their checksum is verified, and video demuxers can jump in them.
         return io.BytesIO(self._zip.read(name))
+
+    def size(self, name: str) -> int:
+        return self._zip.getinfo(name).file_size
 
 
 class FileSource(RandomAccessSource):
@@ -84,21 +104,30 @@ class FileSource(RandomAccessSource):
         name = self.ids[number]
         try:
             with self.open(number) as stream:
-                pixels, traits = decode(stream)
+                data = whole(stream)
         except MemoryError:
             raise
-        except Exception as error:  # Pillow's readers raise almost anything on damaged bytes
-            return Sample(name, None, reason(error))
-        return Sample(name, pixels, None, traits)
+        except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
+            return Sample(name, None, reason(error), content=failure_digest(reason(error)))
+        # Of the bytes in memory, so that what is decoded is what was hashed, whatever happens to the file.
+        content = bytes_digest(data)
+        try:
+            pixels, traits = decode(io.BytesIO(data))
+        except MemoryError:
+            raise
+        except Exception as error:  # Pillow's readers, too
+            return Sample(name, None, reason(error), content=content)
+        return Sample(name, pixels, None, traits, content)
 
     def content(self, number: int) -> bytes:
-        try:
-            with self.open(number) as stream:
-                return stream_digest(stream)
-        except MemoryError:
-            raise
-        except Exception as error:  # zipfile's readers, too
-            return failure_digest(reason(error))
+        with decoding():
+            try:
+                with self.open(number) as stream:
+                    return bytes_digest(whole(stream))
+            except MemoryError:
+                raise
+            except Exception as error:
+                return failure_digest(reason(error))
 
 
 class ImageFiles(FileSource):
@@ -118,6 +147,7 @@ def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
     """Find the labels and prompts of samples, or of videos, that lie in these files."""
 
     def read(name: str) -> bytes:
+        check_decoded(BYTES_PER_TEXT_BYTE * files.size(name), f"{files.name}/{name}")
         with files.open(name) as stream:
             return stream.read()
 
@@ -180,6 +210,56 @@ def no_images(name: str, ignored: dict[str, int]) -> DataError:
     return DataError(f"{name} {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
 
 
+def refuse_excess(size: int) -> None:
+    """Raise ValueError for a file that is too large to be held in memory; otherwise wait until there is room for it."""
+    if phrase := excess(FILE_COPIES * size):
+        raise ValueError(f"a file of {readable(size)}, which takes {phrase}")
+    ENCODED.take(FILE_COPIES * size)
+
+
+def whole(stream: IO[bytes]) -> bytes:
+    """Return all bytes of an image file.
+
+    Raises:
+        ValueError: it is too large to be held in memory.
+    """
+    if isinstance(stream, io.BytesIO):
+        return stream.getvalue()
+    size = stream.seek(0, os.SEEK_END)
+    refuse_excess(size)
+    stream.seek(0)
+    return stream.read()
+
+
+class Settled:
+    """A file that does not change unnoticed while it is decoded: it is in memory, or it is watched if it is large.
+
+    Attributes:
+        stream: its bytes.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream = stream
+        self._before: tuple[int, int, int] | None = None
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        if isinstance(stream, io.BytesIO) or size <= MAX_BYTES_IN_MEMORY:
+            data = whole(stream)
+            self.stream, self._digest = io.BytesIO(data), bytes_digest(data)
+        else:
+            self._before, self._digest = _state(stream), stream_digest(stream)
+
+    def content(self) -> bytes:
+        """Return the content digest of all that was read so far, which is another one if the file has changed."""
+        same = self._before is None or self._before == _state(self.stream)
+        return self._digest if same else failure_digest("changed while it was read")
+
+
+def _state(stream: IO[bytes]) -> tuple[int, int, int]:
+    found = os.fstat(stream.fileno())
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip file."""
     try:
@@ -193,7 +273,7 @@ def open_zip(path: Path) -> zipfile.ZipFile:
 
 def stream_digest(stream: IO[bytes]) -> bytes:
     """Return the content digest of an encoded file."""
-    digest = hashlib.blake2b(digest_size=32)
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     while chunk := stream.read(HASH_CHUNK_BYTES):
         digest.update(chunk)
     return digest.digest()

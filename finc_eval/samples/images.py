@@ -10,7 +10,8 @@
   are not applied.
 - 32-bit integers and floats are refused because their range is not stated; so are animations and files of many pages.
   Only the second pictures that phones put into a JPEG (MPO) are ignored.
-- An image that claims more pixels than `Image.MAX_IMAGE_PIXELS` is refused before anything is decoded.
+- An image that claims more pixels than `core.memory` allows is refused before anything is decoded. Where Pillow's own
+  limit is lower, it is raised.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import IO
 import numpy as np
 from PIL import Image
 
+from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_pixels
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits, is_gray, jpeg_quality
 
@@ -47,14 +49,14 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
         ValueError: the image is one that this module refuses. Pillow's readers raise almost any other error on damaged
             bytes.
     """
+    if Image.MAX_IMAGE_PIXELS is not None and max_pixels() > Image.MAX_IMAGE_PIXELS:
+        Image.MAX_IMAGE_PIXELS = max_pixels()
     try:
         opened = Image.open(stream, formats=FORMATS)
-    except Image.DecompressionBombError as error:
-        raise ValueError(_too_large()) from error
+    except Image.DecompressionBombError as error:  # beyond twice its limit
+        raise ValueError(f"more than {max_pixels():,} pixels, the most that {VARIABLE} allows") from error
     with opened as image:
-        # Up to twice its limit Pillow itself only warns.
-        if Image.MAX_IMAGE_PIXELS is not None and image.width * image.height > Image.MAX_IMAGE_PIXELS:
-            raise ValueError(_too_large())
+        take_pixels(image.width, image.height)
         frames = getattr(image, "n_frames", 1)
         if frames > 1 and image.format != "MPO":
             raise ValueError(f"an animation of {frames} frames: use an extractor for clips")
@@ -69,6 +71,13 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
             traits.is_gray,
             quality,
         )
+
+
+def take_pixels(width: int, height: int) -> None:
+    """Raise ValueError for an image that is too large to be decoded; otherwise wait until there is room for it."""
+    if width * height > max_pixels():
+        raise ValueError(f"{width}x{height} pixels are more than the {max_pixels():,} that {VARIABLE} allows")
+    DECODED.take(BYTES_PER_PIXEL * width * height)
 
 
 def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
@@ -109,10 +118,6 @@ def _orientation(image: Image.Image) -> object:
         return image.getexif().get(ORIENTATION)
     except Exception:  # Pillow's readers raise almost anything on damaged bytes
         return None
-
-
-def _too_large() -> str:
-    return f"more than {Image.MAX_IMAGE_PIXELS} pixels, which is not safe to decode"
 
 
 def _is_lossless(stream: IO[bytes]) -> bool:

@@ -63,11 +63,10 @@ class IteratorSource(Source):
             try:
                 pixels, traits = to_pixels(image, f"image {number} of the iterator")
             except (ValueError, OSError) as error:  # a Pillow image, whose file is read only now
-                sample = Sample(self.ids[number], None, reason(error))
-                self._digests.append(failure_digest(reason(error)))
+                sample = Sample(self.ids[number], None, reason(error), content=failure_digest(reason(error)))
             else:
-                sample = Sample(self.ids[number], pixels, None, traits)
-                self._digests.append(pixels_digest(pixels))
+                sample = Sample(self.ids[number], pixels, None, traits, pixels_digest(pixels))
+            self._digests.append(sample.content)
             if label is not None:
                 labels.append(label)
             if number + 1 == n:

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from finc_eval.core.errors import DataError
-from finc_eval.samples.source import DAMAGED, aligned, reason
+from finc_eval.core.files.npz import DAMAGED
+from finc_eval.samples.source import aligned, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text")
 LABEL_KEYS = ("label", "class")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,10 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.npz import DAMAGED, blocks, npy_header
+from finc_eval.core.memory import check_decoded
 from finc_eval.samples.files import open_zip
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
-from finc_eval.samples.source import DAMAGED, Pixels, RandomAccessSource, Sample, Source, pixels_digest
+from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, reason
+
+CHANNELS = 3
 
 LABEL_ARRAYS = ("labels", "label", "arr_1")
 
@@ -30,7 +35,8 @@ class ArraySource(RandomAccessSource):
         self._array = array
 
     def sample(self, number: int) -> Sample:
-        return _sample(number, self._array[number])
+        # A copy, so that what is decoded is what was hashed, whatever happens to the array.
+        return _sample(number, self._array[number].copy())
 
     def content(self, number: int) -> bytes:
         return pixels_digest(self._array[number])
@@ -53,7 +59,7 @@ class NpzSource(Source):
         if not chosen:
             raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
         self._member = f"{chosen[0]}.npy"
-        with self._zip.open(self._member) as stream:
+        with self._opened(self._member) as stream:
             shape, by_columns, dtype = npy_header(stream, self._path)
         if by_columns and len(shape) > 1 and dtype == np.uint8:
             raise DataError(
@@ -61,12 +67,22 @@ class NpzSource(Source):
                 "save np.ascontiguousarray(images)"
             )
         self.check_shape(shape, dtype, f"{path}, array {chosen[0]},")
+        copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
+        check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {self._member}, of shape {shape[1:]},")
         stored = self._zip.getinfo(self._member).file_size
         if math.prod(shape) > stored:
             raise DataError(f"{path} is damaged: {self._member} has {stored} bytes for the shape {shape}")
         self._shape = shape
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(f"{key}.npy"))), None)
         super().__init__(str(self._path), _numbers(shape[0]), {}, labels)
+
+    @contextmanager
+    def _opened(self, member: str) -> Iterator[IO[bytes]]:
+        try:
+            with self._zip.open(member) as stream:
+                yield stream
+        except (*DAMAGED, NotImplementedError) as error:
+            raise DataError(f"{self._path} is damaged ({member}: {reason(error)}): save it again") from error
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return (_sample(number, row) for number, row in zip(numbers, self.rows(numbers), strict=True))
@@ -80,48 +96,27 @@ class NpzSource(Source):
 
     def _labels(self, member: str) -> list[str] | None:
         """Read the labels; None if the array has another shape or type."""
-        with self._zip.open(member) as stream:
+        with self._opened(member) as stream:
             shape, _, dtype = npy_header(stream, self._path)
             if shape != self._shape[:1] or dtype.kind not in "biuUS":
                 return None
-            try:
-                values = np.frombuffer(stream.read(), dtype, count=shape[0]).tolist()
-            except DAMAGED as error:
-                raise DataError(f"{self._path} is damaged: save it again") from error
-        return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+            check_decoded(shape[0] * dtype.itemsize, f"{self._path}: {member}, {shape[0]} labels of type {dtype},")
+            return [text for values in blocks(stream, shape[0], dtype) for text in map(_text, values.tolist())]
 
     def rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
         """Yield the rows with these increasing numbers as they are stored, uint8."""
         row_shape = self._shape[1:]
         size = math.prod(row_shape)
         following = 0
-        with self._zip.open(self._member) as stream:
+        with self._opened(self._member) as stream:
             npy_header(stream, self._path)
-            try:
-                for number in numbers:
-                    stream.seek((number - following) * size, os.SEEK_CUR)
-                    following = number + 1
-                    data = stream.read(size)
-                    if len(data) != size:
-                        raise EOFError
-                    yield np.frombuffer(data, np.uint8).reshape(row_shape)
-            except DAMAGED as error:
-                raise DataError(f"{self._path} is damaged: save it again") from error
-
-
-def npy_header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header of an array in an npz file: shape, Fortran order or not, type. `stream` is left at the first row.
-
-    Raises:
-        DataError: it is damaged.
-    """
-    try:
-        version = np.lib.format.read_magic(stream)
-        # Version 3 only differs for named fields, which samples do not have.
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        return read[version](stream)
-    except Exception as error:  # the header is Python text, and damaged text may be anything
-        raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error
+            for number in numbers:
+                stream.seek((number - following) * size, os.SEEK_CUR)
+                following = number + 1
+                data = stream.read(size)
+                if len(data) != size:
+                    raise EOFError("it is cut short")
+                yield np.frombuffer(data, np.uint8).reshape(row_shape)
 
 
 def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
@@ -138,10 +133,15 @@ def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         raise DataError(f"{found}: it holds no pixels")
 
 
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
 def _numbers(n: int) -> list[str]:
     return [str(row) for row in range(n)]
 
 
 def _sample(number: int, row: Pixels) -> Sample:
     pixels = as_rgb(row)
-    return Sample(str(number), pixels, None, row_traits(pixels, 1 if row.ndim == 2 else row.shape[2]))
+    traits = row_traits(pixels, 1 if row.ndim == 2 else row.shape[2])
+    return Sample(str(number), pixels, None, traits, pixels_digest(row))

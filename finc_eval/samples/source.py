@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
-import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -18,16 +16,26 @@ import numpy.typing as npt
 from PIL import UnidentifiedImageError
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.samples.traits import Traits as Traits
 
 SAMPLES_PER_REPORT = 256
 THREADS = min(16, os.cpu_count() or 1)
 
-DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
-"""Errors that readers of archives raise on damaged bytes."""
+DIGEST_BYTES = 32
+"""Bytes of the content digest of a sample."""
+
+WINDOW, WHOLE_SAMPLES_WINDOW = 4, 1
+"""Items a thread that are read ahead of their use; of samples in full size fewer, as each may be large."""
+
+COPIES = 4
+"""Times its bytes that a sample in memory takes while it is worked on."""
 
 Pixels = npt.NDArray[np.uint8]
+
+Digests = npt.NDArray[np.uint8]
+"""Content digests of samples, (n, 32)."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -43,12 +51,14 @@ class Sample:
             that cannot be read.
         error: short phrase that says why the sample cannot be read; None if it can.
         traits: encoding of the sample; None for a sample that cannot be read.
+        content: digest of the bytes that were decoded, as `Source.contents` yields it.
     """
 
     id: str
     pixels: Pixels | None
     error: str | None = None
     traits: Traits | None = None
+    content: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,16 @@ class Source(ABC):
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         """Yield a digest of the bytes of each sample with these increasing numbers."""
 
+    def mapped(
+        self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
+    ) -> Generator[Result, None, None]:
+        """Yield `function` of the samples with these increasing numbers, computed in threads.
+
+        A sample in its full size lives only until the function returns. All threads together decode no more than
+        `core.memory` allows.
+        """
+        return ahead(function, self.take(numbers), threads, weight=_weight)
+
     def samples(self, start: int = 0) -> Iterator[Sample]:
         """Yield every sample from number `start` on, in the order of `ids`, also those that cannot be read."""
         return self.take(range(start, len(self.ids)))
@@ -126,15 +146,24 @@ class Source(ABC):
         numbers = [number for number, name in enumerate(self.ids) if name in wanted]
         return {sample.id: sample.pixels for sample in self.take(numbers) if sample.pixels is not None}
 
-    def manifest(self, progress: Progress = silent) -> Manifest:
-        """Read every byte of the set once, and return its manifest."""
-        total, digest = len(self.ids), hashlib.sha256()
-        for done, (name, content) in enumerate(zip(self.ids, self.contents(range(total)), strict=True), start=1):
+    def digests(self, progress: Progress = silent) -> Digests:
+        """Read every byte of the set once, and return the content digest of every sample."""
+        total = len(self.ids)
+        found = np.empty((total, DIGEST_BYTES), np.uint8)
+        for number, content in enumerate(self.contents(range(total))):
+            found[number] = np.frombuffer(content, np.uint8)
+            if (number + 1) % SAMPLES_PER_REPORT == 0 or number + 1 == total:
+                progress("check samples", number + 1, total)
+        return found
+
+    def manifest(self, progress: Progress = silent, digests: Digests | None = None) -> Manifest:
+        """Return the manifest of the set, from its content digests; default: read every byte of the set once."""
+        found = self.digests(progress) if digests is None else digests
+        digest = hashlib.sha256()
+        for name, content in zip(self.ids, found, strict=True):
             # Ids are free of NUL and content digests have one length, so two sets never give the same bytes.
-            digest.update(utf8(name) + b"\0" + content)
-            if done % SAMPLES_PER_REPORT == 0 or done == total:
-                progress("check samples", done, total)
-        return Manifest(self.kind, total, digest.hexdigest(), self.ignored, self._metadata_digest())
+            digest.update(utf8(name) + b"\0" + content.tobytes())
+        return Manifest(self.kind, len(self.ids), digest.hexdigest(), self.ignored, self._metadata_digest())
 
     def _metadata_digest(self) -> str | None:
         if self.labels is None and self.prompts is None:
@@ -157,7 +186,12 @@ class RandomAccessSource(Source):
         """Return a digest of one sample's bytes; the digest has 32 bytes."""
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        return ahead(self.sample, numbers)
+        return ahead(counted(self.sample), numbers, window=WHOLE_SAMPLES_WINDOW)
+
+    def mapped(
+        self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
+    ) -> Generator[Result, None, None]:
+        return ahead(counted(lambda number: function(self.sample(number))), numbers, threads)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         return ahead(self.content, numbers)
@@ -170,35 +204,71 @@ def fingerprint(pixels: Pixels) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+def bytes_digest(data: bytes | memoryview) -> bytes:
+    """Return the content digest of an encoded sample."""
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
 def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
     """Return the content digest of a sample that is not encoded."""
     # The shape is a part of the content: 28x28 and 14x56 pixels may have the same bytes.
-    digest = hashlib.blake2b(repr(pixels.shape).encode(), digest_size=32)
+    digest = hashlib.blake2b(repr(pixels.shape).encode(), digest_size=DIGEST_BYTES)
     digest.update(np.ascontiguousarray(pixels).data)
     return digest.digest()
 
 
 def failure_digest(error: str) -> bytes:
     """Return the content digest of a sample whose bytes cannot be read."""
-    return hashlib.blake2b(b"unreadable: " + utf8(error), digest_size=32).digest()
+    return bytes_digest(b"unreadable: " + utf8(error))
 
 
 def ahead(
-    function: Callable[[Item], Result], items: Iterable[Item], threads: int = THREADS
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    threads: int = THREADS,
+    *,
+    window: int = WINDOW,
+    weight: Callable[[Item], int] = lambda item: 0,
 ) -> Generator[Result, None, None]:
-    """Map `function` over `items` in threads and in order, at most four items a thread ahead."""
+    """Map `function` over `items` in threads and in order.
+
+    Args:
+        function: function of an item.
+        items: items, which are read in the caller's thread.
+        threads: number of threads.
+        window: items a thread that are begun before the first of them is yielded.
+        weight: bytes of an item; more than `max_decoded()` of them are not held, unless by a single item.
+    """
     with ThreadPoolExecutor(threads) as pool:
-        window: deque[Future[Result]] = deque()
+        begun: deque[tuple[Future[Result], int]] = deque()
+        held, most = 0, max_decoded()
         try:
             for item in items:
-                window.append(pool.submit(function, item))
-                if len(window) == 4 * threads:
-                    yield window.popleft().result()
-            while window:
-                yield window.popleft().result()
+                begun.append((pool.submit(function, item), weight(item)))
+                held += begun[-1][1]
+                while len(begun) >= window * threads or (held > most and len(begun) > 1):
+                    future, bytes_of_item = begun.popleft()
+                    held -= bytes_of_item
+                    yield future.result()
+            while begun:
+                yield begun.popleft()[0].result()
         finally:
-            for future in window:
+            for future, _ in begun:
                 future.cancel()
+
+
+def counted(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """Return the same function, which counts what its thread decodes until it returns."""
+
+    def run(item: Item) -> Result:
+        with decoding():
+            return function(item)
+
+    return run
+
+
+def _weight(sample: Sample) -> int:
+    return 0 if sample.pixels is None else COPIES * sample.pixels.nbytes
 
 
 def reason(error: Exception) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from heapq import nsmallest
 
-from finc_eval.samples.source import Sample, Source, utf8
+from finc_eval.samples.source import THREADS, Result, Sample, Source, utf8
 
 
 class Subset(Source):
@@ -36,6 +36,11 @@ class Subset(Source):
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return self._inner.take([self._numbers[number] for number in numbers])
+
+    def mapped(
+        self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
+    ) -> Generator[Result, None, None]:
+        return self._inner.mapped(function, [self._numbers[number] for number in numbers], threads)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         yield from self._inner.contents([self._numbers[number] for number in numbers])

@@ -16,7 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.samples.files import FileSource, is_hidden
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
+from finc_eval.samples.files import FileSource, is_hidden, refuse_excess
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.metadata import label_and_prompt
 from finc_eval.samples.source import aligned, reason
@@ -81,6 +82,7 @@ class TarSource(FileSource):
 
     def open(self, number: int) -> IO[bytes]:
         place = self._places[number]
+        refuse_excess(place.size)
         with self._paths[place.shard].open("rb") as shard:
             shard.seek(place.offset)
             data = shard.read(place.size)
@@ -157,6 +159,7 @@ def _members(path: Path) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.Ta
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{archive.name!s}: {member.name}")
     stream = archive.extractfile(member)
     return stream.read() if stream else b""
 

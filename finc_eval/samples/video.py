@@ -19,10 +19,11 @@ from fractions import Fraction
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from PIL import Image
 
+from finc_eval.core.memory import DECODED, excess
 from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
-from finc_eval.samples.source import Pixels
+from finc_eval.samples.images import take_pixels
+from finc_eval.samples.source import COPIES, Pixels
 from finc_eval.samples.traits import Traits, is_gray
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
 
 def _decoded(stream: IO[bytes], clip: Clip, windows: Sequence[int], facts: _Facts) -> Iterator[Pixels]:
     plan = window_indices(facts.packets, facts.rate, clip)[list(windows)]
+    if phrase := excess(COPIES * plan.shape[1] * facts.frame_bytes):
+        raise ValueError(f"a window of {phrase}")
+    DECODED.take(COPIES * plan.shape[1] * facts.frame_bytes)
     if plan.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE:
         reading = _Reading(stream, plan)
         with closing(reading.frames()) as frames:
@@ -104,8 +108,7 @@ def _examined(stream: IO[bytes]) -> _Facts:
         ValueError: the file is not a video, or is cut short in a way that decoding would not show.
     """
     with _opened(stream) as (container, video):
-        if Image.MAX_IMAGE_PIXELS is not None and video.width * video.height > Image.MAX_IMAGE_PIXELS:
-            raise ValueError(f"frames of {video.width}x{video.height} pixels, which is not safe to decode")
+        take_pixels(video.width, video.height)
         packets, end = 0, Fraction(0)
         for packet in container.demux():
             if packet.is_corrupt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -10,13 +10,14 @@ from typing import IO, Any
 
 import numpy as np
 
+from finc_eval.core.memory import excess
 from finc_eval.samples.clip_rows import ArrayClips, NpzClips
-from finc_eval.samples.clip_source import ClipSource
-from finc_eval.samples.clips import Clip, gathered, window_indices
-from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, ZipFiles, metadata_of, stream_digest
+from finc_eval.samples.clip_source import ClipSource, Window, decoded_windows
+from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
+from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, ZipFiles, metadata_of, whole
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor
-from finc_eval.samples.source import Pixels, Source
+from finc_eval.samples.source import COPIES, Pixels, Source, bytes_digest, failure_digest, reason
 from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import read_windows
 
@@ -72,13 +73,15 @@ class VideoFiles(ClipSource):
         self._files = files
         self._videos = videos
 
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
+    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
         with self._files.open(self._videos[video]) as stream:
-            yield from read_windows(stream, self._clip, windows)
+            file = Settled(stream)
+            contents = (file.content() for _ in windows)
+            yield from decoded_windows(read_windows(file.stream, self._clip, windows), contents)
 
-    def video_content(self, video: int) -> bytes:
+    def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         with self._files.open(self._videos[video]) as stream:
-            return stream_digest(stream)
+            return [Settled(stream).content()] * len(windows)
 
 
 class FrameFolders(ClipSource):
@@ -93,27 +96,51 @@ class FrameFolders(ClipSource):
         self._files = files
         self._frames = list(frames.values())
 
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[tuple[Pixels, Traits]]:
-        names = self._frames[video]
-        plan = window_indices(len(names), None, self._clip)[list(windows)]
-        traits: list[Traits] = []
+    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
+        names, plan = self._frames[video], self._plan(video, windows)
+        seen: dict[int, bytes] = {}
 
-        def frames() -> Iterator[tuple[int, Pixels]]:
-            for number in np.unique(plan).tolist():
-                with self._files.open(names[number]) as stream:
-                    pixels, encoding = decode(stream)
-                traits.append(encoding)
-                yield number, pixels
+        def decoded() -> Iterator[tuple[Pixels, Traits]]:
+            traits: list[Traits] = []
 
-        for pixels in gathered(plan, frames()):
-            yield pixels, traits[0]
+            def frames() -> Iterator[tuple[int, Pixels]]:
+                for number in np.unique(plan).tolist():
+                    with self._files.open(names[number]) as stream:
+                        data = whole(stream)
+                    seen[number] = bytes_digest(data)
+                    pixels, encoding = decode(io.BytesIO(data))
+                    if phrase := excess(COPIES * self._clip.frames * pixels.nbytes):
+                        raise ValueError(f"a window of {phrase}")
+                    traits.append(encoding)
+                    yield number, pixels
 
-    def video_content(self, video: int) -> bytes:
-        digest = hashlib.blake2b(digest_size=32)
-        for name in self._frames[video]:
+            for pixels in gathered(plan, frames()):
+                yield pixels, traits[0]
+
+        return decoded_windows(decoded(), self._digests(names, plan, seen))
+
+    def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
+        return list(self._digests(self._frames[video], self._plan(video, windows), {}))
+
+    def _plan(self, video: int, windows: Sequence[int]) -> FrameIndices:
+        return window_indices(len(self._frames[video]), None, self._clip)[list(windows)]
+
+    def _digests(self, names: Sequence[str], plan: FrameIndices, seen: dict[int, bytes]) -> Iterator[bytes]:
+        """Yield the digest of each window: that of the digests of its frames, of which some are known."""
+        for row in plan.tolist():
+            for number in row:
+                if number not in seen:
+                    seen[number] = self._frame_content(names[number])
+            yield bytes_digest(b"".join(seen[number] for number in row))
+
+    def _frame_content(self, name: str) -> bytes:
+        try:
             with self._files.open(name) as stream:
-                digest.update(stream_digest(stream))
-        return digest.digest()
+                return bytes_digest(whole(stream))
+        except MemoryError:
+            raise
+        except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
+            return failure_digest(reason(error))
 
 
 class _OneFile:
@@ -126,6 +153,11 @@ class _OneFile:
 
     def names(self) -> Iterable[str]:
         return [Path(self.name).name]
+
+    def size(self, name: str) -> int:
+        if name not in self.names():
+            raise FileNotFoundError(name)
+        return Path(self.name).stat().st_size
 
     def open(self, name: str) -> IO[bytes]:
         if name not in self.names():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, ClassVar, Literal, TypedDict
 
 from finc_eval.core.checks import check_choice, check_count, check_positive
+from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import Record, about
+from finc_eval.core.record import about
 from finc_eval.numerics.names import KERNELS, PRECISIONS, Kernel, Precision
 
 Groups = Annotated[
@@ -20,7 +21,7 @@ Groups = Annotated[
 
 
 @dataclass(frozen=True)
-class SketchSettings(Record):
+class SketchSettings(Configured):
     """Settings of a sketch. A sketch that exists brings its own feature map, which overrides them.
 
     Raises:
@@ -32,6 +33,8 @@ class SketchSettings(Record):
         >>> fe.Sketch.reference(example_sets(300)[1], fe.SketchSettings(features=200)).feature_map.features
         200
     """
+
+    table: ClassVar[str] = "sketch"
 
     kernel: Annotated[
         Kernel,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, settings_from, structured
 from finc_eval.core.run import Run
+from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, check_same_space
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import sample_keys, video_hashes
@@ -34,7 +35,7 @@ MAX_EMBEDDING = 4096
 """Entries of an embedding up to which its moments are kept."""
 
 
-class Sketch:
+class Sketch(Shown):
     """Moments of φ(x) in two folds, moments of x, and a small sample: all that a comparison needs of a set.
 
     The place of a sample in the bottom-k sample follows from a hash of its id alone, and its fold from its group, so a
@@ -121,7 +122,8 @@ class Sketch:
 
         Raises:
             UsageError: the set does not have the column, or the feature map is not one.
-            DataError: the embeddings have another shape, or are not finite.
+            DataError: the embeddings are not finite.
+            IncompatibleError: the embeddings have another dimension than the feature map.
         """
         phi = feature_map.feature_map if isinstance(feature_map, Sketch) else feature_map
         if not isinstance(phi, FeatureMap):
@@ -130,6 +132,11 @@ class Sketch:
                 "reference's, fe.Sketch.reference(ref)"
             )
         embeddings = as_embeddings(source)
+        if embeddings.dim != phi.dim:
+            raise IncompatibleError(
+                f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "
+                "pass embeddings by the extractor of the feature map"
+            )
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
         return sketch
@@ -307,8 +314,22 @@ class Sketch:
         parts = {"fold0": self.folds[0], "fold1": self.folds[1], "embedding": self.embedding}
         return {name: moments for name, moments in parts.items() if moments is not None}
 
-    def __repr__(self) -> str:
-        return f"Sketch(n={self.n}, space={self.space!r}, feature_map={self.feature_map})"
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the sketch is of, without its moments and its sample."""
+        return {
+            "name": self.name,
+            "n": self.n,
+            "dim": self.dim,
+            "space": self.space,
+            **self.feature_map.parameters,
+            "precision": self.precision,
+            "groups": self.groups,
+            "samples_kept": len(self.sample.ids),
+            "sources": list(self.sources),
+        }
+
+    def _summary(self) -> str:
+        return f"n={self.n}, space={self.space!r}, feature_map={self.feature_map}"
 
 
 def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> None:
@@ -335,8 +356,8 @@ def sketch_all(
     embeddings = as_embeddings(source)
     sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
     groups = embeddings.group_hashes()
-    chunks = FoldChunks(run.batch_size)
-    for batch in embeddings.batches(run.batch_size):
+    chunks = FoldChunks(run.portion)
+    for batch in embeddings.batches(run.portion):
         for sketch in sketches:
             sketch.sample.update(batch.keys, batch.ids, batch.rows)
         for fold, rows in chunks.add(batch.keys, batch.rows):

@@ -34,7 +34,7 @@ def test_the_audit_opens_quietly_loads_nothing_fits_and_is_legible(visit, audite
 
 def test_every_suspicious_pair_is_two_visible_pictures_and_the_copies_are_alike(visit, audited):
     page, _ = visit(audited[1])
-    assert audited[0].copying.exact_copies == 30
+    assert audited[0].copying.copies.same_embedding == 30
     pairs = page.evaluate("""[...document.querySelectorAll('.suspects li')].map(
       li => [...li.querySelectorAll('img')].map(i => [i.src, i.clientWidth]))""")
     assert len(pairs) == 24

@@ -67,10 +67,10 @@ def test_json_is_all_there_is_on_stdout(folders, tmp_path):
 def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
     for name in ("gen", "ref"):
         assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5").exit_code == 0
-    made = run("sketch", "--embeddings", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
+    made = run("sketch", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
     assert made.exit_code == 0, made.stderr
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
-    assert run("sketch", "--embeddings", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    assert run("sketch", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
         result = run(
             "compare", "--gen", tmp_path / f"gen{suffix}", "--ref", tmp_path / f"ref{suffix}",
@@ -87,15 +87,27 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
 def test_score_writes_a_row_a_sample(folders, tmp_path):
     comparison = tmp_path / "c" / "comparison.h5"
     run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c", "--features", 100)
-    result = run("score", "--comparison", comparison, "--samples", folders / "gen", "--out", tmp_path / "s.csv")
+    result = run("score", "--comparison", comparison, folders / "gen", "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
     with (tmp_path / "s.csv").open() as file:
         rows = list(csv.reader(file))
     loaded = fe.load(comparison)
-    assert rows[0] == ["id", *(mode.id for mode in loaded.modes)]
+    assert rows[0] == ["id", "best_mode", "member_of", *(mode.id for mode in loaded.modes)]
     assert len(rows) == 301
-    best = max(rows[1:], key=lambda row: float(row[1]))
+    best = max(rows[1:], key=lambda row: float(row[3]))
     assert best[0] == loaded.over[0].tails[0].gen_ids[0]
+    for row in rows[1:]:
+        scores = {mode.id: float(score) for mode, score in zip(loaded.modes, row[3:], strict=True)}
+        assert row[1] == max(scores, key=scores.get)
+        inside = [mode.id for mode in loaded.modes if mode.threshold and scores[mode.id] >= mode.threshold]
+        assert row[2].split() == inside
+    shown = {cells[0].split(", ")[-1]: cells[1:] for cells in table_rows(result.stdout)}
+    first = loaded.over[0]
+    members = sum(first.id in row[2].split() for row in rows[1:])
+    assert shown[first.id][1] == f"{first.threshold:.3f}" and shown[first.id][2].startswith(f"{members} (")
+    again = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv", "--json")
+    told = json.loads(again.stdout)
+    assert told["modes"][0]["members"] == members and told["columns"] == rows[0]
 
 
 def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monkeypatch):
@@ -105,7 +117,7 @@ def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monke
     other.mkdir()
     (out / "comparison.h5").rename(other / "comparison.h5")
     monkeypatch.chdir(other)
-    assert run("report", "--comparison", "comparison.h5").exit_code == 0
+    assert run("report", "comparison.h5").exit_code == 0
     assert (other / "comparison.html").read_bytes() == text and text.count(b"data:image/") > 16
 
 
@@ -128,7 +140,7 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
     out = tmp_path / "c"
     run("compare", "--gen", tmp_path / "gen.h5", "--ref", folders / "ref", "--out", out, "--features", 100)
     without = (out / "comparison.html").read_text()
-    result = run("report", "--comparison", out / "comparison.h5", "--gen-samples", folders / "gen")
+    result = run("report", out / "comparison.h5", "--gen-samples", folders / "gen")
     assert result.exit_code == 0, result.stderr
     assert (out / "comparison.html").read_text().count("data:image/") > without.count("data:image/")
 
@@ -164,11 +176,11 @@ def test_compare_prints_the_headline_and_the_shares_of_significant_modes(caches,
 
 
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
-    made = run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
+    made = run("sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
     assert made.exit_code == 0, made.stderr
     assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries per embedding")
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
-    assert run("sketch", "--embeddings", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    assert run("sketch", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     out = tmp_path / "c"
     result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
     assert result.exit_code == 0, result.stderr
@@ -178,7 +190,7 @@ def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
 
 def test_features_and_precision_reach_the_comparison(caches, tmp_path):
     made = run(
-        "sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
+        "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
         "--features", 60, "--precision", "bfloat16",
     )  # fmt: skip
     assert made.exit_code == 0, made.stderr
@@ -232,8 +244,8 @@ def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
 def test_models_prints_the_significant_modes_against_the_sets(folders, caches, tmp_path):
     out = tmp_path / "out"
     result = run(
-        "models", f"mine={folders / 'gen'}", f"theirs={caches / 'ref.h5'}", "--ref", caches / "ref.h5",
-        "--features", 100, "--out", out,
+        "models", "--gen", f"mine={folders / 'gen'}", "--gen", f"theirs={caches / 'ref.h5'}",
+        "--ref", caches / "ref.h5", "--features", 100, "--out", out,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     twin = json.loads((out / "models.json").read_text())
@@ -252,8 +264,8 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
 
 def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     result = run(
-        "models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--features", 60, "--out", tmp_path / "m",
-        "--json",
+        "models", "--gen", f"a={caches / 'gen.h5'}", "--gen", f"b={caches / 'ref.h5'}", "--features", 60,
+        "--out", tmp_path / "m", "--json",
     )  # fmt: skip
     assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
 
@@ -290,7 +302,7 @@ def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
 
 
 def test_changes_follows_the_modes_between_releases(caches, tmp_path):
-    run("sketch", "--embeddings", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
+    run("sketch", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
     for name, release in (("old", "gen"), ("new", "ref")):
         made = run("compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / name)
         assert made.exit_code == 0, made.stderr
@@ -328,20 +340,20 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("compare", "--gen", "{bad}", "--ref", "{gen}"), "bad.png"),
         (("compare", *SAME_SETS, "--extractor", "pixel"), "pixels"),
         (("compare", *SAME_SETS, "--rho", "-1"), "rho must be a positive number, got -1.0"),
-        (("score", "--comparison", "{text}", "--samples", "{gen}", "--out", "s.csv"), "HDF5"),
-        (("report", "--comparison", "missing.h5"), "missing.h5 does not exist"),
+        (("score", "--comparison", "{text}", "{gen}", "--out", "s.csv"), "HDF5"),
+        (("report", "missing.h5"), "missing.h5 does not exist"),
         (("compare", *SAME_SETS, "--out", "{text}"), "text is a file, and --out is a folder"),
         (("compare", *SAME_SETS, "--out", "c.json"), "--out is the folder of several files, got c.json: pass c for"),
-        (("sketch", "--embeddings", "{text}", "--out", "s.h5"), "text is not a finc-eval embedding cache"),
+        (("sketch", "{text}", "--out", "s.h5"), "text is not a set of samples"),
         (("extract", "{gen}", "--out", "gen"), "--out must end in .h5, got gen: pass gen.h5 for example"),
-        (("score", "--comparison", "{text}", "--samples", "{gone}", "--out", "s.csv"), "gone does not exist"),
+        (("score", "--comparison", "{text}", "{gone}", "--out", "s.csv"), "gone does not exist"),
         (("compare", *SAME_SETS, "--kernel", "cosin"), "'cosin' is not one of 'gaussian', 'cosine'"),
         (("compare", *SAME_SETS, "--features", "many"), "'many' is not a whole number or auto"),
         (("compare", *SAME_SETS, "--features", "0"), "features must be a whole number of at least 1, got 0"),
         (("compare", *SAME_SETS, "--precision", "float23"), "'float23' is not one of 'float32', 'tf32'"),
         (("compare", *SAME_SETS, "--kernel", "cosine", "--sigma", "3"), "has no bandwidth"),
         (
-            ("sketch", "--embeddings", "g.h5", "--out", "s.h5", "--feature-map-of", "r.h5", "--seed", "1"),
+            ("sketch", "g.h5", "--out", "s.h5", "--feature-map-of", "r.h5", "--seed", "1"),
             "leave --seed out",
         ),
         (("sweep", *SAME_SETS, "--parameter", "tau"), "'tau' is not one of 'sigma', 'rho'"),
@@ -359,11 +371,11 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("compare", *SAME_SETS, "--novel", "0.2"), "--novel belongs to rarity and fld, not to finc"),
         (("methods", *SAME_SETS, "--methods", "finc,finc"), "method 'finc' is named twice"),
         (("methods", *SAME_SETS, "--methods", ""), "--methods must be one of finc, clusters, ken, rarity, fld, got ''"),
-        (("models", "{gen}"), "is not of the form NAME=PATH"),
-        (("models", "a={gen}", "a={gen}"), "two models are called 'a'"),
-        (("models", "a={gen}", "b=missing.h5"), "missing.h5"),
-        (("models", "a={gen}"), "at least two sets are needed"),
-        (("models", "ref={gen}", "a={gen}"), 'a model cannot be called "ref"'),
+        (("models", "--gen", "a=", "--gen", "b={gen}"), "is not of the form NAME=PATH"),
+        (("models", "--gen", "a={gen}", "--gen", "a={gen}"), "two models are called 'a'"),
+        (("models", "--gen", "a={gen}", "--gen", "b=missing.h5"), "missing.h5"),
+        (("models", "--gen", "a={gen}"), "at least two sets are needed"),
+        (("models", "--gen", "ref={gen}", "--gen", "a={gen}"), 'a model cannot be called "ref"'),
         (("changes", "--old", "missing.h5", "--new", "{text}"), "missing.h5 does not exist"),
         (("changes", "--old", "{text}", "--new", "{text}"), "HDF5"),
     ],
@@ -394,7 +406,9 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
 
 def test_a_page_does_not_take_the_place_of_embeddings(caches):
     before = (caches / "gen.h5").read_bytes()
-    result = run("models", f"a={caches / 'gen.h5'}", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5")
+    result = run(
+        "models", "--gen", f"a={caches / 'gen.h5'}", "--gen", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5"
+    )
     assert result.exit_code == 3 and "--out is the folder of several files" in result.stderr
     assert (caches / "gen.h5").read_bytes() == before
 
@@ -409,7 +423,6 @@ def test_scores_by_another_extractor_are_refused(folders, tmp_path):
         "score",
         "--comparison",
         tmp_path / "c" / "comparison.h5",
-        "--samples",
         tmp_path / "other.h5",
         "--out",
         tmp_path / "s.csv",
@@ -482,7 +495,7 @@ def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(caches, tmp_path):
 def test_settings_come_from_a_file_and_the_command_line_takes_precedence(caches, tmp_path):
     (tmp_path / "s.toml").write_text('[compare]\nfeatures = 60\nrho = 2.0\nmethod = {name = "finc"}\n')
     sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c")
-    made = run("compare", *sets, "--settings", tmp_path / "s.toml", "--rho", 3, "--json")
+    made = run("compare", *sets, "--config", tmp_path / "s.toml", "--rho", 3, "--json")
     settings = json.loads(made.stdout)["settings"]
     assert (settings["features"], settings["rho"], settings["modes"]) == (60, 3, 10)
 

@@ -162,14 +162,13 @@ def test_several_methods_share_their_parameters():
 def test_the_command_line_counts_before_the_file_and_the_file_before_the_defaults(tmp_path):
     file = tmp_path / "settings.toml"
     file.write_text('[compare]\nrho = 3.0\nseed = 7\nmethod = {name = "rarity", novel = 0.2}\n')
-    settings = called(Settings, "--settings", file, "--seed", 0, "--neighbors", 5)
+    settings = called(Settings, "--config", file, "--seed", 0, "--neighbors", 5)
     assert settings == Settings(rho=3, seed=0, method=Rarity(novel=0.2, neighbors=5))
-    assert called(Settings, "--settings", file, "--method", "rarity").method == Rarity(novel=0.2)
-    assert called(Settings, "--settings", file, "--method", "fld").method == Fld()
+    assert called(Settings, "--config", file, "--method", "rarity").method == Rarity(novel=0.2)
+    assert called(Settings, "--config", file, "--method", "fld").method == Fld()
     file.write_text("[compare]\nroh = 3.0\n")
     with pytest.raises(DataError, match='unknown key "roh"'):
-        called(Settings, "--settings", file)
-    assert "--settings" not in called(SketchSettings, "--help")
+        called(Settings, "--config", file)
 
 
 def test_a_verb_takes_two_settings_and_sees_which_options_were_given():

@@ -80,18 +80,18 @@ def test_embeddings_are_not_replaced_by_those_of_another_set(made):
 
 def test_a_sketch_is_replaced_by_one_of_the_same_embeddings_only(made, tmp_path):
     out = tmp_path / "s.h5"
-    done("sketch", "--embeddings", made / "ref.h5", "--out", out, "--features", 10)
-    done("sketch", "--embeddings", made / "ref.h5", "--out", out, "--features", 12)
-    assert "did not make it" in refused("sketch", "--embeddings", made / "gen.h5", "--out", out, "--features", 10)
-    assert "did not make it" in refused("sketch", "--embeddings", made / "ref.h5", "--out", made / "gen.h5")
+    done("sketch", made / "ref.h5", "--out", out, "--features", 10)
+    done("sketch", made / "ref.h5", "--out", out, "--features", 12)
+    assert "did not make it" in refused("sketch", made / "gen.h5", "--out", out, "--features", 10)
+    assert "did not make it" in refused("sketch", made / "ref.h5", "--out", made / "gen.h5")
     assert fe.load(out).feature_map.features == 12
-    done("sketch", "--embeddings", made / "gen.h5", "--out", out, "--features", 10, "--force")
+    done("sketch", made / "gen.h5", "--out", out, "--features", 10, "--force")
     assert fe.load(out).feature_map.features == 10
 
 
 def test_scores_replace_scores_of_the_same_samples_on_the_same_modes_only(made, tmp_path):
     out = tmp_path / "s.csv"
-    score = ("score", "--comparison", made / "out" / "comparison.h5", "--samples", made / "gen.h5", "--out")
+    score = ("score", "--comparison", made / "out" / "comparison.h5", made / "gen.h5", "--out")
     done(*score, out)
     done(*score, out)
     assert "must end in .csv" in refused(*score, tmp_path / "adult.toml")
@@ -104,7 +104,7 @@ def test_scores_replace_scores_of_the_same_samples_on_the_same_modes_only(made, 
 
 
 def test_a_report_replaces_the_page_of_its_own_comparison_only(made, tmp_path):
-    report = ("report", "--comparison", made / "out" / "comparison.h5")
+    report = ("report", made / "out" / "comparison.h5")
     done(*report)
     done(*report, "--out", tmp_path / "p.html")
     done(*report, "--out", tmp_path / "p.html")
@@ -118,14 +118,14 @@ def test_a_report_of_a_comparison_made_in_python_is_known_by_its_content(made, t
     for name in ("a", "b"):
         replace(comparison, warnings=(name,)).save(tmp_path / f"{name}.h5")
     page = tmp_path / "p.html"
-    done("report", "--comparison", tmp_path / "a.h5", "--out", page)
-    done("report", "--comparison", tmp_path / "a.h5", "--out", page)
-    assert "did not make it" in refused("report", "--comparison", tmp_path / "b.h5", "--out", page)
+    done("report", tmp_path / "a.h5", "--out", page)
+    done("report", tmp_path / "a.h5", "--out", page)
+    assert "did not make it" in refused("report", tmp_path / "b.h5", "--out", page)
 
 
 def test_kinds_keep_what_later_sets_are_counted_by(made, tmp_path):
-    done("kinds", f"a={made / 'gen.h5'}", f"b={made / 'ref.h5'}", "--out", tmp_path / "k")
+    done("kinds", "--gen", f"a={made / 'gen.h5'}", "--gen", f"b={made / 'ref.h5'}", "--out", tmp_path / "k")
     assert list(fe.load(tmp_path / "k" / "kinds.h5").counts) == ["a", "b"]
     assert "did not make it" in refused(
-        "kinds", f"a={made / 'ref.h5'}", f"b={made / 'gen.h5'}", "--out", tmp_path / "k"
+        "kinds", "--gen", f"a={made / 'ref.h5'}", "--gen", f"b={made / 'gen.h5'}", "--out", tmp_path / "k"
     )

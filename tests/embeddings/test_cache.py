@@ -142,7 +142,7 @@ def test_a_cache_becomes_a_tensor_or_a_data_frame(tmp_path):
     pandas = pytest.importorskip("pandas")
     cache = EmbeddingCache(make(tmp_path / "gen.h5", labels=[str(row) for row in range(10)]))
     np.testing.assert_array_equal(cache.to_torch().numpy(), ROWS[GOOD])
-    frame = cache.to_pandas()
+    frame = cache.to_frame()
     assert isinstance(frame, pandas.DataFrame)
     assert frame.index.tolist() == cache.ids
     assert frame.columns.tolist() == ["label", 0, 1, 2, 3, 4]

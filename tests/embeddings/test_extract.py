@@ -27,8 +27,11 @@ from finc_eval.samples import Sample, fingerprint, open_source
 extraction = import_module("finc_eval.embeddings.extract")
 
 
-def extract(source, extractor="pixels", out=None, *, progress=silent, device=None, **options):
-    return extraction.extract(source, extractor, out, run=Run(device, progress=progress), **options)
+def extract(
+    source, extractor="pixels", out=None, *, progress=silent, device=None, batch_size=None, workers=2, **options
+):
+    run = Run(device, batch_size, workers, progress)
+    return extraction.extract(source, extractor, out, run=run, **options)
 
 
 N, BATCH = 40, 8
@@ -63,7 +66,7 @@ if target == "fsync":
     os.fsync = killing(os.fsync)
 if target == "unlink":
     pathlib.Path.unlink = killing(pathlib.Path.unlink)
-extract(source, "pixels", out=out, batch_size=8, run=Run(progress=progress))
+extract(source, "pixels", out=out, run=Run(batch_size=8, progress=progress))
 """
 
 

@@ -53,7 +53,7 @@ def test_a_table_rides_along(tmp_path, folder, name):
         assert cache.column("clip") == CLIPS and cache.column("note") == NOTES
         one = CachedEmbeddings(cache).grouped("clip")
         assert one.columns == ("clip", "note") and len(np.unique(one.group_hashes())) == 4
-        assert list(cache.to_pandas().columns[:3]) == ["clip", "note", 0]
+        assert list(cache.to_frame().columns[:3]) == ["clip", "note", 0]
 
 
 def test_metadata_given_later_are_added_without_embedding_again(tmp_path, folder, monkeypatch):

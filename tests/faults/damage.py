@@ -14,7 +14,8 @@ from finc_eval.core.files.writing import filled_file
 NASTY = (
     "null", "true", "-1", "0", "1", "3.7", "1e308", "1e999", "-1e999", "NaN", "Infinity", '""', '"x"', '"é\\ud800"',
     "[]", "{}", "[[]]", '{"a": 1}', "[1, 2, 3]", "9" * 30, "9" * 5000, "[" * 20_000, '{"a":' * 20_000,
-    '"' + "x" * 5000 + '"', "../../etc/passwd", "\\u0000", "'", "2020-01-01", "1_000", "0x10", "inf", "nan", "\n", "\x00", "\x1b[31m",
+    '"' + "x" * 5000 + '"', "../../etc/passwd", "\\u0000", "'", "2020-01-01", "1_000", "0x10", "inf", "nan", "\n",
+    "\x00", "\x1b[31m",
 )  # fmt: skip
 """What text is replaced by."""
 
@@ -106,7 +107,7 @@ def of_zip(data: bytes, rng: np.random.Generator) -> bytes:
         for name, inside in members:
             try:
                 new.writestr(name, inside)
-            except (ValueError, UserWarning):
+            except (ValueError, IndexError):
                 new.writestr("other", inside)
     return file.getvalue()
 
@@ -209,6 +210,8 @@ def change_value(tree: dict, rng: np.random.Generator) -> None:
 
 
 def _change_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    if not arrays:
+        return
     name = list(arrays)[rng.integers(0, len(arrays))]
     values = arrays[name]
     match rng.integers(0, 6):

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+WORKER = Path(__file__).with_name("worker.py")
+
 SECONDS = 20
 """Longest time that a file may take. The slowest valid one takes half a second."""
 
@@ -57,9 +59,9 @@ class Worker:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         root = Path(__file__).parents[2]
-        environment["PYTHONPATH"] = os.pathsep.join([str(root), environment.get("PYTHONPATH", "")])
+        environment["PYTHONPATH"] = os.pathsep.join([str(root), str(root / "tests"), environment.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "worker.py")],
+            [sys.executable, str(WORKER)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=environment,
         )  # fmt: skip
         self._lines: queue.Queue[str] = queue.Queue()

@@ -212,7 +212,7 @@ def make_scores(path):
 
 
 def make_audit(path):
-    fe.audit(*sets(), numbers(seed=2)).to_json(path)
+    fe.audit(numbers(200), numbers(200, seed=1), numbers(200, seed=2), pairs=5).to_json(path)
 
 
 def use_result(path):
@@ -449,7 +449,7 @@ def use_statistics(path):
 
 def use_foreign_statistics(path):
     found = read_statistics(path)
-    return fe.evaluate(sets()[0], path, ["fid"])["fid"].value if found.dim == 6 else None
+    return fe.evaluate(sets()[0], path, ["fd"])["fd"].value if found.dim == 6 else None
 
 
 KINDS = {

@@ -13,6 +13,7 @@ import finc_eval as fe
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import SHOWN_SAMPLES
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.gallery.thumbnails import thumbnail
@@ -157,3 +158,20 @@ def test_the_members_drawn_at_random_are_members_and_not_only_the_most_extreme(a
     assert len(drawn) == 16 and np.mean(planted[drawn]) > 0.9
     assert not set(mode.drawn_gen) <= set(mode.typical("gen")[:50])
     assert mode.drawn("ref") == mode.drawn_ref
+
+
+def test_a_cache_of_somebody_else_shows_no_pictures_of_this_machine(tmp_path):
+    """It names a folder and ids of its author's choice; what is read there is shown only if the cache knows it."""
+    for name, seed in (("own", 0), ("private", 1)):
+        (tmp_path / name).mkdir()
+        for row, image in enumerate(noise(seed)[:30]):
+            Image.fromarray(image).save(tmp_path / name / f"{row}.png")
+        fe.extract(tmp_path / name, "pixels", tmp_path / f"{name}.h5").close()
+    forge(tmp_path / "own.h5", lambda header, _: header.update(source=str(tmp_path / "private")))
+    gen, ref = (fe.EmbeddingCache(tmp_path / f"{name}.h5") for name in ("own", "private"))
+    found = fe.compare(gen, ref, features=20, sigma=5.0)
+    assert found.gallery.pictures["gen"] == {} and found.gallery.pictures["ref"]
+    assert "or are not those that were embedded" in found.gallery.notes[0]
+    gen.close()
+    assert as_embeddings(tmp_path / "own.h5").images_at(np.arange(2)) is None
+    assert len(as_embeddings(ref).images_at(np.arange(2))) == 2

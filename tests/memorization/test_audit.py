@@ -75,7 +75,7 @@ def test_its_tables_fit_a_terminal(threes, monkeypatch, capsys):
 def test_a_fresh_generator_is_not_accused(fresh):
     assert fresh.copying.found_by == ()
     assert fresh.copying.memorized_strata == ()
-    assert (fresh.copying.exact_copies, fresh.copying.fresh_exact_copies) == (0, 0)
+    assert (fresh.copying.copies.same_embedding, fresh.copying.copies.fresh_same_embedding) == (0, 0)
     assert not fresh.stated.is_falsified
     for attack in fresh.attacks:
         low, high = attack.statistics.auc_interval
@@ -86,7 +86,7 @@ def test_a_fresh_generator_is_not_accused(fresh):
 
 def test_planted_copies_are_found_counted_and_listed_first(threes, sets):
     assert "calibrated" in threes.copying.found_by
-    assert (threes.copying.exact_copies, threes.copying.fresh_exact_copies) == (45, 0)
+    assert (threes.copying.copies.same_embedding, threes.copying.copies.fresh_same_embedding) == (45, 0)
     listed = threes.copying.pairs
     assert {int(pair.gen) for pair in listed} <= set(range(45))
     assert all(pair.distance == pair.calibrated == pair.fresh_share == 0 for pair in listed)
@@ -144,7 +144,7 @@ def test_the_three_blocks_are_apart_in_the_json_and_none_is_a_probability_or_a_s
     assert content["stated"]["is_falsified"] is True
     assert content["copying"]["found_by"] == list(threes.copying.found_by)
     assert content["strongest_attack"] == threes.strongest.name
-    assert content["copying"]["power"][0].keys() == {"noise", "share", "copies", "probability"}
+    assert content["copying"]["power"][0].keys() == {"test", "kind", "share", "copies", "probability"}
     assert Audit.from_dict(content).to_dict() == content
     for shown in (text, audit_page(threes, {}), threes._repr_html_(), repr(threes)):
         assert "privacy score" not in shown.lower()
@@ -180,7 +180,7 @@ def test_the_summary_answers_three_questions(fresh, threes, sets):
     assert "No measure finds" in summary(fresh)
     assert "would have been seen with probability" in summary(fresh)
     assert "do not contradict the stated guarantee of ε = 1, δ = 1e-05. This does not confirm it." in summary(fresh)
-    assert "45 generated samples have the same embedding as a training sample" in summary(threes)
+    assert summary(threes).startswith("45 of 600 samples are training samples, with equal embeddings.")
     assert "The stated guarantee of ε = 0.5, δ = 1e-05 is false" in summary(threes)
 
 
@@ -244,7 +244,7 @@ def test_collapsed_and_degenerate_generators_are_audited_all_the_same(sets):
     assert audit_page(found, {})
     same = np.repeat(sets["train"][:1], 200, axis=0)
     found = fe.audit(same, sets["train"][:200], sets["holdout"][:200])
-    assert found.copying.exact_copies == 200
+    assert found.copying.copies.same_embedding == 200
     assert json.loads(found.to_json())
 
 
@@ -327,11 +327,11 @@ def test_the_verb_audits_folders_of_images_and_shows_pairs(folders, tmp_path, mo
     for block in ("1. Copying in the samples", "2. Attackability", "3. Stated guarantee"):
         assert block in result.output
         assert block in page.read_text()
-    assert "exact copies: 20 generated samples, 0 fresh ones" in result.output
+    assert "equal pixels: 20 generated samples, 0 fresh ones" in result.output
     html = page.read_text()
     assert html.count('alt="000.png"') >= 2  # the copy, and the training sample that it is of
     assert "http" not in html.replace('http-equiv="Content-Security-Policy"', "")
-    assert json.loads(page.with_suffix(".json").read_text())["copying"]["exact_copies"] == 20
+    assert json.loads(page.with_suffix(".json").read_text())["copying"]["copies"]["same_pixels"] == 20
 
 
 def test_the_verb_refuses_a_half_stated_guarantee_before_it_reads_anything(tmp_path):

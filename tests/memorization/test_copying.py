@@ -12,16 +12,22 @@ from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, near
 from finc_eval.memorization.copying import (
     Closeness,
     authpct,
-    calibrated_tail,
     cell_test,
     dcr,
     fld_gap,
     median_interval,
     mifid,
     nndr,
+    tail,
 )
 from finc_eval.memorization.distances import Halves, measure, measure_control
-from finc_eval.memorization.power import calibrated_distances, detection_probability, plant_copies, power_table
+from finc_eval.memorization.power import (
+    COPY_NOISES,
+    calibrated_distances,
+    detection_probability,
+    plant_copies,
+    power_table,
+)
 from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value
 from finc_eval.metrics.authenticity import authpct as authpct_alone
 from finc_eval.numerics.attack_statistics import threshold_ranks
@@ -37,6 +43,10 @@ def between(x, y):
 
 TRAIN, HOLDOUT, FRESH = draw(400, 0), draw(300, 1), draw(350, 2)
 COPIES = np.concatenate([TRAIN[:40], FRESH[40:]])
+
+
+def calibrated_tail(gen, fresh, confidence):
+    return tail("calibrated", gen.calibrated, fresh.calibrated, confidence)
 
 
 def closeness(x, k=50):
@@ -237,7 +247,7 @@ def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares
     table = power_table(
         train, kth_distances(train, 1), closeness(HOLDOUT).calibrated, 350, neighbors=50, alpha=0.05, seed=0
     )
-    by_noise = {noise: [one.probability for one in table if one.noise == noise] for noise in (0.0, 0.25, 0.5)}
+    by_noise = {noise: [one.probability for one in table if one.kind == kind] for kind, noise in COPY_NOISES.items()}
     for probabilities in by_noise.values():
         assert all(later >= before - 0.03 for before, later in pairwise(probabilities))
     assert by_noise[0.0][-1] == 1

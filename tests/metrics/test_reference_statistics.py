@@ -118,12 +118,12 @@ def test_no_pickle_is_ever_loaded(tmp_path):
     with pytest.raises(FincEvalError, match="is a pickle, which runs its author's code when it is read"):
         frechet_distance(drawn(9), tmp_path / "ref.pkl")
     (tmp_path / "ref.npz").write_bytes(pickle.dumps(Planted()))
-    with pytest.raises(FincEvalError, match="is not an npz of plain arrays"):
+    with pytest.raises(FincEvalError, match="cannot be read as an"):
         read_statistics(tmp_path / "ref.npz")
     hidden = np.empty(1, object)
     hidden[0] = Planted()
     np.savez(tmp_path / "hidden.npz", mu=hidden, sigma=np.eye(1))
-    with pytest.raises(FincEvalError, match="is not an npz of plain arrays"):
+    with pytest.raises(FincEvalError, match="holds Python objects, which are not read"):
         read_statistics(tmp_path / "hidden.npz")
 
 

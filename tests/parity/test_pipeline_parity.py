@@ -58,7 +58,7 @@ def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, rand
         for number, row in enumerate(rows[labels == digit][:16]):
             gray = (255 * row.reshape(28, 28)).round().astype(np.uint8)
             Image.fromarray(np.stack([gray, gray.T, 255 - gray], 2)).save(tmp_path / name / f"{number:02}.png")
-        fe.extract(tmp_path / name, card, tmp_path / f"{name}.h5", batch_size=8)
+        fe.extract(tmp_path / name, card, tmp_path / f"{name}.h5", run=fe.Run(batch_size=8))
     paths = {name: str(tmp_path / name) for name in ("gen", "ref")}
     cases = {"folders": {"weights": str(weights), **paths}}
     expected = run_library(TORCH_FIDELITY, {"all": THEIRS}, cases)["all"]["folders"]

@@ -256,8 +256,12 @@ def test_a_playlist_is_not_followed(tmp_path, files):
 
 
 def test_frames_of_too_many_pixels_are_refused(files, monkeypatch):
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 64 * 48 - 1)
-    assert error(files["mp4"]) == "frames of 64x48 pixels, which is not safe to decode"
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", str(12 * (64 * 48 - 1)))
+    assert error(files["mp4"]) == "64x48 pixels are more than the 3,071 that FINC_EVAL_MAX_DECODED allows"
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "500 kB")
+    assert error(files["mp4"], Clip(20, 1, 1, "loop")) == (
+        "a window of 737 kB when decoded, above the 500 kB of FINC_EVAL_MAX_DECODED"
+    )
 
 
 def test_a_short_video_is_refused_where_the_policy_says_so(files):

@@ -143,7 +143,8 @@ def test_the_manifest_changes_when_a_byte_does_and_not_with_the_container(tmp_pa
 
 def test_every_file_is_digested_once(folder, monkeypatch):
     opened = []
-    monkeypatch.setattr(video_files, "stream_digest", lambda stream: opened.append(stream.name) or bytes(32))
+    settled = video_files.Settled
+    monkeypatch.setattr(video_files, "Settled", lambda stream: opened.append(stream.name) or settled(stream))
     source = open_clips(folder, CLIP)
     assert len(list(source.contents(range(18)))) == 18 and len(opened) == 6
     assert len(list(source.contents([0, 1, 17]))) == 3 and len(opened) == 8
@@ -172,9 +173,11 @@ def test_folders_of_frames_are_clips_in_natural_order(tmp_path):
     samples = list(source.samples())
     np.testing.assert_array_equal([s.pixels for s in samples], [*(frames // 2)[plan], *frames[plan]])
     assert (samples[0].traits.format, samples[0].traits.fps) == ("PNG", None)
-    before = source.manifest().digest
-    Image.fromarray(frames[0]).save(tmp_path / "walk/x/frame3.png")
-    assert source.manifest().digest != before
+    before, (shown, *_) = list(source.contents(range(6))), plan[0]
+    unseen = next(number for number in range(12) if number not in plan)
+    for number, changed in ((unseen, 0), (shown, sum(int(shown) in row for row in plan))):
+        Image.fromarray(frames[number] // 3).save(tmp_path / f"walk/x/frame{number}.png")
+        assert sum(a != b for a, b in zip(source.contents(range(6)), before, strict=True)) == changed
 
 
 def test_frames_at_the_top_are_one_clip_and_a_bad_frame_spoils_only_the_windows_that_need_it(tmp_path):
@@ -293,6 +296,6 @@ def test_labels_and_prompts_of_a_table_beside_the_videos_belong_to_every_window(
 def test_a_video_in_a_zip_that_would_fill_the_memory_is_a_failure(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "set.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.mp4", bytes(100_000))
-    monkeypatch.setattr("finc_eval.samples.files.MAX_MEMBER_BYTES", 99_999)
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "99kB")
     (sample,) = open_clips(tmp_path / "set.zip", Clip(frames=2, stride=1, windows=1, short="loop")).samples()
-    assert sample.error == "100000 bytes are too many for one file of a zip"
+    assert sample.error == "a file of 100 kB, which takes 200 kB when decoded, above the 99 kB of FINC_EVAL_MAX_DECODED"

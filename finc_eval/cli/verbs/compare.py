@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running, takes
+from finc_eval.cli.options import Gen, Json, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, embed_all
+from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import MAX_SHOWN, SHOWN_SAMPLES, Settings, check_shown
+from finc_eval.extractors.settings import Extraction
 
 Pictures = Annotated[
     int,
@@ -22,15 +23,15 @@ Pictures = Annotated[
 
 
 @takes(Settings, "settings")
+@embeds
 def compare(
     gen: Gen,
     ref: Ref,
     settings: Settings,
+    extraction: Extraction,
+    work: Work,
     out: Out = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
 ) -> None:
@@ -40,10 +41,9 @@ def compare(
     --gen, under-represented modes in --ref.
     """
     sources = {"gen": gen, "ref": ref}
-    check_given(sources.values(), extractor)
+    check_given(sources.values(), extraction.extractor)
     check_shown(pictures)
     output = output_folder("compare", "comparison", sources, out, force)
-    with running(device) as run:
-        sets = embed_all(sources, extractor, strict, run)
-        result = fe.compare(sets["gen"], sets["ref"], settings, run=run)
+    with work.running() as run:
+        result = fe.compare(gen, ref, settings, extractor=extraction, run=run)
     emit(result.showing(pictures), output, as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finc_eval import report
-from finc_eval.cli.options import Json, running
+from finc_eval.cli.options import Json, Work, works
 from finc_eval.cli.output import Force, make_room, output_folder
 from finc_eval.core.words import points
 from finc_eval.report.terminal import print_table
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from finc_eval.demo.found import Experiment, Planted
 
 
+@works
 def demo(
+    work: Work,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reports/demo"),
     force: Force = False,
     as_json: Json = False,
@@ -27,7 +29,7 @@ def demo(
 
     output = output_folder("demo", "comparison", {}, out, force)
     make_room(output.files[".h5"], "comparison", force)
-    with running(None) as run:
+    with work.running() as run:
         experiment = run_demo(output.folder, run, output.job)
     if as_json:
         print(experiment.comparison.to_json())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Device, Json, running, takes
+from finc_eval.cli.options import Json, Work, takes, works
 from finc_eval.cli.output import check_suffix
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
@@ -34,6 +35,7 @@ BYTES_OF_A_CELL = 64
 
 
 @takes(ImageSynthesisSettings, "settings")
+@works
 def dp_generate(
     data: Annotated[
         Path,
@@ -42,6 +44,7 @@ def dp_generate(
     ledger: LedgerFile,
     out: Annotated[Path, typer.Option(help="File of the synthetic data to write: .csv or .npz, for images .npz.")],
     settings: ImageSynthesisSettings,
+    work: Work,
     budget: Budget = None,
     table: Annotated[
         Path | None,
@@ -53,7 +56,6 @@ def dp_generate(
             metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for images with labels."
         ),
     ] = None,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Release a noisy summary of private data once, and write synthetic records that agree with it.
@@ -73,7 +75,7 @@ def dp_generate(
         )
     check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
     book = opened_ledger(ledger, budget, settings)
-    with running(device) as run:
+    with work.running() as run:
         if table is not None:
             columns, described = read_columns(data), fe.privacy.Table.load(table)
             if irregular := irregular_lines(data):
@@ -91,7 +93,7 @@ def dp_generate(
         else:
             images, labels = read_images(data)
             n = settings.count or len(images)
-            with reserved(out, n * (images[:1].nbytes + BYTES_OF_A_CELL)) as write:
+            with reserved(out, n * (prod(images.shape[1:]) + BYTES_OF_A_CELL)) as write:
                 drawn = fe.privacy.synthesize_images(
                     images,
                     None if classes is None or labels is None else list(labels),

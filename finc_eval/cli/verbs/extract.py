@@ -8,35 +8,30 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Count, Device, Extractor, Json, NetworkPrecisionName, Strict, SubsetSeed, running
+from finc_eval.cli.options import Json, Work, takes, works
 from finc_eval.cli.output import Force, check_suffix, print_json
 from finc_eval.cli.sets import check_given
 from finc_eval.core.words import counted
-from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
+from finc_eval.extractors.settings import Extraction
 
 MAX_FAILURES_SHOWN = 10
 
 
+@takes(Extraction, "extraction")
+@works
 def extract(
     samples: Annotated[
         str,
         typer.Argument(
+            metavar="SAMPLES",
             help="Images: a folder, .zip, .npz, .tar shards, or a folder that Hugging Face datasets saved. Videos, for "
-            "an extractor of clips: a folder or .zip of them, or of folders of frames."
+            "an extractor of clips: a folder or .zip of them, or of folders of frames.",
         ),
     ],
+    extraction: Extraction,
+    work: Work,
     out: Annotated[Path | None, typer.Option(help="Path of the .h5 file; default: one in ~/.cache/finc-eval.")] = None,
-    extractor: Extractor = None,
-    n: Count = None,
-    seed: SubsetSeed = 0,
-    strict: Strict = False,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(help="Samples per pass through the network, halved where memory does not suffice; default: auto."),
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Threads that decode samples.")] = WORKERS,
-    precision: NetworkPrecisionName = "float32",
     metadata: Annotated[
         Path | None,
         typer.Option(
@@ -45,33 +40,28 @@ def extract(
             "already get its columns without being embedded again."
         ),
     ] = None,
-    device: Device = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped."""
-    check_given([samples, metadata], extractor)
+    check_given([samples, metadata], extraction.extractor)
     if out is not None:
         check_suffix(out, ".h5")
-    with running(device) as run:
+    with work.running() as run:
         cache = fe.extract(
             samples,
-            extractor or DEFAULT_EXTRACTOR,
+            extraction.extractor or DEFAULT_EXTRACTOR,
             out,
-            n=n,
-            seed=seed,
-            strict=strict,
-            precision=precision,
-            batch_size=batch_size,
-            workers=workers,
+            n=extraction.n,
+            seed=extraction.seed,
+            strict=extraction.strict,
+            precision=extraction.precision,
             metadata=metadata,
             force=force,
             run=run,
         )
     if as_json:
-        fields = ("path", "n", "dim", "extractor", "outputs", "columns", "key")
-        record = {name: getattr(cache, name) for name in fields}
-        print_json(record | {"unreadable": dict(cache.failures), "ignored": cache.ignored})
+        print_json(cache.to_dict())
         return
     print(f"{cache.path}: {counted(cache.n, 'embedding')} of dimension {cache.dim} by {cache.extractor}")
     if cache.columns:

@@ -7,27 +7,23 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
+from finc_eval.cli.options import Gens, Json, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, embed_all, named_sets
+from finc_eval.cli.sets import check_given, named_sets
+from finc_eval.extractors.settings import Extraction
 from finc_eval.partitions.settings import KindSettings
 
 
 @takes(KindSettings, "settings")
+@embeds
 def kinds(
-    sets: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME=PATH...",
-            help="Sets, each a name and its samples: images, or an .h5 file that extract or sketch wrote.",
-        ),
-    ],
+    gen: Gens,
     settings: KindSettings,
+    extraction: Extraction,
+    work: Work,
+    ref: Annotated[str | None, typer.Option(help="Reference set; it takes part like all others, as ref.")] = None,
     out: Out = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.
@@ -35,9 +31,9 @@ def kinds(
     The kinds are found without regard to which set a sample is from, and each set is tested against all others.
     By kinds.h5 in --out, later sets can be counted (fe.load, count).
     """
-    sources = named_sets(sets)
-    check_given(sources.values(), extractor)
+    sources = named_sets(gen, ref)
+    check_given(sources.values(), extraction.extractor)
     output = output_folder("kinds", "kinds", sources, out, force, titles=list(sources))
-    with running(device) as run:
-        result = fe.kinds(embed_all(sources, extractor, strict, run), settings, run=run)
+    with work.running() as run:
+        result = fe.kinds(sources, settings, extractor=extraction, run=run)
     emit(result, output, as_json)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, running, takes
+from finc_eval.cli.options import Gen, Json, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, embed_all
+from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
+from finc_eval.core.config import Configured
 from finc_eval.core.record import about
+from finc_eval.extractors.settings import Extraction
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(Configured):
     """Methods to compare."""
+
+    table: ClassVar[str] = "methods"
 
     methods: Annotated[tuple[Method, ...], about("methods, separated by commas, in the order of the columns")] = (
         Finc(clusters=False),
@@ -31,16 +35,16 @@ class Columns:
 
 @takes(Settings, "settings", method=None)
 @takes(Columns, "columns")
+@embeds
 def methods(
     gen: Gen,
     ref: Ref,
     columns: Columns,
     settings: Settings,
+    extraction: Extraction,
+    work: Work,
     out: Out = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Compare two sets by FINC and by the baselines of its paper, side by side.
@@ -49,9 +53,8 @@ def methods(
     a sketch is enough for finc alone.
     """
     sources = {"gen": gen, "ref": ref}
-    check_given(sources.values(), extractor)
+    check_given(sources.values(), extraction.extractor)
     output = output_folder("methods", "methods", sources, out, force)
-    with running(device) as run:
-        sets = embed_all(sources, extractor, strict, run)
-        result = fe.compare_methods(sets["gen"], sets["ref"], columns.methods, settings, run=run)
+    with work.running() as run:
+        result = fe.compare_methods(gen, ref, columns.methods, settings, extractor=extraction, run=run)
     emit(result, output, as_json)

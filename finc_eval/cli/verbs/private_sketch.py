@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,12 +13,14 @@ import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Device, Extractor, Json, Strict, running, takes
-from finc_eval.cli.output import Force, check_suffix, emit, make_room, output_folder, refuse_loss
-from finc_eval.cli.sets import check_given, embed_all, named_sets, titled
+from finc_eval.cli.options import Gen, Gens, Json, Work, embeds, takes
+from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, make_room, output_folder, refuse_loss
+from finc_eval.cli.sets import check_given, named_sets, titled
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
+from finc_eval.core.run import Run
 from finc_eval.core.storage import reserved
+from finc_eval.extractors.settings import Extraction
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.settings import ReleaseSettings
 
@@ -30,17 +33,12 @@ app = typer.Typer(
 RELEASE_BYTES = 16 << 20
 """Bytes that must be free on the disk for a release; no sketch is larger."""
 
-Generated = Annotated[
-    str, typer.Option(help="Generated set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
-]
 SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder to write a page and the same as JSON to; default: none.")
-]
 
 
 @app.command()
 @takes(ReleaseSettings, "settings")
+@embeds
 def release(
     data: Annotated[
         str, typer.Option(help="Private set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
@@ -48,6 +46,8 @@ def release(
     ledger: LedgerFile,
     out: Annotated[Path, typer.Option(help="HDF5 file to write, which is meant for publication.")],
     settings: ReleaseSettings,
+    extraction: Extraction,
+    work: Work,
     budget: Budget = None,
     public: Annotated[
         str | None,
@@ -71,9 +71,6 @@ def release(
             metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for a sketch by class."
         ),
     ] = None,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Release a sketch of private data. The spending is in the ledger before any noise is drawn.
@@ -87,13 +84,13 @@ def release(
             "say where scales come from, as they must not come from the private set: pass one of --public, "
             "--feature-map-of, or --length-scale with --radius"
         )
-    check_given([data, public, feature_map_of], extractor)
+    check_given([data, public, feature_map_of], extraction.extractor)
     check_suffix(out, ".h5")
-    with reserved(out, RELEASE_BYTES) as write, running(device) as run:
+    with reserved(out, RELEASE_BYTES) as write, work.running() as run:
         book = opened_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        sets = embed_all(sources, extractor, strict, run, released=feature_map_of)
+        sets = _embedded(sources, released, extraction, run)
         transform: object = released
         if public is not None:
             transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
@@ -112,48 +109,45 @@ def release(
 
 
 @app.command()
+@embeds
 def score(
-    gen: Generated,
+    gen: Gen,
     ref: SketchFile,
-    out: Out = None,
+    extraction: Extraction,
+    work: Work,
+    out: OptionalOut = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Score a generator against a private sketch: an unbiased MMD² with intervals, and its parts by degree."""
-    check_given([gen, ref], extractor)
+    check_given([gen, ref], extraction.extractor)
     inputs = {"gen": gen, "ref": str(ref)}
     output = None if out is None else output_folder("private-sketch score", "private-score", inputs, out, force)
-    with running(device) as run:
+    with work.running() as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
-        sets = embed_all({"gen": gen}, extractor, strict, run, released=ref)
-        result = sketch.score(sets["gen"], name=titled(gen, "gen"), run=run)
+        result = sketch.score(gen, name=titled(gen, "gen"), extractor=extraction, run=run)
     emit(result, output, as_json)
 
 
 @app.command()
+@embeds
 def compare(
-    gens: Annotated[
-        list[str], typer.Argument(metavar="NAME=PATH…", help="At least two generated sets, each with a name.")
-    ],
+    gen: Gens,
     ref: SketchFile,
-    out: Out = None,
+    extraction: Extraction,
+    work: Work,
+    out: OptionalOut = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Rank generators by one private sketch. Most of the noise cancels in the differences of their scores."""
-    named = named_sets(gens)
+    named = named_sets(gen)
     inputs = {**named, "ref": str(ref)}
-    check_given(inputs.values(), extractor)
+    check_given(inputs.values(), extraction.extractor)
     output = None if out is None else output_folder("private-sketch compare", "private-comparison", inputs, out, force)
-    with running(device) as run:
+    with work.running() as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
-        result = sketch.compare(embed_all(named, extractor, strict, run, released=ref), run=run)
+        result = sketch.compare(named, extractor=extraction, run=run)
     emit(result, output, as_json)
 
 
@@ -194,6 +188,18 @@ def inspect(
             show_ledger(book)
     else:
         raise UsageError("name either a private sketch, or a ledger with --ledger")
+
+
+def _embedded(
+    sources: Mapping[str, str], released: fe.privacy.PrivateSketch | None, extraction: Extraction, run: Run
+) -> dict[str, object]:
+    """Embed the sets that are samples, by the extractor behind the others; files of embeddings stay paths."""
+    from finc_eval.embeddings.base import CachedEmbeddings  # loads torch, which wrong options need not wait for
+    from finc_eval.embeddings.opening import as_embeddings, opened_sets
+
+    spaces = [] if released is None else [released.space]
+    opened = opened_sets(sources, as_embeddings, extraction, run, spaces)
+    return {label: one.cache if isinstance(one, CachedEmbeddings) else sources[label] for label, one in opened.items()}
 
 
 def _constant_transform(

@@ -8,19 +8,21 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.output import Force, check_suffix, refuse_loss
+from finc_eval.cli.options import Json
+from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.marks import mark, mark_of, text_digest
 
 
 def report(
-    comparison: Annotated[Path, typer.Option(help="Comparison, an .h5 file that compare wrote.")],
+    comparison: Annotated[Path, typer.Argument(help="Comparison, an .h5 file that compare wrote.")],
     out: Annotated[
-        Path | None, typer.Option(help="HTML file to write; default: --comparison with the suffix .html.")
+        Path | None, typer.Option(help="HTML file to write; default: COMPARISON with the suffix .html.")
     ] = None,
     gen_samples: Annotated[str | None, typer.Option(help="Where the generated images are now, if they moved.")] = None,
     ref_samples: Annotated[str | None, typer.Option(help="Where the reference images are now, if they moved.")] = None,
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write the report of a saved comparison again.
 
@@ -36,4 +38,5 @@ def report(
     refuse_loss(page, lambda found: mark_of(found) == own, force)
     samples = {"gen": gen_samples, "ref": ref_samples}
     moved = {label: where for label, where in samples.items() if where is not None}
-    print(result.marked(job).to_html(page, samples=moved))
+    written = result.marked(job).to_html(page, samples=moved)
+    print_json({"path": str(written)}) if as_json else print(written)

@@ -3,50 +3,124 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.options import Device, Strict, running
-from finc_eval.cli.output import Force, check_suffix, refuse_loss
-from finc_eval.cli.sets import check_given, embed, is_embedded
+from finc_eval.cli.options import Json, Samples, Work, embeds
+from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
+from finc_eval.cli.sets import check_given
+from finc_eval.core.record import Record
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import written_whole
-from finc_eval.core.words import counted
+from finc_eval.core.words import counted, percent
+from finc_eval.extractors.settings import Extraction
+from finc_eval.report.terminal import print_table
+
+BEFORE = ("id", "best_mode", "member_of")
+"""Columns before those of the modes."""
 
 
+@dataclass(frozen=True)
+class ModeCount(Record):
+    """Samples of a mode among those that were scored.
+
+    Attributes:
+        id: the mode.
+        title: its name, or its id.
+        role: "over" or "under".
+        threshold: score from which on a sample is a member; None for a mode that only clusters found.
+        members: samples at or above the threshold.
+        best: samples that score higher on this mode than on any other.
+    """
+
+    id: str
+    title: str
+    role: str
+    threshold: float | None
+    members: int | None
+    best: int
+
+
+@embeds
 def score(
+    samples: Samples,
     comparison: Annotated[Path, typer.Option(help="Comparison, an .h5 file that compare wrote.")],
-    samples: Annotated[str, typer.Option(help="Samples to score: images, or an .h5 file that extract wrote.")],
-    out: Annotated[Path, typer.Option(help="CSV file to write: one row per sample, one column per mode.")],
-    strict: Strict = False,
-    device: Device = None,
+    out: Annotated[Path, typer.Option(help="CSV file to write, one row per sample.")],
+    extraction: Extraction,
+    work: Work,
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Score samples on the modes of a comparison.
 
-    A high score means that the sample belongs to the mode.
+    The file has one row per sample. Its columns: id; best_mode, the mode on which the sample scores highest; member_of,
+    the modes that it is a member of, separated by spaces; and the score on each mode, from −1 to 1. A sample is a
+    member of a mode if its score is at least the threshold that is printed. Modes that only clusters found have scores
+    and no threshold.
     """
-    check_given([comparison, samples])
+    check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
-    from finc_eval.embeddings.opening import as_embeddings  # loads torch, which wrong options need not wait for
+    from finc_eval.embeddings.opening import as_embeddings, opened_sets  # loads torch: wrong options need not wait
 
     result = fe.Comparison.load(comparison)
-    columns = ["id", *(mode.id for mode in result.modes)]
+    modes = result.modes
+    columns = [*BEFORE, *(mode.id for mode in modes)]
     refuse_loss(out, lambda found: _scores(found, columns, samples), force)
-    with running(device) as run:
-        found = embed("samples", samples, result.space.split("@")[0], strict, run)
-        embeddings = as_embeddings(found)
+    members, best = np.zeros(len(modes), int), np.zeros(len(modes), int)
+    with work.running() as run:
+        sources = {"samples": samples}
+        embeddings = opened_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
         with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
-            for batch, scores in result.score_batches(embeddings, result.modes):
-                lines = ([f"{score:.6f}" for score in line] for line in scores)
-                writer.writerows([name, *line] for name, line in zip(batch.ids, lines, strict=True))
+            for batch, scores in result.score_batches(embeddings, modes):
+                inside = is_member(modes, scores)
+                members += inside.sum(0)
+                best += np.bincount(scores.argmax(1), minlength=len(modes)) if modes else 0
+                for name, line, own in zip(batch.ids, scores, inside, strict=True):
+                    first = modes[int(line.argmax())].id if modes else ""
+                    of = " ".join(mode.id for mode, is_one in zip(modes, own, strict=True) if is_one)
+                    writer.writerow([name, first, of, *(f"{value:.6f}" for value in line)])
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
-    print(f"{out}: scores of {counted(embeddings.n, 'sample')} on {counted(len(result.modes), 'mode')}")
+    counts = [
+        ModeCount(
+            mode.id, mode.title, mode.role, mode.threshold, None if mode.threshold is None else int(inside), int(first)
+        )
+        for mode, inside, first in zip(modes, members, best, strict=True)
+    ]
+    if as_json:
+        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "modes": counts})
+        return
+    _print_counts(counts, embeddings.n)
+    print(f"{out}: scores of {counted(embeddings.n, 'sample')} on {counted(len(modes), 'mode')}")
+
+
+def is_member(modes: Sequence[fe.Mode], scores: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which samples are members of which modes, shape (n, k); of modes without a threshold none is."""
+    thresholds = [np.inf if mode.threshold is None else mode.threshold for mode in modes]
+    return scores >= np.array(thresholds, np.float32)
+
+
+def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
+    rows = [
+        [
+            one.title if one.title == one.id else f"{one.title}, {one.id}",
+            f"{one.role}-represented",
+            "–" if one.threshold is None else f"{one.threshold:.3f}",
+            "–" if one.members is None else f"{one.members:,} ({percent(one.members / n, 1)})",
+            f"{one.best:,}",
+        ]
+        for one in counts
+    ]
+    columns = ["mode", "role", "threshold", "members", "best mode of"]
+    print_table(f"Scores of {counted(n, 'sample')}", columns, rows, names=["mode"])
 
 
 def _scores(path: Path, columns: list[str], samples: str) -> bool:
@@ -61,9 +135,9 @@ def _scores(path: Path, columns: list[str], samples: str) -> bool:
 
 
 def _has(samples: str, name: str) -> bool:
-    if not is_embedded(samples):
-        return name in fe.open_source(samples).ids
-    from finc_eval.embeddings.opening import as_embeddings
+    from finc_eval.embeddings.opening import as_embeddings, is_samples
 
+    if is_samples(samples):
+        return name in fe.open_source(samples).ids
     one = as_embeddings(samples)
     return any(name in one.ids_between(start, start + BATCH_SIZE) for start in range(0, one.n, BATCH_SIZE))

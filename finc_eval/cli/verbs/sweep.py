@@ -8,19 +8,22 @@ from typing import Annotated, Any, Literal
 import typer
 
 import finc_eval as fe
+from finc_eval.cli.config import config_file, configured_keys
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Device, Extractor, Gen, Json, Ref, Strict, given_options, running, takes
+from finc_eval.cli.options import Config, Gen, Json, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, embed_all
+from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Settings
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
+from finc_eval.extractors.settings import Extraction
 
 USELESS = {"sigma": ("sigma", "kernel"), "rho": ("rho",)}
 """Options that a sweep of each parameter does not use."""
 
 
 @takes(Settings, "settings", method=Finc)
+@embeds
 def sweep(
     context: typer.Context,
     gen: Gen,
@@ -33,6 +36,8 @@ def sweep(
         ),
     ],
     settings: Settings,
+    extraction: Extraction,
+    work: Work,
     values: Annotated[
         Any,
         typer.Option(
@@ -44,10 +49,8 @@ def sweep(
     ] = None,
     out: Out = None,
     force: Force = False,
-    extractor: Extractor = None,
-    strict: Strict = False,
-    device: Device = None,
     as_json: Json = False,
+    config: Config = None,
 ) -> None:
     """Compare two sets at many bandwidths, or at many values of ρ.
 
@@ -59,12 +62,12 @@ def sweep(
         raise UsageError(f"a sweep of {parameter} does not use {' and '.join(useless)}: leave it out")
     for value in values or ():
         check_positive("--values", value)
-    if parameter == "sigma" and not given_options(context, "features", "settings_file"):
+    chosen = given_options(context, "features") or "features" in configured_keys(Settings, config_file(config))
+    if parameter == "sigma" and not chosen:
         settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
     sources = {"gen": gen, "ref": ref}
-    check_given(sources.values(), extractor)
+    check_given(sources.values(), extraction.extractor)
     output = output_folder(f"sweep {parameter}", "sweep", sources, out, force, stem=f"sweep-{parameter}")
-    with running(device) as run:
-        sets = embed_all(sources, extractor, strict, run)
-        result = fe.sweep(sets["gen"], sets["ref"], parameter, values, settings, run=run)
+    with work.running() as run:
+        result = fe.sweep(gen, ref, parameter, values, settings, extractor=extraction, run=run)
     emit(result, output, as_json)

@@ -101,7 +101,7 @@ def _check_numbers(value: Any) -> None:
             _check_numbers(inside)
     elif isinstance(value, float):
         _finite(str(value))
-    elif isinstance(value, int):
+    elif isinstance(value, int) and not isinstance(value, bool):
         _whole(str(value))
 
 

@@ -96,18 +96,46 @@ def _array_records(source: object, name: str) -> Records:
         raise DataError(
             f"{name} must be floating-point embeddings of shape (n, d), got {array.dtype} of shape {tuple(array.shape)}"
         )
-    values = array.float().contiguous().numpy()
-    digests = b"".join(hashlib.blake2b(row.data, digest_size=8).digest() for row in values)
-    content = np.frombuffer(digests, "<u8").astype(np.uint64)
+    identity = PassingIdentity(*array.shape)
+    for start in range(0, len(array), BATCH_SIZE):
+        identity.add(array[start : start + BATCH_SIZE])
     return Records(
         m=len(array),
         dim=array.shape[1],
         space=f"{ARRAY_SPACE}{array.shape[1]}",
-        identities=(sha256_of(str(values.shape), values), _content_digest(content)),
-        content=content,
+        identities=identity.digests(),
+        content=identity.content(),
         labels=None,
         rows=lambda start, stop: array[start:stop],
     )
+
+
+class PassingIdentity:
+    """Digests of records that are seen once, in batches: the same as those of an array of them.
+
+    Args:
+        m: number of records.
+        dim: entries of a record.
+    """
+
+    def __init__(self, m: int, dim: int) -> None:
+        self._sha = hashlib.sha256(str((m, dim)).encode())
+        self._rows = bytearray()
+
+    def add(self, rows: torch.Tensor) -> None:
+        """Add the next records, shape (b, dim)."""
+        values = rows.detach().cpu().float().contiguous().numpy()
+        self._sha.update(values.data)
+        for row in values:
+            self._rows += hashlib.blake2b(row.data, digest_size=8).digest()
+
+    def content(self) -> NDArray[np.uint64]:
+        """Return the digest of the content of each record."""
+        return np.frombuffer(bytes(self._rows), "<u8").astype(np.uint64)
+
+    def digests(self) -> tuple[str, str]:
+        """Return the digest of all records, and that of their contents in any order."""
+        return self._sha.hexdigest(), _content_digest(self.content())
 
 
 def _content_digest(content: NDArray[np.uint64]) -> str:

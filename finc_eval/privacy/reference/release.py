@@ -182,7 +182,7 @@ def _mean(
 ) -> torch.Tensor:
     """Average φ over all records, with the mean of w‖φ‖² as the last entry: shape (A + 1,), float64."""
     total = torch.zeros(phi.size * classes + 1, dtype=torch.double)
-    for start, rows in records.batches(run.batch_size):
+    for start, rows in records.batches(run.portion):
         stop = start + len(rows)
         features = class_features(phi, transform(rows), None if places is None else places[start:stop], classes)
         total[:-1] += features.sum(0)

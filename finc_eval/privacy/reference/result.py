@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.privacy.dp.guarantee import Guarantee
@@ -66,6 +66,14 @@ class PrivateScore(Document):
     signature: SignatureText
     notes: tuple[str, ...] = ()
 
+    def _frame_rows(self) -> list[dict[str, object]]:
+        whole = {name: getattr(self, name) for name in ("value", "standard_error", "interval")}
+        return [{"name": "all", **whole}, *(dict(plain(part)) for part in (*self.degrees, *self.classes))]
+
+    def _summary(self) -> str:
+        low, high = self.interval
+        return f"{self.name}: MMD² {self.value:.3g} [{low:.3g}, {high:.3g}]"
+
 
 @dataclass(frozen=True)
 class PairedDifference(Record):
@@ -107,3 +115,10 @@ class PrivateComparison(Document):
     confidence: float
     guarantees: tuple[Guarantee, ...]
     signature: SignatureText
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        columns = ("name", "n", "value", "standard_error", "interval", "noise_interval")
+        return [{name: getattr(one, name) for name in columns} for one in self.scores]
+
+    def _summary(self) -> str:
+        return "nearest first: " + ", ".join(f"{one.name} {one.value:.3g}" for one in self.scores)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, sqrt
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,9 +22,11 @@ from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structured
 from finc_eval.core.run import Run
+from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_same_space
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, opened_sets
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.features import class_features, class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
@@ -53,7 +56,7 @@ VARIATION_HIDDEN = "the noise hides how much the records vary: there are too few
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateSketch:
+class PrivateSketch(Shown):
     """A released mean of features, with everything that is needed to score generators against it, and nothing else.
 
     Attributes:
@@ -130,23 +133,33 @@ class PrivateSketch:
             ),
         )
 
-    def summarize(self, gen: object, labels: Sequence[object] | None = None, *, run: Run | None = None) -> SampleMean:
+    def summarize(
+        self,
+        gen: object,
+        labels: Sequence[object] | None = None,
+        *,
+        extractor: AnyExtractor = None,
+        run: Run | None = None,
+    ) -> SampleMean:
         """Compute mean and covariance of the features of generated samples, in one pass.
 
         Args:
-            gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path.
+            gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path; or the path of samples, which
+                are embedded first.
             labels: class of each sample, if the sketch has classes; default: the labels of the cache.
-            run: portions and progress. Features are computed on the CPU.
+            extractor: how to embed samples; default: by the extractor behind the sketch.
+            run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
             IncompatibleError: the embeddings come from another extractor.
             DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
         """
-        embeddings = as_embeddings(gen, "the generated set")
-        check_same_space("the generated set", embeddings.space, "the private sketch", self.space)
+        run, label = run or Run(), "the generated set"
+        embeddings = opened_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
+        check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
             raise DataError("a score against a private sketch needs at least two samples, got one")
-        return sample_mean(self._features(embeddings, labels, run or Run()))
+        return sample_mean(self._features(embeddings, labels, run))
 
     def score(
         self,
@@ -155,6 +168,7 @@ class PrivateSketch:
         *,
         name: str = "gen",
         confidence: float = 0.95,
+        extractor: AnyExtractor = None,
         run: Run | None = None,
     ) -> PrivateScore:
         """Estimate how far a generator is from the private records: an unbiased MMD² with its error bars.
@@ -164,7 +178,8 @@ class PrivateSketch:
             labels: class of each sample, as in `summarize`.
             name: name of the generator.
             confidence: confidence of the intervals.
-            run: portions and progress. Features are computed on the CPU.
+            extractor: how to embed samples, as in `summarize`.
+            run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
             UsageError: the confidence is out of range.
@@ -172,7 +187,7 @@ class PrivateSketch:
             DataError: the samples are too few, or lack labels; see `summarize`.
         """
         check_fraction("confidence", confidence)
-        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, run=run)
+        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, extractor=extractor, run=run)
         return self._score(sample, name, confidence)
 
     def compare(
@@ -181,6 +196,7 @@ class PrivateSketch:
         labels: Mapping[str, Sequence[object]] | None = None,
         *,
         confidence: float = 0.95,
+        extractor: AnyExtractor = None,
         run: Run | None = None,
     ) -> PrivateComparison:
         """Rank generators by this sketch. Most of the noise cancels in the difference of two scores.
@@ -189,7 +205,8 @@ class PrivateSketch:
             gens: independent generated sets by name, each as in `summarize`.
             labels: classes of the samples by name of the set, as in `summarize`.
             confidence: confidence of the intervals.
-            run: portions and progress. Features are computed on the CPU.
+            extractor: how to embed samples, as in `summarize`.
+            run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
             UsageError: there are fewer than two sets, or the confidence is out of range.
@@ -201,8 +218,10 @@ class PrivateSketch:
             raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
         known = labels or {}
         samples = {
-            name: gen if isinstance(gen, SampleMean) else self.summarize(gen, known.get(name), run=run)
-            for name, gen in gens.items()
+            name: one
+            if isinstance(one, SampleMean)
+            else self.summarize(one, known.get(name), extractor=extractor, run=run)
+            for name, one in gens.items()
         }
         scores = sorted(
             (self._score(sample, name, confidence) for name, sample in samples.items()), key=lambda score: score.value
@@ -281,6 +300,14 @@ class PrivateSketch:
             signature=self.signature,
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the released mean as plain JSON types."""
+        return dict(plain(self.header))
+
+    def _summary(self) -> str:
+        spent = ", ".join(f"epsilon {one.epsilon:g}" for one in self.guarantees)
+        return f"m={self.m}, space={self.space!r}, {spent}"
+
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file, which holds no time and nothing about the owner's machine."""
         with new_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT) as file:
@@ -350,7 +377,7 @@ class PrivateSketch:
                     "pass labels"
                 )
             places = class_indices(given, self.classes, embeddings.n)
-        for batch in embeddings.batches(run.batch_size):
+        for batch in embeddings.batches(run.portion):
             stop = batch.start + len(batch.rows)
             here = None if places is None else places[batch.start : stop]
             yield class_features(self.feature_map, self.transform(batch.rows.cpu()), here, len(self.classes or (1,)))

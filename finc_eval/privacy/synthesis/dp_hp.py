@@ -8,7 +8,7 @@ feature maps with their scales and views, the list of classes, the number of rec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, sqrt
 from pathlib import Path
@@ -23,14 +23,29 @@ from finc_eval.privacy.dp.features import class_sums, diameter_of
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
-from finc_eval.privacy.dp.records import open_records
+from finc_eval.privacy.dp.records import PassingIdentity
 from finc_eval.privacy.synthesis.released_features import Statistic
 
-RECORDS_AT_ONCE = 1024
-"""Number of records whose features are in memory at once."""
+RECORDS_AT_ONCE, ENTRIES_AT_ONCE = 1024, 1 << 25
+"""Number of records whose features are in memory at once, and of their entries together."""
 
 LABELS_DIAMETER = sqrt(2)
 """Largest ‖onehot(y) − onehot(y')‖."""
+
+
+@dataclass(frozen=True, eq=False)
+class PassingRecords:
+    """Private records that are read once, in batches.
+
+    Attributes:
+        m: number of records.
+        dim: entries of a record.
+        batches: function that yields all records in order, at most so many at a time, each batch (b, dim).
+    """
+
+    m: int
+    dim: int
+    batches: Callable[[int], Iterable[torch.Tensor]]
 
 
 @dataclass(frozen=True)
@@ -106,7 +121,7 @@ class Generator(Protocol):
 
 
 def release_embedding(
-    records: torch.Tensor,
+    records: torch.Tensor | PassingRecords,
     labels: torch.Tensor | None,
     statistics: Sequence[Statistic],
     guarantee: Guarantee,
@@ -125,7 +140,8 @@ def release_embedding(
     even if the class changes, because the features of two classes are orthogonal. A refusal spends nothing.
 
     Args:
-        records: (m, k). Rows that are not finite count as nothing, so they cannot change the form of the release.
+        records: (m, k), in memory or in batches. Rows that are not finite count as nothing, so they cannot change the
+            form of the release.
         labels: (m,) whole numbers from 0; other numbers count as nothing. None with a single class.
         statistics: statistics to release, at least one.
         guarantee: guarantee to spend, for records that are replaced.
@@ -136,8 +152,10 @@ def release_embedding(
         label_budget: share of the budget for the shares of the classes; unused with a single class.
         bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
     """
+    if isinstance(records, torch.Tensor):
+        records = _passing(records)
     _check(records, labels, statistics, guarantee, classes, label_budget, bound)
-    m = len(records)
+    m = records.m
     known = torch.zeros(m, dtype=torch.long) if labels is None else labels.long().cpu()
     total = sum(statistic.budget for statistic in statistics)
     parts = [statistic.budget / total * (1 - label_budget * (classes > 1)) for statistic in statistics]
@@ -145,11 +163,11 @@ def release_embedding(
         diameter_of(statistic.phi, bound) / (m * guarantee.mu * sqrt(part))
         for statistic, part in zip(statistics, parts, strict=True)
     ]
-    exact = [_sums(records, known, statistic, classes) / m for statistic in statistics]
+    identity = PassingIdentity(m, records.dim) if ledger is not None and not identities else None
+    exact = [sums / m for sums in _sums(records, known, statistics, classes, identity)]
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
     if ledger is not None:
-        known_by = identities or open_records(records, "the private set").identities
-        record_spending(ledger, known_by, name, guarantee, "data generation")
+        record_spending(ledger, identity.digests() if identity else identities, name, guarantee, "data generation")
     means = [add_gaussian_noise(mean, scale).float() for mean, scale in zip(exact, scales, strict=True)]
     shares = torch.ones(1)
     if classes > 1:
@@ -201,20 +219,48 @@ def draw_labels(shares: torch.Tensor, count: int, seed: int) -> torch.Tensor:
     return labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))]
 
 
-def _sums(records: torch.Tensor, labels: torch.Tensor, statistic: Statistic, classes: int) -> torch.Tensor:
-    """Sum φ over the records of each class, or over all: (classes, q) or (1, q), float64."""
-    sums = torch.zeros(classes, statistic.phi.size, dtype=torch.double)
+def _passing(records: torch.Tensor) -> PassingRecords:
+    """Return records in memory as batches."""
+    if records.ndim != 2 or not len(records):
+        raise DataError(f"records must have shape (m, k) with m > 0, got {tuple(records.shape)}")
+
+    def batches(size: int) -> Iterator[torch.Tensor]:
+        return (records[start : start + size] for start in range(0, len(records), size))
+
+    return PassingRecords(len(records), records.shape[1], batches)
+
+
+def _sums(
+    records: PassingRecords,
+    labels: torch.Tensor,
+    statistics: Sequence[Statistic],
+    classes: int,
+    identity: PassingIdentity | None,
+) -> list[torch.Tensor]:
+    """Sum each φ over the records of each class, or over all: (classes, q) or (1, q), float64.
+
+    All of it in one pass, in which the records are identified, too: what is recorded is what is released.
+    """
+    sums = [torch.zeros(classes, statistic.phi.size, dtype=torch.double) for statistic in statistics]
+    start = 0
     with torch.no_grad():
-        for start in range(0, len(records), RECORDS_AT_ONCE):
-            rows, known = records[start : start + RECORDS_AT_ONCE], labels[start : start + RECORDS_AT_ONCE]
+        for rows in records.batches(max(1, min(RECORDS_AT_ONCE, ENTRIES_AT_ONCE // records.dim))):
+            known = labels[start : start + len(rows)]
+            start += len(rows)
+            if identity is not None:
+                identity.add(rows)
             counted = rows.isfinite().all(1).cpu() & (known >= 0) & (known < classes)
-            features = statistic(rows[counted.to(rows.device)].float()).double().cpu()
-            sums += class_sums(features, known[counted], classes)
-    return sums if statistic.by_class else sums.sum(0, keepdim=True)
+            chosen = rows[counted.to(rows.device)].float()
+            for total, statistic in zip(sums, statistics, strict=True):
+                total += class_sums(statistic(chosen).double().cpu(), known[counted], classes)
+    return [
+        total if statistic.by_class else total.sum(0, keepdim=True)
+        for total, statistic in zip(sums, statistics, strict=True)
+    ]
 
 
 def _check(
-    records: torch.Tensor,
+    records: PassingRecords,
     labels: torch.Tensor | None,
     statistics: Sequence[Statistic],
     guarantee: Guarantee,
@@ -229,11 +275,9 @@ def _check(
     check_count("classes", classes)
     check_fraction("label_budget", label_budget)
     check_choice("bound", bound, get_args(Bound))
-    if records.ndim != 2 or not len(records):
-        raise DataError(f"records must have shape (m, k) with m > 0, got {tuple(records.shape)}")
-    if (labels is None and classes != 1) or (labels is not None and labels.shape != records.shape[:1]):
+    if (labels is None and classes != 1) or (labels is not None and labels.shape != (records.m,)):
         shape = None if labels is None else tuple(labels.shape)
-        raise DataError(f"{len(records)} records in {classes} classes need as many labels, got {shape}")
-    guarantee.check_delta(len(records))
+        raise DataError(f"{records.m} records in {classes} classes need as many labels, got {shape}")
+    guarantee.check_delta(records.m)
     if guarantee.adjacency != "replace":
         raise UsageError(f'this release needs adjacency "replace", got {guarantee.adjacency!r}')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.storage import written_whole
 from finc_eval.privacy.dp.public_values import column_arrays
 
@@ -27,19 +27,23 @@ def read_columns(path: str | Path) -> dict[str, np.ndarray]:
     Raises:
         DataError: the file cannot be read, does not have columns of one length, or a name is there twice.
     """
-    columns = _arrays(path) if Path(path).suffix == ".npz" else _csv_columns(path)
+    if Path(path).suffix == ".npz":
+        file = NpzFile(path)
+        columns = {name: file.array(name) for name in file.names}
+    else:
+        columns = _csv_columns(path)
     try:
         return column_arrays(columns)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
 
 
-def read_images(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read the array `images` of an .npz, and the array `labels` if there is one."""
-    arrays = _arrays(path)
-    if "images" not in arrays:
-        raise DataError(f"{path} must have an array `images`, and `labels` if there are classes, got {list(arrays)}")
-    return arrays["images"], arrays.get("labels")
+def read_images(path: str | Path) -> tuple[NpzRows, np.ndarray | None]:
+    """Open the array `images` of an .npz, to be read in batches, and read the array `labels` if there is one."""
+    file = NpzFile(path)
+    if "images" not in file.names:
+        raise DataError(f"{path} must have an array `images`, and `labels` if there are classes, got {file.names}")
+    return file.rows("images"), file.array("labels") if "labels" in file.names else None
 
 
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
@@ -53,14 +57,6 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
                 writer = csv.writer(text)
                 writer.writerow(arrays)
                 writer.writerows(zip(*(column.tolist() for column in arrays.values()), strict=True))
-
-
-def _arrays(path: str | Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
-        raise DataError(f"{path} cannot be read as an .npz ({error})") from None
 
 
 def irregular_lines(path: str | Path) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
@@ -156,10 +156,16 @@ class Network:
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
         """Draw one record for each label, with the batch norms of the training."""
+        return torch.cat(list(self.sample_batches(labels, seed)))
+
+    def sample_batches(self, labels: torch.Tensor, seed: int) -> Iterator[torch.Tensor]:
+        """Yield the records that `sample` returns, some at a time."""
         self.network.eval()
         chance = torch.Generator(self._chance.device).manual_seed(seed)
-        with torch.no_grad():
-            return torch.cat([self._records(some, chance).cpu() for some in torch.split(labels.cpu(), SAMPLES_AT_ONCE)])
+        for some in torch.split(labels.cpu(), SAMPLES_AT_ONCE):
+            with torch.no_grad():
+                made = self._records(some, chance).cpu()
+            yield made
 
     def _records(self, labels: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
         z = torch.randn(len(labels), CODE_SIZE, generator=chance, device=chance.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike
 from finc_eval.core.checks import check_choice
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.record import Record, settings_from
+from finc_eval.core.record import Record, plain, settings_from
 from finc_eval.core.run import Run
+from finc_eval.core.shown import Shown
 from finc_eval.privacy.dp.features import class_indices
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.public_values import column_arrays
-from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding
+from finc_eval.privacy.synthesis.dp_hp import PrivateEmbedding, draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
+from finc_eval.privacy.synthesis.image_records import PrivateImages, as_images, image_records
 from finc_eval.privacy.synthesis.image_views import Shape
 from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.released_features import (
@@ -100,11 +102,25 @@ class Synthesis(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticTable:
+class SyntheticTable(Shown):
     """A synthetic table: its columns by name, and how they were made."""
 
     values: dict[str, np.ndarray]
     synthesis: Synthesis
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the columns as lists, and how they were made."""
+        columns = {name: column.tolist() for name, column in self.values.items()}
+        return {"values": columns, "synthesis": plain(self.synthesis)}
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        return [dict(zip(self.values, row, strict=True)) for row in zip(*self.values.values(), strict=True)]
+
+    def _summary(self) -> str:
+        return _made(self.synthesis)
+
+    def _shown(self) -> dict[str, object]:
+        return _described(self.synthesis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +130,33 @@ class SyntheticImages:
     images: np.ndarray
     labels: np.ndarray | None
     synthesis: Synthesis
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return shape and type of the images, the labels as a list, and how they were made."""
+        return {
+            "shape": list(self.images.shape),
+            "dtype": str(self.images.dtype),
+            "labels": None if self.labels is None else self.labels.tolist(),
+            "synthesis": plain(self.synthesis),
+        }
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        labels = [None] * len(self.images) if self.labels is None else self.labels.tolist()
+        return [{"image": number, "label": label} for number, label in enumerate(labels)]
+
+    def _summary(self) -> str:
+        return _made(self.synthesis)
+
+    def _shown(self) -> dict[str, object]:
+        return _described(self.synthesis)
+
+
+def _made(synthesis: Synthesis) -> str:
+    return f"{synthesis.synthetic} records by {synthesis.method}, epsilon {synthesis.guarantee.epsilon:g}"
+
+
+def _described(synthesis: Synthesis) -> dict[str, object]:
+    return {"made": str(synthesis)}
 
 
 def synthesize_table(
@@ -176,7 +219,7 @@ def synthesize_table(
 
 
 def synthesize_images(
-    images: np.ndarray,
+    images: PrivateImages,
     labels: Sequence[object] | None,
     settings: ImageSynthesisSettings | None = None,
     *,
@@ -188,7 +231,8 @@ def synthesize_images(
     """Make synthetic images from one private release of real ones.
 
     Args:
-        images: private images, (m, h, w) or (m, h, w, c), uint8.
+        images: private images, (m, h, w) or (m, h, w, c), uint8: an array, or the rows of an .npz file, which are read
+            once, in batches.
         labels: class of each image; None without classes.
         settings: budget, method and network; default: built from the options.
         classes: public list of classes. Images of other classes count as nothing.
@@ -213,19 +257,18 @@ def synthesize_images(
     """
     chosen = settings_from(ImageSynthesisSettings, settings, options)
     check_choice("method", chosen.method, IMAGE_METHODS)
-    if images.dtype != np.uint8 or images.ndim not in (3, 4) or 0 in images.shape:
+    if images.dtype != np.uint8 or len(images.shape) not in (3, 4) or 0 in images.shape:
         form = f"{images.dtype} of shape {images.shape}"
         raise DataError(f"images must be uint8 of shape (m, h, w) or (m, h, w, c), got {form}")
     if (labels is None) != (not classes) or len(set(classes)) < len(classes):
         raise UsageError(f"labels come with a public list of classes, each once, got {list(classes)}")
     where = usable_device((run or Run()).device)
     statistics_of, bound = IMAGE_METHODS[chosen.method]
-    shape: Shape = (*images.shape[1:3], images.shape[3] if images.ndim == 4 else 1)
+    shape: Shape = (*images.shape[1:3], images.shape[3] if len(images.shape) == 4 else 1)
     places = None if labels is None else class_indices(labels, classes, len(images))
-    records = torch.from_numpy(images.reshape(len(images), *shape).transpose(0, 3, 1, 2).reshape(len(images), -1))
     generator = _network(chosen.network, shape, max(len(classes), 1), chosen.seed, where)
     target = release_embedding(
-        records.float() / 255,
+        image_records(images, shape),
         places,
         statistics_of(shape, chosen.seed),
         chosen.guarantee,
@@ -236,14 +279,14 @@ def synthesize_images(
     ).to(where)
     course = fit(generator, target, steps=chosen.steps, rate=IMAGE_RATE, progress=(run or Run()).progress)
     drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
-    pixels = (generator.sample(drawn, chosen.seed) * 255).round().to(torch.uint8).numpy()
-    height, width, channels = shape
-    made = pixels.reshape(-1, channels, height, width).transpose(0, 2, 3, 1).reshape(-1, *images.shape[1:])
+    made = np.concatenate(
+        [as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
+    )
     named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
     return SyntheticImages(made, named, _description(chosen.method, target, classes, len(drawn), course))
 
 
-def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: torch.device) -> Generator:
+def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: torch.device) -> Network:
     head = Smooth(shape) if name == "smooth" else Bounded(shape[0] * shape[1] * shape[2])
     with torch.random.fork_rng():  # a new layer draws weights, which are then drawn again with the seed
         body = (

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Json
+from finc_eval.cli.options import Json, Quiet, shown
 from finc_eval.cli.output import print_json
-from finc_eval.cli.verbs.extractors import ExtractorNames
+from finc_eval.cli.verbs.housekeeping.extractors import ExtractorNames
 from finc_eval.core.errors import DataError
-from finc_eval.core.progress import terminal
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.extractors.weights import WeightState, weight_states
@@ -42,30 +41,30 @@ def list_(extractors: Extractors = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def fetch(extractors: ExtractorNames) -> None:
+def fetch(extractors: ExtractorNames, quiet: Quiet = False, as_json: Json = False) -> None:
     """Download weights and check them. A download that was cut is resumed."""
-    with terminal() as progress:
-        paths = [fetch_weights(load_card(name), progress) for name in extractors]
-    print("\n".join(map(str, paths)))
+    with shown(quiet) as progress:
+        paths = {name: str(fetch_weights(load_card(name), progress)) for name in extractors}
+    print_json(paths) if as_json else print(*paths.values(), sep="\n")
 
 
 @app.command()
-def verify(extractors: Extractors = None) -> None:
+def verify(extractors: Extractors = None, as_json: Json = False) -> None:
     """Hash the weights that are here again, and compare them with their cards."""
     states = weight_states(map(load_card, extractors or available_cards()), rehash=True)
     if not extractors:
         states = [state for state in states if state.state != "missing"]
-    _print_states(states)
+    print_json(states) if as_json else _print_states(states)
     bad = [state.name for state in states if state.state in ("wrong", "missing")]
     if bad:
         raise DataError(f"the weights of {', '.join(bad)} are missing or wrong: run finc-eval weights fetch {bad[0]}")
 
 
 @app.command()
-def where(extractors: ExtractorNames) -> None:
+def where(extractors: ExtractorNames, as_json: Json = False) -> None:
     """Print where the weights are, or belong."""
-    for state in weight_states(map(load_card, extractors)):
-        print(state.path)
+    paths = {state.name: str(state.path) for state in weight_states(map(load_card, extractors))}
+    print_json(paths) if as_json else print(*paths.values(), sep="\n")
 
 
 def _print_states(states: Sequence[WeightState]) -> None:

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli.options import Json
+from finc_eval.cli.options import Json, Quiet, shown
 from finc_eval.cli.output import print_json
-from finc_eval.core.progress import terminal
 from finc_eval.doctor.diagnosis import Diagnosis, diagnose
 from finc_eval.doctor.parity import Outcome, check_parity
 from finc_eval.report.terminal import print_table
@@ -23,6 +22,7 @@ def doctor(
     parity: Annotated[
         bool, typer.Option("--parity", help="Compute the same numbers with the other libraries that are installed.")
     ] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Say what this installation is made of, and with --parity whether it gives the numbers of other libraries.
@@ -31,7 +31,7 @@ def doctor(
     """
     found = diagnose()
     if parity:
-        with terminal() as progress:
+        with shown(quiet) as progress:
             found = replace(found, parity=tuple(check_parity(progress)))
     if as_json:
         print_json(found)

@@ -8,16 +8,15 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Count, Extractor, Json, NetworkPrecisionName, SubsetSeed
+from finc_eval.cli.options import Json, Quiet, shown, takes
 from finc_eval.cli.output import print_json
-from finc_eval.cli.sets import card_again
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.progress import terminal
 from finc_eval.core.words import counted
 from finc_eval.embeddings import folder
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.recipe import recipe_of
-from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.catalog import card_again, load_card
+from finc_eval.extractors.settings import Extraction
 from finc_eval.report.terminal import print_table
 
 app = typer.Typer(
@@ -43,21 +42,26 @@ def ls(as_json: Json = False) -> None:
 
 
 @app.command()
+@takes(Extraction, "extraction", strict=None)
 def explain(
     cache: Cache,
+    extraction: Extraction,
     samples: Annotated[
         str | None, typer.Option(help="Set of samples to compare with; default: the set that was embedded.")
     ] = None,
-    extractor: Extractor = None,
-    n: Count = None,
-    seed: SubsetSeed = 0,
-    precision: NetworkPrecisionName = "float32",
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Explain why a cache would not be used again: print the parts of its key that have changed."""
-    with EmbeddingCache(folder.find(cache)) as found, terminal() as progress:
-        card = load_card(extractor or card_again(found.extractor))
-        lines = folder.explain(found, samples, card, recipe_of(card, precision), n=n, seed=seed, progress=progress)
+    with EmbeddingCache(folder.find(cache)) as found, shown(quiet) as progress:
+        card = load_card(extraction.extractor or card_again(found.extractor))
+        recipe = recipe_of(card, extraction.precision)
+        lines = folder.explain(found, samples, card, recipe, n=extraction.n, seed=extraction.seed, progress=progress)
         name = f"{found.path}: {counted(found.n, 'sample')} of {found.source} by {found.extractor}"
+        path = str(found.path)
+    if as_json:
+        print_json({"path": path, "used_again": not lines, "changed": lines})
+        return
     print(name)
     for line in lines:
         print(f"  changed: {line}")
@@ -65,12 +69,14 @@ def explain(
 
 
 @app.command()
-def verify(caches: Caches = None) -> None:
+def verify(caches: Caches = None, as_json: Json = False) -> None:
     """Read every row, and compare it with its checksum. Default: all caches."""
     entries = [entry.path for entry in folder.entries() if entry.state != "unfinished"]
     paths = [folder.find(name) for name in caches] if caches else entries
     problems = {path: folder.verify(path) for path in paths}
-    for path, problem in problems.items():
+    if as_json:
+        print_json([{"path": str(path), "problem": problem} for path, problem in problems.items()])
+    for path, problem in {} if as_json else problems.items():
         print(f"{path}: {problem or 'whole'}")
     damaged = [path for path, problem in problems.items() if problem]
     if damaged:
@@ -85,6 +91,7 @@ def rm(
     caches: Caches = None,
     unfinished: Annotated[bool, typer.Option("--unfinished", help="Delete every unfinished cache.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Delete all caches in the folder.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Delete caches, except those that another process is writing."""
     if sum((bool(caches), unfinished, everything)) != 1:
@@ -93,14 +100,17 @@ def rm(
         wanted = [folder.entry_of(folder.find(name)) for name in caches]
     else:
         wanted = [entry for entry in folder.entries() if everything or entry.state == "unfinished"]
-    freed: list[int] = []
+    freed: dict[str, int] = {}
     kept: list[DataError] = []
     for entry in wanted:
         try:
-            freed.append(folder.remove(entry))
+            freed[str(entry.path)] = folder.remove(entry)
         except DataError as error:
             kept.append(error)
-    print(f"deleted {counted(len(freed), 'cache')}, {sum(freed) / 1e6:,.1f} MB")
+    if as_json:
+        print_json({"deleted": list(freed), "bytes": sum(freed.values())})
+    else:
+        print(f"deleted {counted(len(freed), 'cache')}, {sum(freed.values()) / 1e6:,.1f} MB")
     if kept:
         raise kept[0]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Device, Json
+from finc_eval.cli.options import Json, Work, works
 from finc_eval.cli.output import print_json
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
@@ -70,15 +70,19 @@ def show(extractor: ExtractorName, as_json: Json = False) -> None:
 
 
 @app.command()
-def check(extractors: ExtractorNames, device: Device = None) -> None:
+@works
+def check(extractors: ExtractorNames, work: Work, as_json: Json = False) -> None:
     """Embed a sample of noise, and compare with the golden values of the card, if it has any."""
-    wrong = [problem for name in extractors if (problem := _problem(name, device))]
+    problems = {name: _problem(name, work.device, silent=as_json) for name in extractors}
+    if as_json:
+        print_json([{"extractor": name, "problem": problem} for name, problem in problems.items()])
+    wrong = [problem for problem in problems.values() if problem]
     if wrong:
         raise DataError("; ".join(wrong))
 
 
-def _problem(name: str, device: str | None) -> str | None:
-    """Check one extractor, print what was found, and return what is wrong."""
+def _problem(name: str, device: str | None, *, silent: bool) -> str | None:
+    """Check one extractor, print what was found unless asked to be silent, and return what is wrong."""
     # torch takes seconds to import.
     from finc_eval.extractors.check import check as check_extractor
 
@@ -92,7 +96,8 @@ def _problem(name: str, device: str | None) -> str | None:
         "none": "the card has no golden values to compare with",
     }[found.golden]
     finite = "" if found.finite else "; not all outputs are finite numbers"
-    print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
+    if not silent:
+        print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
     if found.passed:
         return None
     return f"{found.name}: the embedding is not what the card says: check weights, versions and device"

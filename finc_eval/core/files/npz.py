@@ -1,0 +1,209 @@
+"""Arrays in .npz files, read a block at a time, so that a small file cannot fill the memory."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.memory import check_decoded
+
+BLOCK_BYTES = 1 << 20
+"""Bytes of an array that are read at once."""
+
+LOCAL_HEADER = struct.Struct("<4s22xHH")
+"""Header of a member of a zip file, which ends with the lengths of its name and of its extra fields (APPNOTE 4.3.7)."""
+
+DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
+"""Errors that readers of archives raise on damaged bytes."""
+
+
+class Header(NamedTuple):
+    """Shape, order and type of an array in a file."""
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the array."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class NpzFile:
+    """The arrays of an .npz file, by name."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the file.
+
+        Raises:
+            DataError: it does not exist, or is not a zip file.
+        """
+        self.path = Path(path)
+        if not self.path.exists():
+            raise DataError(f"{path} does not exist")
+        try:
+            self._zip = zipfile.ZipFile(self.path)
+        except (*DAMAGED, NotImplementedError) as error:
+            raise DataError(f"{path} cannot be read as an .npz ({error}): save it again with numpy.savez") from error
+        self._members = {info.filename.removesuffix(".npy"): info for info in self._zip.infolist()}
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arrays."""
+        return list(self._members)
+
+    def header(self, name: str) -> Header:
+        """Return the header of an array."""
+        with self.opened(name) as (_, header):
+            return header
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Read a whole array.
+
+        Raises:
+            DataError: it is damaged, or larger than what is decoded at once.
+        """
+        with self.opened(name) as (stream, header):
+            check_decoded(header.size, f"{self.path}: the array {name}")
+            values = np.empty(math.prod(header.shape), header.dtype)
+            end = 0
+            for block in blocks(stream, len(values), header.dtype):
+                values[end : end + len(block)] = block
+                end += len(block)
+            self._verify_end(stream)
+        return values.reshape(header.shape, order="F" if header.by_columns else "C")
+
+    def mapped(self, name: str) -> NDArray[Any]:
+        """Map an array that is stored uncompressed, after its checksum was verified; read any other whole."""
+        info = self._members[name]
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            return self.array(name)
+        with self.opened(name) as (stream, header):
+            if not header.size:
+                return np.empty(header.shape, header.dtype)
+            for _ in blocks(stream, math.prod(header.shape), header.dtype):
+                pass
+            self._verify_end(stream)
+        with self.path.open("rb") as file:
+            file.seek(info.header_offset)
+            _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+            file.seek(name_bytes + extra_bytes, 1)
+            npy_header(file, self.path)
+            # Copy on write: torch takes no array that it must not change.
+            found: NDArray[Any] = np.memmap(
+                self.path, header.dtype, "c", file.tell(), header.shape, "F" if header.by_columns else "C"
+            )
+            return found
+
+    def rows(self, name: str) -> NpzRows:
+        """Return the rows of an array, to be read in order."""
+        return NpzRows(self, name)
+
+    def opened(self, name: str) -> _Opened:
+        """Open the array at its first value, as a block."""
+        return _Opened(self.path, self._zip, self._members[name])
+
+    def _verify_end(self, stream: IO[bytes]) -> None:
+        if stream.read(1):
+            raise ValueError("bytes follow the array")
+
+
+class _Opened:
+    """An array that is open at its first value; errors of damaged bytes become a DataError."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+        self._path, self._archive, self._info = path, archive, info
+
+    def __enter__(self) -> tuple[IO[bytes], Header]:
+        try:
+            self._stream = self._archive.open(self._info)
+        except (*DAMAGED, NotImplementedError) as error:
+            raise self._damaged(error) from error
+        header = npy_header(self._stream, self._path)
+        if header.dtype.hasobject:
+            raise DataError(
+                f"{self._path}: {self._info.filename} holds Python objects, which are not read: save numbers or texts"
+            )
+        if header.size > self._info.file_size:
+            raise self._damaged(f"{self._info.file_size} bytes for the shape {header.shape}")
+        return self._stream, header
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._stream.close()
+        if isinstance(error, DAMAGED):
+            raise self._damaged(error) from error
+
+    def _damaged(self, why: object) -> DataError:
+        return DataError(f"{self._path} is damaged ({self._info.filename}: {why or 'cut short'}): save it again")
+
+
+class NpzRows:
+    """The rows of an array in an .npz file, read in order: `rows[a:b]` for growing a.
+
+    Attributes:
+        shape: shape of the array.
+        dtype: its type.
+    """
+
+    def __init__(self, file: NpzFile, name: str) -> None:
+        header = file.header(name)
+        if header.by_columns and len(header.shape) > 1:
+            raise DataError(f"{file.path}: {name} is stored in Fortran order: save np.ascontiguousarray({name})")
+        self.shape, self.dtype = header.shape, header.dtype
+        self._row = header._replace(shape=header.shape[1:])
+        check_decoded(self._row.size, f"{file.path}: each row of {name}, of shape {self._row.shape},")
+        self._file, self._name = file, name
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def batches(self, size: int) -> Iterator[NDArray[Any]]:
+        """Yield all rows in order, at most `size` at a time."""
+        with self._file.opened(self._name) as (stream, _):
+            values = math.prod(self._row.shape)
+            for start in range(0, len(self), size):
+                count = min(size, len(self) - start)
+                found = np.empty(count * values, self.dtype)
+                end = 0
+                for block in blocks(stream, count * values, self.dtype):
+                    found[end : end + len(block)] = block
+                    end += len(block)
+                yield found.reshape(count, *self._row.shape)
+            if stream.read(1):
+                raise ValueError("bytes follow the array")
+
+
+def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    """Yield the n values that follow in a stream, a block at a time; EOFError where there are fewer."""
+    size = max(1, BLOCK_BYTES // max(1, dtype.itemsize))
+    for start in range(0, n, size):
+        count = min(size, n - start)
+        data = stream.read(count * dtype.itemsize)
+        if len(data) != count * dtype.itemsize:
+            raise EOFError("cut short")
+        yield np.frombuffer(data, dtype) if dtype.itemsize else np.empty(count, dtype)
+
+
+def npy_header(stream: IO[bytes], path: Path) -> Header:
+    """Read the header of an array in an npz file. `stream` is left at the first row.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    try:
+        version = np.lib.format.read_magic(stream)
+        # Version 3 only differs for named fields, which samples do not have.
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        return Header(*read[version](stream))
+    except Exception as error:  # the header is Python text, and damaged text may be anything
+        raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error

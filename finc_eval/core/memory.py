@@ -1,0 +1,135 @@
+"""Limits of memory: the largest thing that is decoded at once, and how much is decoded side by side.
+
+One number rules both, a number of bytes: 1 GiB, or the environment variable FINC_EVAL_MAX_DECODED.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from finc_eval.core.errors import DataError, UsageError
+
+VARIABLE = "FINC_EVAL_MAX_DECODED"
+DEFAULT_MAX_DECODED = 1 << 30
+
+UNITS = {
+    "": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "TIB": 2**40,
+}
+SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([A-Z]*)")
+
+BYTES_PER_PIXEL = 12
+"""Bytes that a pixel takes while it is decoded, turned into RGB and resized. So 1 GiB allows 89 478 485 pixels, as
+Pillow does."""
+
+NEGLIGIBLE_BYTES = 1 << 20
+"""Bytes below which a thread does not count what it decodes: counting takes longer."""
+
+BYTES_PER_TEXT_BYTE = 8
+"""Bytes that a byte of a table of metadata takes while the table is read: 7 were measured."""
+
+
+def max_decoded() -> int:
+    """Return how many bytes anything may take when it is decoded.
+
+    Raises:
+        UsageError: the environment variable is not a size.
+    """
+    given = os.environ.get(VARIABLE, "").strip()
+    if not given:
+        return DEFAULT_MAX_DECODED
+    found = SIZE.fullmatch(given.upper())
+    size = int(float(found[1]) * UNITS[found[2]]) if found and found[2] in UNITS else 0
+    if size < 1:
+        raise UsageError(f"{VARIABLE} must be a size such as 4GiB or 500MB, got {given!r}")
+    return size
+
+
+def max_pixels() -> int:
+    """Return how many pixels an image may have."""
+    return max_decoded() // BYTES_PER_PIXEL
+
+
+def excess(size: int) -> str | None:
+    """Return a phrase that says by how much `size` bytes are too many to decode, or None."""
+    most = max_decoded()
+    return f"{readable(size)} when decoded, above the {readable(most)} of {VARIABLE}" if size > most else None
+
+
+def check_decoded(size: int, what: str) -> None:
+    """Raise DataError where something, named as in a sentence, takes more than is decoded at once."""
+    if found := excess(size):
+        raise DataError(f"{what} takes {found}: make it smaller, or set {VARIABLE} to {-(-size // 2**30)}GiB")
+
+
+def readable(size: int) -> str:
+    """Return a number of bytes with its unit: "1.07 GB"."""
+    for unit in ("TB", "GB", "MB", "kB"):
+        number = size / UNITS[unit.upper()]
+        if number >= 1:
+            return f"{number:,.3g} {unit}" if number < 1000 else f"{number:,.0f} {unit}"
+    return f"{size} bytes"
+
+
+class Budget:
+    """Bytes that the threads of this process may decode side by side: as many as one thing may take alone.
+
+    A thread takes what it needs within `decoding()`, which gives it back. The first `take` waits for room. Later ones
+    do not, because two threads could wait for each other.
+    """
+
+    def __init__(self) -> None:
+        self._used = 0
+        self._room = threading.Condition()
+        self._mine = threading.local()
+
+    def begin(self) -> None:
+        """Count what this thread takes from now on."""
+        self._mine.held = 0
+
+    def end(self) -> None:
+        """Give back what this thread has taken since `begin`."""
+        held, self._mine.held = self._mine.held, None
+        if held:
+            with self._room:
+                self._used -= held
+                self._room.notify_all()
+
+    def take(self, size: int) -> None:
+        """Take bytes until `end`; do nothing outside of `decoding()`, and for what is not worth counting."""
+        held = getattr(self._mine, "held", None)
+        if held is None or size < NEGLIGIBLE_BYTES:
+            return
+        with self._room:
+            # Whatever is larger than all of the budget runs alone.
+            self._room.wait_for(lambda: held > 0 or self._used == 0 or self._used + size <= max_decoded())
+            self._used += size
+            self._mine.held = held + size
+
+
+ENCODED, DECODED = Budget(), Budget()
+"""Budgets of the bytes of files and of what is decoded from them. A thread takes from the first before the second, so
+that no two wait for each other."""
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Count what this thread decodes until the block ends."""
+    ENCODED.begin()
+    DECODED.begin()
+    try:
+        yield
+    finally:
+        ENCODED.end()
+        DECODED.end()

@@ -1,0 +1,69 @@
+"""`Extraction`: how samples are embedded where a function needs embeddings and is given samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, get_args
+
+from finc_eval.core.checks import check_choice, check_count
+from finc_eval.core.config import Configured
+from finc_eval.core.errors import UsageError
+from finc_eval.core.record import about
+from finc_eval.extractors.card import NetworkPrecision
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
+
+
+@dataclass(frozen=True)
+class Extraction(Configured):
+    """Embedding of samples. It says by which extractor, and which samples of a set are taken.
+
+    Every function that compares sets takes it as `extractor=`, or the name of an extractor alone. It is used for
+    sets that are not embedded yet.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.Extraction("dinov2-vits14", n=1000).seed
+        0
+    """
+
+    table: ClassVar[str] = "extract"
+
+    extractor: Annotated[
+        str | None,
+        about(
+            "what turns samples into embeddings: a name that finc-eval extractors list prints, timm:NAME, or the path "
+            f"of your own card ending in .toml; default: the extractor of a given .h5 file, or else {DEFAULT_EXTRACTOR}"
+        ),
+    ] = None
+    n: Annotated[int | None, about("take only N samples of each set, a seeded subset; a smaller set is an error")] = (
+        None
+    )
+    seed: Annotated[int, about("random seed of the subset that n takes")] = 0
+    strict: Annotated[bool, about("fail if a sample cannot be read, instead of noting it")] = False
+    precision: Annotated[
+        NetworkPrecision,
+        about("arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs"),
+    ] = "float32"
+
+    def __post_init__(self) -> None:
+        check_choice("precision", self.precision, get_args(NetworkPrecision))
+        self._store(
+            n=None if self.n is None else check_count("n", self.n), seed=check_count("seed", self.seed, least=0)
+        )
+
+
+AnyExtractor = Extraction | str | Path | None
+"""The forms in which a function takes an extractor: its name, the path of a card, or `Extraction`."""
+
+
+def extraction_of(extractor: AnyExtractor) -> Extraction:
+    """Return how samples are embedded, from any form of `extractor=`."""
+    if isinstance(extractor, Extraction):
+        return extractor
+    if not isinstance(extractor, str | Path | None):
+        raise UsageError(f'extractor must be a name or fe.Extraction(…), got {extractor!r}: pass "{DEFAULT_EXTRACTOR}"')
+    return Extraction(None if extractor is None else str(extractor))

@@ -1,0 +1,189 @@
+"""Perceptual hashes: nearest training pictures that noise, recompression, small crops, shifts and a mirror do not hide.
+
+A hash is the signs of the lowest frequencies of a gray picture, pHash of the library ImageHash: 256 bits. The distance
+of two pictures is the least number of different bits over views of both. Views of the training pictures are hashed
+once, those of the other pictures while they are searched, so that only the former are held: 192 bytes a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.search.neighbors import Neighbors
+from finc_eval.numerics.precision import arithmetic
+from finc_eval.samples import ahead
+
+HASH_SIDE = 16
+"""Frequencies along each axis. Hashes of 8 x 8 bits, the usual ones, do not tell digits apart."""
+
+HASH_BITS = HASH_SIDE**2
+
+GRAY_SIDE = 4 * HASH_SIDE
+"""Pixels along each axis that the library transforms."""
+
+LARGE_SIDE = 2 * GRAY_SIDE
+"""Pixels along each axis to which larger pictures are first reduced."""
+
+SHIFT = 1 / 28
+"""Step of the shifted views, in sides of the picture: one pixel of a digit."""
+
+MAX_STEPS = 2
+"""Steps by which views are shifted along each axis."""
+
+CROPPED = 0.9
+"""Side of the cropped views, in sides of the picture."""
+
+PICTURES_READ = 256
+"""Pictures that are held together."""
+
+HASH_ROWS, HASH_QUERIES = 1024, 32
+"""Training pictures and others whose distances are computed together: 20 MB of products."""
+
+MAX_PRODUCTS = 2e10
+"""Number of products of hashes up to which shifted views are searched, too: some minutes on two cores."""
+
+
+class View(NamedTuple):
+    """A part of a picture, perhaps mirrored.
+
+    Attributes:
+        box: left, upper, right and lower edge, in sides of the picture; beyond its edges their pixels are repeated.
+        mirrored: whether left and right are exchanged.
+    """
+
+    box: tuple[float, float, float, float]
+    mirrored: bool = False
+
+
+Views = tuple[View, ...]
+
+WHOLE = View((0.0, 0.0, 1.0, 1.0))
+
+PLAIN_VIEWS = (WHOLE, View(WHOLE.box, mirrored=True))
+"""Views of a picture that is searched for."""
+
+SHIFTED_VIEWS = tuple(
+    View((x * SHIFT, y * SHIFT, 1 + x * SHIFT, 1 + y * SHIFT))
+    for x in range(-MAX_STEPS, MAX_STEPS + 1)
+    for y in range(-MAX_STEPS, MAX_STEPS + 1)
+    if x or y
+)
+"""Further views of it: with the cropped views of the other picture, crops anywhere, too."""
+
+TRAIN_VIEWS = (
+    WHOLE,
+    *(View((x, y, x + CROPPED, y + CROPPED)) for x in (0, 1 - CROPPED) for y in (0, 1 - CROPPED)),
+    View(((1 - CROPPED) / 2, (1 - CROPPED) / 2, (1 + CROPPED) / 2, (1 + CROPPED) / 2)),
+)
+"""Views of a training picture, of which the other may be a crop."""
+
+
+def view_hashes(image: Image.Image, views: Views) -> NDArray[np.uint8]:
+    """Return the hashes of views of a picture, shape (views, 32): 256 bits in bytes."""
+    from imagehash import phash  # half a second of import, which embeddings alone do not need
+
+    gray = image.convert("L")
+    width, height = (min(side, LARGE_SIDE) for side in gray.size)
+    if gray.size != (width, height):
+        gray = gray.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    x, y = (ceil(MAX_STEPS * SHIFT * side) for side in (width, height))
+    padded = Image.fromarray(np.pad(np.asarray(gray), ((y, y), (x, x)), mode="edge"))
+    bits = []
+    for (left, upper, right, lower), mirrored in views:
+        box = (x + left * width, y + upper * height, x + right * width, y + lower * height)
+        small = padded.resize((GRAY_SIDE, GRAY_SIDE), Image.Resampling.LANCZOS, box)
+        small = small.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirrored else small
+        bits.append(phash(small, HASH_SIDE).hash.ravel())
+    return np.packbits(np.stack(bits), axis=1)
+
+
+def pictures_at(samples: Embeddings, rows: NDArray[np.int64], label: str) -> list[Image.Image]:
+    """Return the pictures of samples, or raise DataError."""
+    images = samples.images_at(rows)
+    if images is None:
+        raise DataError(f"the pictures of {label} are not at hand, or have changed since they were embedded")
+    return images
+
+
+def hash_pictures(samples: Embeddings, views: Views, label: str, run: Run) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Yield the hashes of all pictures of a set, as (index of the first, hashes (b, views, 32)).
+
+    Raises:
+        DataError: the pictures are not at hand.
+    """
+    for start in range(0, samples.n, PICTURES_READ):
+        stop = min(start + PICTURES_READ, samples.n)
+        images = pictures_at(samples, np.arange(start, stop), label)
+        yield start, np.stack(list(ahead(lambda image: view_hashes(image, views), images)))
+        run.progress(f"hashes of {label}", stop, samples.n)
+
+
+def train_hashes(train: Embeddings, run: Run) -> NDArray[np.uint8]:
+    """Return the hashes of all views of the training pictures, shape (n, views, 32)."""
+    return np.concatenate([hashes for _, hashes in hash_pictures(train, TRAIN_VIEWS, "train", run)])
+
+
+def query_views(largest: int, train: int) -> Views:
+    """Return the views of pictures that are searched for among training pictures, as many as are affordable.
+
+    Args:
+        largest: number of pictures in the largest set that is searched for.
+        train: number of training pictures.
+    """
+    every = (*PLAIN_VIEWS, *SHIFTED_VIEWS)
+    affordable = largest * train * len(every) * len(TRAIN_VIEWS) <= MAX_PRODUCTS
+    return every if affordable else PLAIN_VIEWS
+
+
+def nearest_by_hash(
+    samples: Embeddings, base: NDArray[np.uint8], k: int, views: Views, label: str, run: Run
+) -> Neighbors:
+    """Find the training pictures with the nearest hashes: distances in bits and indices, shape (n, k)."""
+    found = [nearest_hashes(hashes, base, k, run) for _, hashes in hash_pictures(samples, views, label, run)]
+    return Neighbors(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def nearest_hashes(queries: NDArray[np.uint8], base: NDArray[np.uint8], k: int, run: Run) -> Neighbors:
+    """Find the k nearest hashes, of equally near ones the first; the distance is the least over views of both.
+
+    Args:
+        queries: hashes, shape (b, views, bytes).
+        base: hashes, shape (n, other views, bytes).
+        k: number of neighbors.
+        run: device.
+    """
+    best = torch.empty((len(queries), 0), dtype=torch.long)
+    parts = [_signs(queries[start : start + HASH_QUERIES], run) for start in range(0, len(queries), HASH_QUERIES)]
+    for start in range(0, len(base), HASH_ROWS):
+        block = _signs(base[start : start + HASH_ROWS], run)
+        different = torch.cat([_distances(part, block) for part in parts])
+        # The key of a pair orders by bits, and then by place.
+        keys = different * len(base) + torch.arange(start, start + different.shape[1])
+        keys = torch.cat([best, keys], 1)
+        best = keys.topk(min(k, keys.shape[1]), largest=False).values
+    bits, places = np.divmod(best.numpy(), len(base))
+    return Neighbors(bits.astype(np.float64), places)
+
+
+def _signs(hashes: NDArray[np.uint8], run: Run) -> torch.Tensor:
+    """Return the bits of hashes (b, views, bytes) as −1 and 1: (views, b, bits)."""
+    bits = torch.from_numpy(np.unpackbits(hashes, axis=2)).to(run.torch_device)
+    return bits.float().mul_(2).sub_(1).transpose(0, 1).contiguous()
+
+
+def _distances(queries: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
+    """Return the least number of different bits over views: (v, b, bits), (w, c, bits) → (b, c)."""
+    with arithmetic("float32"):  # exact: sums of 256 signs
+        products = queries.flatten(0, 1) @ base.flatten(0, 1).T
+    most = products.view(*queries.shape[:2], *base.shape[:2]).amax((0, 2))
+    return ((queries.shape[2] - most) / 2).long().cpu()

@@ -1,0 +1,209 @@
+"""Nearness of single samples to the training set, three ways: by embedding, by perceptual hash, and over views.
+
+Each way gives calibrated distances of generated and of fresh samples, to which the exact test of `tails` applies. The
+number of copies and the most suspicious pairs are told from all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.search.neighbors import Neighbors
+from finc_eval.memorization.alterations import altered_distances
+from finc_eval.memorization.copying import TailName
+from finc_eval.memorization.hashes import PLAIN_VIEWS, nearest_by_hash, query_views, train_hashes
+from finc_eval.memorization.power import Power, calibrated_distances, powers
+from finc_eval.memorization.result import SuspiciousPair
+from finc_eval.memorization.settings import AuditSettings
+from finc_eval.memorization.tails import least_copies
+from finc_eval.memorization.verdict import Copies
+from finc_eval.memorization.views import Scores, multi_view_distances
+
+NO_PICTURES = (
+    "the pictures are not at hand: copies that are mirrored, cropped, shifted or compressed again are looked for in "
+    "the embeddings alone, without perceptual hashes and views"
+)
+
+NO_SHIFTS = (
+    "the sets are so large that hashes of shifted views are left out: a copy that is shifted by several percent, or "
+    "cropped elsewhere than at a corner or around the center, may not be seen by its hash"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Nearness to the training set, one way.
+
+    Attributes:
+        gen, fresh: calibrated distances of generated and of fresh samples, shape (n,) and (m,).
+        partners: index of the training sample that each generated one is nearest to, shape (n,).
+    """
+
+    gen: NDArray[np.float64]
+    fresh: NDArray[np.float64]
+    partners: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, gen: Neighbors, fresh: Neighbors) -> Near:
+        """Compute it from the nearest training samples of generated and of fresh samples."""
+        return cls(calibrated_distances(gen.distances), calibrated_distances(fresh.distances), gen.indices[:, 0])
+
+    @property
+    def fresh_shares(self) -> NDArray[np.float64]:
+        """Share of fresh samples that are as near as each generated one, shape (n,)."""
+        return np.searchsorted(np.sort(self.fresh), self.gen, side="right") / len(self.fresh)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """Nearness of generated and fresh samples to the training set.
+
+    Attributes:
+        ways: nearness by each measure that could be computed, first by embedding.
+        bits: bits in which each sample's hash differs from the nearest, of generated and of fresh samples; None without
+            pictures.
+        planted: calibrated distances by hash of altered copies, planted on purpose, by alteration.
+        notes: a sentence about each measure that could not be computed in full.
+    """
+
+    ways: dict[TailName, Near]
+    bits: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    planted: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def copies(
+        self, gen: Embeddings, fresh: Embeddings, train: Embeddings, equal: tuple[int, int], alpha: float
+    ) -> Copies:
+        """Count copies.
+
+        Args:
+            gen: the generated set.
+            fresh: the fresh samples.
+            train: the training set.
+            equal: number of generated and of fresh samples with the same embedding as a training sample.
+            alpha: level of each test.
+        """
+        bounds = {name: least_copies(near.gen, near.fresh, alpha) for name, near in self.ways.items()}
+        best = max(bounds, key=lambda name: bounds[name])
+        bits = None
+        if self.bits and bounds["hash"]:
+            lowest = np.argsort(self.ways["hash"].gen, kind="stable")[: bounds["hash"]]
+            bits = float(np.median(self.bits[0][lowest])), float(np.median(self.bits[1]))
+        return Copies(
+            same_embedding=equal[0],
+            fresh_same_embedding=equal[1],
+            same_pixels=_same_pixels(gen, train),
+            fresh_same_pixels=_same_pixels(fresh, train),
+            at_least=bounds[best],
+            shown_by=best if bounds[best] else None,
+            hash_bits=bits,
+        )
+
+    def power(self, n: int, alpha: float, seed: int) -> tuple[Power, ...]:
+        """Compute the power of the test by hash against altered copies among n samples, at a level."""
+        rng = np.random.default_rng(seed)
+        return tuple(
+            power
+            for kind, scores in self.planted.items()
+            for power in powers("hash", kind, scores, self.ways["hash"].fresh, n, alpha, rng)
+        )
+
+    def pairs(
+        self, gen: Embeddings, train: Embeddings, strata: list[str | None], count: int
+    ) -> tuple[SuspiciousPair, ...]:
+        """Return the most suspicious pairs, those first that fewest fresh samples are as near as, by any measure.
+
+        Args:
+            gen: the generated set.
+            train: the training set.
+            strata: id of the mode of each generated sample.
+            count: number of pairs.
+        """
+        names = list(self.ways)
+        shares = np.stack([near.fresh_shares for near in self.ways.values()])
+        calibrated = np.stack([near.gen for near in self.ways.values()])
+        way = np.lexsort((calibrated, shares), axis=0)[0]
+        every = np.arange(gen.n)
+        share, distance = shares[way, every], calibrated[way, every]
+        # Among equals, such as exact copies, the first in the set comes first.
+        order = np.lexsort((every, distance, share))[:count]
+        partners = np.array([self.ways[names[way[row]]].partners[row] for row in order])
+        own, other = gen.content(), train.content()
+        same = None if own is None or other is None else own[order] == other[partners]
+        apart = (gen.rows_at(order).cpu().double() - train.rows_at(partners).cpu().double()).norm(dim=1)
+        ids, originals = gen.ids_at(order), train.ids_at(partners)
+        return tuple(
+            SuspiciousPair(
+                gen=ids[place],
+                train=originals[place],
+                shown_by=names[way[row]],
+                same_pixels=None if same is None else bool(same[place]),
+                distance=float(apart[place]),
+                hash_distance=int(self.bits[0][row]) if self.bits and names[way[row]] == "hash" else None,
+                calibrated=float(distance[row]),
+                fresh_share=float(share[row]),
+                stratum=strata[row],
+            )
+            for place, row in enumerate(order.tolist())
+        )
+
+
+def find_nearness(
+    sets: tuple[Embeddings, Embeddings],
+    train: Embeddings,
+    by_embedding: tuple[Neighbors, Neighbors],
+    settings: AuditSettings,
+    run: Run,
+) -> Nearness:
+    """Measure how near samples are to the training set: by hash and over views, too, where there are pictures.
+
+    Args:
+        sets: the generated set, and the fresh samples.
+        train: the training set.
+        by_embedding: nearest training samples of either.
+        settings: settings of the audit.
+        run: device and progress.
+    """
+    found = Nearness({"calibrated": Near.of(*by_embedding)})
+    if any(one.images_at(np.arange(1)) is None for one in (*sets, train)):
+        return replace(found, notes=(NO_PICTURES,))
+    labels, k = ("gen", "holdout"), by_embedding[0].distances.shape[1]
+    try:
+        base, views = train_hashes(train, run), query_views(max(one.n for one in sets), train.n)
+        gen, fresh = (nearest_by_hash(one, base, k, views, label, run) for label, one in zip(labels, sets, strict=True))
+        planted = altered_distances(train, base, k, views, settings.seed, run)
+    except DataError as error:
+        return replace(found, notes=(f"perceptual hashes and views are left out: {error}",))
+    ways = found.ways | {"hash": Near.of(gen, fresh)}
+    notes = [NO_SHIFTS] if views == PLAIN_VIEWS else []
+    if settings.suspects:
+        try:
+            ways["views"] = _over_views(sets, train, ways["calibrated"], ways["hash"], k, settings.suspects, run)
+        except DataError as error:
+            notes.append(f"views of suspects are left out: {error}")
+    return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), planted, tuple(notes))
+
+
+def _over_views(
+    sets: tuple[Embeddings, Embeddings], train: Embeddings, plain: Near, by_hash: Near, k: int, suspects: int, run: Run
+) -> Near:
+    gen, fresh = multi_view_distances(
+        (Scores("gen", sets[0], plain.gen, by_hash.gen), Scores("holdout", sets[1], plain.fresh, by_hash.fresh)),
+        train,
+        k,
+        suspects,
+        run,
+    )
+    return Near(gen.distances, fresh.distances, np.where(gen.partners < 0, plain.partners, gen.partners))
+
+
+def _same_pixels(samples: Embeddings, train: Embeddings) -> int | None:
+    """Count the samples that have the same pixels as a training sample; None where pixels are unknown."""
+    own, other = samples.content(), train.content()
+    return None if own is None or other is None else int(np.isin(own, other).sum())

@@ -1,0 +1,78 @@
+"""The verdict of an audit in plain words: how many samples are copies, and what shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finc_eval.core.record import Record
+from finc_eval.memorization.copying import TailName
+
+SHOWN_BY: dict[TailName, str] = {
+    "calibrated": "their embeddings are nearer to the training set than those of fresh samples",
+    "hash": "their perceptual hashes are nearer to the training set than those of fresh samples",
+    "views": "mirrored, widened or shifted, they are nearer to the training set than fresh samples",
+}
+"""What shows that samples are altered copies, by the test that finds most of them."""
+
+
+@dataclass(frozen=True)
+class Copies(Record):
+    """Number of copies in the generated set.
+
+    Attributes:
+        same_embedding: number of generated samples with the same embedding as a training sample.
+        fresh_same_embedding: number of fresh samples with one.
+        same_pixels: number of generated samples with the same pixels as a training sample; None without pixels.
+        fresh_same_pixels: number of fresh samples with them; None without pixels.
+        at_least: lower bound of the number of copies, exact and altered ones, by the tests of single samples; 0 if none
+            of them finds any. The bounds hold at the level of these tests.
+        shown_by: test that gives this bound; None if there is none.
+        hash_bits: median number of bits in which the hashes of suspicious samples and their training pictures differ,
+            and that of all fresh samples; None without pictures or suspicious samples.
+    """
+
+    same_embedding: int
+    fresh_same_embedding: int
+    same_pixels: int | None = None
+    fresh_same_pixels: int | None = None
+    at_least: int = 0
+    shown_by: TailName | None = None
+    hash_bits: tuple[float, float] | None = None
+
+
+def verdict(copies: Copies, n: int, fresh: int, *, found: bool, images: bool) -> str:
+    """Return the verdict as a sentence.
+
+    Args:
+        copies: number of copies.
+        n: number of generated samples.
+        fresh: number of fresh samples.
+        found: whether any measure, or the test of any mode, finds copying.
+        images: whether the samples are images.
+    """
+    one, many = ("a training image", "training images") if images else ("a training sample", "training samples")
+    same, fresh_same, how = copies.same_embedding, copies.fresh_same_embedding, "with equal embeddings"
+    if copies.same_pixels and copies.fresh_same_pixels is not None:
+        same, fresh_same, how = copies.same_pixels, copies.fresh_same_pixels, "pixel by pixel"
+    evidence = _evidence(copies.shown_by, copies.hash_bits) if copies.shown_by and copies.at_least > same else ""
+    if same:
+        are = f"is {one}" if same == 1 else f"are {many}"
+        sentence = f"{same:,} of {n:,} samples {are}, {how}"
+        if fresh_same:
+            sentence += f" (so {'is' if fresh_same == 1 else 'are'} {fresh_same:,} of {fresh:,} fresh samples)"
+        if evidence:
+            sentence += f"; with altered copies it is at least {copies.at_least:,}"
+    elif evidence:
+        are = f"is {one}" if copies.at_least == 1 else f"are {many}"
+        sentence = f"At least {copies.at_least:,} of {n:,} samples {are}, altered"
+    elif found:
+        return "Samples are nearer to the training set than fresh ones are, but no single sample is shown to be a copy."
+    else:
+        return f"No copies of {many} were found among {n:,} samples."
+    return f"{sentence}{evidence}."
+
+
+def _evidence(name: TailName, bits: tuple[float, float] | None) -> str:
+    if name == "hash" and bits:
+        return f": {bits[0]:g} bits of their perceptual hashes differ, in fresh samples {bits[1]:g} (medians)"
+    return f": {SHOWN_BY[name]}"

@@ -1,0 +1,172 @@
+"""The multi-view distance: altered views of the most suspicious samples are embedded, and the nearest view counts.
+
+Generated and fresh samples are screened together, by scores that know the training set alone. So if no sample is
+copied, the two remain exchangeable, and the exact test of `tails` holds for the new distances as it does for the old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
+from finc_eval.embeddings.recipe import recipe_of
+from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.extractors.card import Card, NetworkPrecision
+from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.preprocess import resized
+from finc_eval.memorization.hashes import pictures_at
+from finc_eval.memorization.power import calibrated_distances
+from finc_eval.samples import Pixels
+
+if TYPE_CHECKING:
+    from finc_eval.extractors.network import Embedder
+
+SHIFT = 1 / 28
+"""Step of the shifted views, in sides of the picture: one pixel of a digit."""
+
+WIDENED = 1 / 18
+"""Mirrored border of the widened view, in sides: the picture is 0.9 of it, as a crop is of its original."""
+
+SAMPLES_EMBEDDED = 8
+"""Samples whose views are embedded together."""
+
+
+def altered_views(pixels: Pixels) -> Iterator[Pixels]:
+    """Yield views of a picture (h, w, 3): mirrored, widened, and shifted by a step in eight directions."""
+    yield np.ascontiguousarray(pixels[:, ::-1])
+    height, width, _ = pixels.shape
+    y, x = ceil(WIDENED * height), ceil(WIDENED * width)
+    yield np.pad(pixels, ((y, y), (x, x), (0, 0)), mode="symmetric")
+    y, x = max(round(SHIFT * height), 1), max(round(SHIFT * width), 1)
+    padded = np.pad(pixels, ((y, y), (x, x), (0, 0)), mode="edge")
+    for upper in (0, y, 2 * y):
+        for left in (0, x, 2 * x):
+            if (upper, left) != (y, x):
+                yield padded[upper : upper + height, left : left + width]
+
+
+def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.int64]:
+    """Return the samples that are lowest on one of several scores, at most `most` of them.
+
+    Whether a sample is taken does not depend on its place. So none of several equal ones is taken where only some could
+    be: copies whose score is 0 need no other view.
+
+    Args:
+        screens: scores of all samples, each of shape (n,).
+        most: number of samples.
+    """
+    share = most // len(screens)
+    taken = [
+        np.flatnonzero(scores < np.sort(scores)[share]) if share < len(scores) else np.arange(len(scores))
+        for scores in screens
+    ]
+    return np.unique(np.concatenate(taken))
+
+
+class Scores(NamedTuple):
+    """A set of samples, and scores of them that are low for suspicious ones.
+
+    Attributes:
+        label: label of the set.
+        samples: the set.
+        plain: calibrated distances by embedding, shape (n,).
+        by_hash: calibrated distances by hash, shape (n,).
+    """
+
+    label: str
+    samples: Embeddings
+    plain: NDArray[np.float64]
+    by_hash: NDArray[np.float64]
+
+
+class ViewDistances(NamedTuple):
+    """Calibrated distances over views.
+
+    Attributes:
+        distances: calibrated distances, of suspects the least over their views, shape (n,).
+        partners: nearest training sample of that view, shape (n,); −1 where no other view is nearer.
+    """
+
+    distances: NDArray[np.float64]
+    partners: NDArray[np.int64]
+
+
+def multi_view_distances(
+    sets: Sequence[Scores], train: Embeddings, k: int, most: int, run: Run
+) -> tuple[ViewDistances, ...]:
+    """Return the calibrated distances of samples, of suspects the least over their views.
+
+    Args:
+        sets: sets whose samples are screened together.
+        train: the training set.
+        k: number of neighbors that calibrate.
+        most: number of suspects in all sets together.
+        run: device and progress.
+
+    Raises:
+        DataError: pictures or extractor are not at hand.
+    """
+    card, precision = _extractor_of(train)
+    chosen = suspects([np.concatenate(one) for one in zip(*((s.plain, s.by_hash) for s in sets), strict=True)], most)
+    # Seconds of import, which embeddings alone do not need.
+    from finc_eval.extractors.network import Embedder
+
+    embed = Embedder(card, run.torch_device, precision)
+    found, start = [], 0
+    for label, samples, plain, _ in sets:
+        rows = chosen[(chosen >= start) & (chosen < start + samples.n)] - start
+        distances, partners = plain.copy(), np.full(samples.n, -1)
+        if len(rows):
+            views = _embed_views(samples, label, rows, card, embed, run)
+            near = nearest(views, train, k, device=run.torch_device)
+            moved = calibrated_distances(near.distances).reshape(len(rows), -1)
+            best = moved.argmin(1)
+            least, owner = moved.min(1), near.indices[:, 0].reshape(moved.shape)[np.arange(len(rows)), best]
+            nearer = least < plain[rows]
+            distances[rows[nearer]], partners[rows[nearer]] = least[nearer], owner[nearer]
+        found.append(ViewDistances(distances, partners))
+        start += samples.n
+    return tuple(found)
+
+
+def _embed_views(
+    samples: Embeddings, label: str, rows: NDArray[np.int64], card: Card, embed: Embedder, run: Run
+) -> torch.Tensor:
+    """Return the embeddings of all views of some samples, those of one sample together: (samples * views, d)."""
+    parts = []
+    for done in range(0, len(rows), SAMPLES_EMBEDDED):
+        images = pictures_at(samples, rows[done : done + SAMPLES_EMBEDDED], label)
+        views = [view for image in images for view in altered_views(np.asarray(image.convert("RGB")))]
+        pixels = torch.from_numpy(np.stack([resized(view, card.preprocessing) for view in views]))
+        parts.append(embed(pixels)[:, : card.output.dimension].cpu())
+        run.progress(f"views of suspects of {label}", done + len(images), len(rows))
+    return torch.cat(parts)
+
+
+def _extractor_of(train: Embeddings) -> tuple[Card, NetworkPrecision]:
+    """Return the card and the precision that made embeddings."""
+    source = train
+    while isinstance(source, Subset):
+        source = source.source
+    if not isinstance(source, CachedEmbeddings):
+        raise DataError("the extractor of embeddings in memory is not known")
+    cache = source.cache
+    try:
+        card = load_card(cache.extractor)
+        precision = cache.recipe["precision"]
+        same = recipe_of(card, precision) == cache.recipe
+    except (DataError, UsageError) as error:
+        raise DataError(f"the extractor {cache.extractor} cannot be used again ({error})") from error
+    if not same:
+        raise DataError(f"the extractor {cache.extractor} is not the one that made the embeddings any more")
+    if card.clip is not None:
+        raise DataError(f"the extractor {cache.extractor} takes clips, of which no views are made")
+    return card, precision

@@ -1,0 +1,74 @@
+"""One set of common options: the same in every verb where they make sense, and shown alike."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from finc_eval.cli.app import VERBS, app
+
+WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+EMBED = ("compare", "kinds", "extract", "sketch", "score", "sweep", "methods", "metrics", "models", "audit")
+EMBED_PRIVATE = tuple(f"private-sketch {verb}" for verb in ("release", "score", "compare"))
+GROUPED = {
+    "private-sketch": ("release", "score", "compare", "merge", "inspect"),
+    "extractors": ("list", "show", "check"),
+    "weights": ("list", "fetch", "verify", "where"),
+    "cache": ("ls", "explain", "verify", "rm"),
+}
+IN_GROUPS = tuple(f"{group} {verb}" for group, verbs in GROUPED.items() for verb in verbs)
+RESULTS = (*EMBED, *IN_GROUPS, "report", "changes", "demo", "doctor", "dp-generate")
+
+
+def help_of(verb):
+    shown = CliRunner().invoke(app, [*verb.split(), "--help"], env=WIDE)
+    assert shown.exit_code == 0
+    return shown.stdout
+
+
+@pytest.mark.parametrize("verb", [*EMBED, *EMBED_PRIVATE])
+def test_a_verb_that_embeds_has_the_options_of_all_that_do(verb):
+    text = help_of(verb)
+    options = ("--extractor", "--n", "--strict", "--device", "--batch-size", "--workers", "--quiet", "--config")
+    assert [option for option in options if not re.search(rf"{option} ", text)] == []
+
+
+@pytest.mark.parametrize("verb", RESULTS)
+def test_every_verb_prints_json_and_shows_it_as_a_flag(verb):
+    line = next(line for line in help_of(verb).splitlines() if "--json" in line)
+    assert "<bool>" not in line and re.search(r"--json +Print the result as JSON", line)
+
+
+def test_flags_are_shown_without_a_type():
+    for verb in ("", "compare", "cache rm", "doctor"):
+        assert "<bool>" not in help_of(verb)
+
+
+def test_the_help_has_a_group_for_every_question():
+    assert list(VERBS) == ["Compare", "Metrics", "Rank and gate", "Privacy", "Housekeeping"]
+    text = help_of("")
+    assert all(f"─ {heading} ─" in text for heading in VERBS)
+    assert "finc-eval.toml" in text and "--install-completion" in text
+
+
+def completions(words, shell="bash"):
+    """What the shell offers after these words."""
+    environment = {
+        **os.environ,
+        "_FINC_EVAL_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - (not words.endswith(" "))),
+    }
+    code = "import sys; sys.argv = ['finc-eval']; from finc_eval.cli import main; main()"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    return made.stdout.split()
+
+
+def test_the_shell_completes_verbs_and_options():
+    assert completions("finc-eval com") == ["compare"]
+    assert {"list", "show", "check"} == set(completions("finc-eval extractors "))
+    offered = completions("finc-eval compare --fea")
+    assert offered == ["--features"]

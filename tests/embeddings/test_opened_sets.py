@@ -1,0 +1,111 @@
+"""Functions take paths of samples, and embed them as the command line does."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.core.run import Run
+from finc_eval.demo import example_sets
+from finc_eval.embeddings.opening import as_embeddings, is_samples, labeled, opened_sets
+
+
+@pytest.fixture(autouse=True)
+def sets(tmp_path, monkeypatch):
+    """Two folders of 60 digits."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    for name, rows in zip(("gen", "ref"), example_sets(60), strict=True):
+        (tmp_path / name).mkdir()
+        for number, image in enumerate((255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28)):
+            Image.fromarray(image).save(tmp_path / name / f"{number:02}.png")
+    return tmp_path
+
+
+def test_comparing_folders_in_python_is_what_the_command_line_does(sets):
+    options = ("--extractor", "pixels", "--features", "20", "--n", "50", "--out", "o")
+    result = CliRunner().invoke(app, ["compare", "--gen", "gen", "--ref", "ref", *options])
+    assert result.exit_code == 0, result.stderr
+    found = fe.compare("gen/", "ref/", features=20, extractor=fe.Extraction("pixels", n=50))
+    told = fe.load("o/comparison.h5")
+    assert str(found.signature) == str(told.signature) and found.headline == told.headline
+    assert (found.gen.n, found.gen.name, found.ref.source) == (50, "gen", "ref")
+
+
+def test_samples_are_embedded_by_the_extractor_behind_the_other_set(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    found = fe.compare("gen", "ref.h5", features=20)
+    assert found.space.startswith("pixels@")
+    sketch = fe.Sketch.reference("ref.h5", features=20)
+    assert fe.compare("gen", sketch).space == found.space
+    assert fe.kinds({"a": "gen", "b": "ref.h5"}, levels=(5,), level=5).sets["a"].n == 60
+
+
+def test_every_function_takes_folders(sets):
+    how = {"extractor": "pixels"}
+    assert fe.compare_models(["gen", "ref"], features=20, **how).models == ("model 1", "model 2")
+    assert fe.compare_models(["gen"], "ref", features=20, **how).models == ("gen",)
+    assert fe.evaluate("gen", "ref", "vendi", **how)["vendi"].value > 1
+    assert [point.value for point in fe.sweep("gen", "ref", "rho", [1], features=20, **how).points] == [1]
+    assert list(fe.compare_methods("gen", "ref", "finc", features=20, **how).comparisons) == ["finc"]
+    with pytest.raises(fe.DataError, match="gen has 60 samples: an audit needs"):
+        fe.audit("gen", "ref", "ref", **how)
+
+
+def test_the_run_has_the_portions_and_the_progress_of_the_embedding(sets):
+    stages = []
+    run = Run(batch_size=7, workers=1, progress=lambda stage, done, total: stages.append((stage, done)))
+    fe.compare("gen", "ref", features=20, extractor="pixels", run=run)
+    assert ("gen: extract", 7) in stages and ("ref: extract", 60) in stages
+
+
+def test_a_subset_of_what_is_embedded_already_is_refused(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    with pytest.raises(fe.UsageError, match="n takes samples before they are embedded, and ref is embedded already"):
+        fe.compare("gen", "ref.h5", extractor=fe.Extraction(n=10))
+
+
+def test_an_extractor_of_another_kind_is_refused(sets):
+    with pytest.raises(fe.UsageError, match="extractor must be a name or fe"):
+        fe.compare("gen", "ref", extractor=3)
+    with pytest.raises(fe.UsageError, match="n must be a whole number"):
+        fe.Extraction(n=0)
+
+
+def test_a_path_that_does_not_exist_is_told_with_the_nearest(sets):
+    with pytest.raises(fe.DataError, match="did you mean gen"):
+        fe.compare("gne", "ref", extractor="pixels")
+
+
+def test_what_is_samples_and_what_is_embedded(sets):
+    np.save("x.npy", np.zeros((3, 2), np.float32))
+    np.savez("images.npz", arr_0=np.zeros((3, 8, 8, 3), np.uint8))
+    np.savez("stats.npz", mu=np.zeros(2), sigma=np.eye(2))
+    assert all(map(is_samples, ("gen", "images.npz", "gone", fe.open_source("gen"))))
+    assert not any(map(is_samples, ("x.npy", "stats.npz", "gone.h5", np.zeros((3, 2)))))
+
+
+def test_sets_in_a_list_are_called_by_their_files(sets):
+    assert list(labeled(["a/gen.h5", "b/ref.sketch.h5"], "model")) == ["gen", "ref"]
+    assert list(labeled(["a/gen.h5", "b/gen.h5"], "model")) == ["model 1", "model 2"]
+    assert list(labeled([np.zeros(1), "b/gen.h5"], "model")) == ["model 1", "model 2"]
+    assert labeled({1: "x"}, "model") == {"1": "x"}
+    with pytest.raises(fe.UsageError, match="models must be sets by label"):
+        labeled("gen", "model")
+
+
+def test_a_subset_does_not_replace_a_larger_set_of_embeddings(sets):
+    fe.extract("gen", "pixels", "gen.h5")
+    with pytest.raises(fe.UsageError, match="which would be lost"):
+        fe.extract("gen", "pixels", "gen.h5", n=10)
+    assert fe.extract("gen", "pixels", "gen.h5", n=10, force=True).n == 10
+    assert fe.extract("gen", "pixels", "gen.h5", n=20).n == 20
+    assert fe.extract("gen", "pixels", "gen.h5").n == 60
+
+
+def test_sets_keep_their_order(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    opened = opened_sets({"a": "gen", "b": "ref.h5"}, as_embeddings, None, Run())
+    assert list(opened) == ["a", "b"] and opened["a"].title == "gen"

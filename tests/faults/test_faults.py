@@ -1,0 +1,43 @@
+"""500 damaged and forged files of every kind: each is read rightly, or refused in one sentence.
+
+`python tests/faults` opens many more, and prints a table.
+"""
+
+from faults.driver import run
+from faults.kinds import KINDS
+
+INPUTS = 500
+
+
+def test_damaged_files_are_refused_in_one_sentence_or_read_rightly():
+    tasks = [(list(KINDS)[number % len(KINDS)], number // len(KINDS)) for number in range(INPUTS)]
+    found = list(run(tasks, seed=1))
+    faults = [
+        (kind, number, outcome, text) for kind, number, outcome, text in found if outcome not in ("accepted", "refused")
+    ]
+    assert faults == []
+    assert len(found) == INPUTS
+    assert {outcome for _, _, outcome, _ in found} == {"accepted", "refused"}
+
+
+def test_a_reader_that_hangs_crashes_or_believes_damage_is_found(tmp_path, monkeypatch):
+    """The driver itself: a worker whose readers are broken on purpose."""
+    broken = tmp_path / "broken.py"
+    broken.write_text(
+        "import os, time\n"
+        "from faults import kinds, worker\n"
+        "def use(path):\n"
+        "    first = path.read_bytes()[0]\n"
+        "    if first % 4 == 0: time.sleep(60)\n"
+        "    if first % 4 == 1: os._exit(7)\n"
+        "    if first % 4 == 2: raise KeyError(first)\n"
+        "make = lambda path: path.write_bytes(bytes([3]) * 9)\n"
+        "damage = lambda data, rng: bytes([int(rng.integers(0, 4))]) * 8\n"
+        "kinds.KINDS.clear()\n"
+        "kinds.KINDS['x'] = kinds.Kind('.x', make, lambda path: (use(path), path.read_bytes()), damage, True)\n"
+        "worker.main()\n"
+    )
+    monkeypatch.setattr("faults.driver.WORKER", broken)
+    monkeypatch.setattr("faults.driver.SECONDS", 1)
+    outcomes = {outcome for _, _, outcome, _ in run([("x", number) for number in range(8)], 0)}
+    assert outcomes == {"hang", "crash", "traceback", "wrong"}

@@ -1,0 +1,342 @@
+"""What newcomers type, good and careless, and what they get: an exit code, one sentence, and no file but its own."""
+
+import shlex
+from dataclasses import dataclass
+
+COMPARISON = ("comparison.h5", "comparison.html", "comparison.json")
+KINDS = ("kinds.h5", "kinds.html", "kinds.json")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the table.
+
+    Attributes:
+        line: the command, without the program.
+        says: a part of its sentence, or of its output where it is done.
+        writes: files that it makes or replaces; all others stay as they are.
+        code: its exit code.
+        folder: folder in which it is called.
+    """
+
+    line: str
+    says: str = ""
+    writes: tuple[str, ...] = ()
+    code: int = 0
+    folder: str = "."
+
+    @property
+    def words(self):
+        return shlex.split(self.line)
+
+
+def done(line, says="", writes=(), folder="."):
+    return Command(line, says, tuple(writes), folder=folder)
+
+
+def refused(line, says, writes=(), folder="."):
+    return Command(line, says, tuple(writes), code=3, folder=folder)
+
+
+def within(folder, names):
+    return [f"{folder}/{name}" for name in names]
+
+
+SMALL = "--features 40"
+SETS = "--gen gen.h5 --ref ref.h5"
+FOLDERS = "--gen gen --ref ref"
+TINY = "--extractor tiny.toml"
+
+FIRST_WORDS = [
+    done("", "Usage: "),
+    done("-h", "Rank and gate"),
+    done("--help", "Housekeeping"),
+    done("--version", "finc-eval "),
+    done("cache", "Usage: "),
+    done("private-sketch -h", "Usage: "),
+    done("compare -h", "--quiet"),
+    done("extract --help", "--workers"),
+    done("metrics --help", "--batch-size"),
+    refused("compar", "No such command 'compar'"),
+    refused("compare", "Missing option '--gen'"),
+    refused("compare --gen gen", "Missing option '--ref'"),
+    refused("compare gen ref", "Missing option"),
+    refused("compare --generated gen --ref ref", "No such option"),
+    refused("extract", "Missing argument"),
+    refused("score", "Missing argument"),
+    refused("models", "Missing option '--gen'"),
+    refused("schema comparisons", 'did you mean "comparison"?'),
+    done("schema", "comparison"),
+    done("schema kinds", '"properties"'),
+    done("doctor", "torch"),
+    done("doctor --json", '"versions"'),
+]
+
+EXTRACT = [
+    done(f"extract gen {TINY} --out new.h5", "120 embeddings of dimension 192 by tiny", ["new.h5"]),
+    done(f"extract gen {TINY} --out new.h5 --json --quiet", '"n": 120', ["new.h5"]),
+    done(f"extract gen {TINY}", "120 embeddings"),
+    done(f"extract gen {TINY} --n 50 --seed 3 --out new.h5", "50 embeddings", ["new.h5"]),
+    done(f"extract gen.zip {TINY} --out new.h5", "120 embeddings", ["new.h5"]),
+    done(f"extract images.npz {TINY} --out new.h5", "120 embeddings", ["new.h5"]),
+    done(f"extract shard-0000.tar {TINY} --out new.h5", "120 embeddings", ["new.h5"]),
+    done(f"extract 'shard-{{0000..0000}}.tar' {TINY} --out new.h5", "120 embeddings", ["new.h5"]),
+    done(f"extract mixed {TINY} --out new.h5", "unreadable: broken.png", ["new.h5"]),
+    done(f"extract gen {TINY} --metadata table.csv --out new.h5", "metadata: kind", ["new.h5"]),
+    done(f"extract gen {TINY} --batch-size 7 --workers 1 --device cpu --out new.h5", "120 embeddings", ["new.h5"]),
+    done(f"extract loop {TINY} --out new.h5", "1 embedding", ["new.h5"]),
+    done(f"extract gen {TINY} --out gen.h5", "120 embeddings"),
+    refused(f"extract mixed {TINY} --strict --out new.h5", "broken.png", ["new.h5.part"]),
+    refused(f"extract gone {TINY}", "gone does not exist"),
+    refused(f"extract gne {TINY}", "did you mean gen?"),
+    refused(f"extract empty {TINY}", "empty"),
+    refused(f"extract texts {TINY}", "texts"),
+    refused(f"extract unreadable {TINY}", "a.png"),
+    refused(f"extract text {TINY}", "text is not a set of samples"),
+    refused(f"extract damaged.zip {TINY}", "damaged.zip"),
+    refused(f"extract damaged.npz {TINY}", "damaged.npz"),
+    refused(f"extract gen/000.png {TINY}", "is a single image"),
+    refused(f"extract ref {TINY} --out gen.h5", "which would be lost"),
+    refused(f"extract gen {TINY} --n 50 --out gen.h5", "which would be lost"),
+    refused(f"extract gen {TINY} --out own/notes.h5", "already exists and is not a finc-eval embedding cache"),
+    refused(f"extract gen {TINY} --out gen", "--out must end in .h5, got gen"),
+    refused(f"extract gen {TINY} --out new.npz", "--out must end in .h5"),
+    refused(f"extract gen {TINY} --n 1000 --out new.h5", "n is 1000"),
+    refused(f"extract gen {TINY} --n 0 --out new.h5", "n must be a whole number"),
+    refused(f"extract gen {TINY} --n many --out new.h5", "--n"),
+    refused(f"extract gen {TINY} --device gpu --out new.h5", 'the device "gpu" cannot be used'),
+    refused(f"extract gen {TINY} --device cuda:9 --out new.h5", 'the device "cuda:9" cannot be used'),
+    refused(f"extract gen {TINY} --batch-size 0 --out new.h5", "batch_size must be a whole number"),
+    refused(f"extract gen {TINY} --workers 0 --out new.h5", "workers must be a whole number"),
+    refused(f"extract gen {TINY} --precision half --out new.h5", "'half' is not one of"),
+    refused(f"extract gen {TINY} --metadata gone.csv --out new.h5", "gone.csv does not exist"),
+    refused(f"extract gen {TINY} --metadata nameless.csv --out new.h5", "nameless.csv"),
+    refused("extract gen --extractor pixel --out new.h5", 'did you mean "pixels"?'),
+    refused("extract gen --extractor dino --out new.h5", "dinov2-vit"),
+    refused("extract gen --extractor card.toml --out new.h5", "card.toml"),
+    refused("extract gen --extractor gone.toml --out new.h5", "gone.toml"),
+    refused("extract gen --extractor dinov2-vits14 --out new.h5", "weights fetch dinov2-vits14"),
+]
+
+COMPARE = [
+    done(f"compare {FOLDERS} {TINY} {SMALL} --out o", "Over-represented", within("o", COMPARISON)),
+    done(f"compare {FOLDERS} {TINY} {SMALL}", "reports/gen-vs-ref", within("reports/gen-vs-ref", COMPARISON)),
+    done(f"compare {SETS} {SMALL} --out o --json --quiet", '"type": "comparison"', within("o", COMPARISON)),
+    done(f"compare --gen gen --ref ref.h5 {TINY} {SMALL} --out o", "", within("o", COMPARISON)),
+    done(f"compare --gen gen --ref ref.sketch.h5 {TINY} --out o", "", within("o", COMPARISON)),
+    done(f"compare --gen x.npy --ref y.npy {SMALL} --out o", "", within("o", COMPARISON)),
+    done(f"compare --gen x.npz --ref x.pt {SMALL} --out o", "", within("o", COMPARISON)),
+    done(f"compare --gen images.npz --ref ref {TINY} --n 60 {SMALL} --out o", "", within("o", COMPARISON)),
+    done(f"compare {SETS} {SMALL} --method rarity --novel 0.4 --out o", "", within("o", COMPARISON)),
+    done(f"compare {SETS} {SMALL} --batch-size 50 --device cpu --out o", "", within("o", COMPARISON)),
+    done(f"compare {SETS} {SMALL} --out o --config finc.toml", "", within("o", COMPARISON)),
+    done(
+        "compare --gen ../gen --ref ../ref",
+        "reports/gen-vs-ref",
+        within("configured/reports/gen-vs-ref", COMPARISON),
+        folder="configured",
+    ),
+    done(f"compare {SETS} {SMALL} --out own --force", "", within("own", COMPARISON)),
+    refused(f"compare {SETS} --out own", "own/comparison.html exists, and this command with these inputs did not make"),
+    refused(f"compare {SETS} --out gen.h5", "--out is the folder of several files, got gen.h5"),
+    refused(f"compare {SETS} --out new.html", "--out is the folder of several files, got new.html"),
+    refused(f"compare {SETS} --out text", "text is a file, and --out is a folder"),
+    refused("compare --gen gone --ref ref", "gone does not exist"),
+    refused("compare --gen gen.h5 --ref gone.h5 --out o", "gone.h5 does not exist"),
+    refused("compare --gen gen.h5 --ref damaged.h5 --out o", "damaged.h5"),
+    refused("compare --gen gen.h5 --ref not.h5 --out o", "not.h5"),
+    refused("compare --gen gen.h5 --ref own/notes.h5 --out o", "own/notes.h5"),
+    refused("compare --gen x.npy --ref pickle.pt --out o", "pickle.pt"),
+    refused("compare --gen x.npy --ref flat.npy --out o", "flat.npy"),
+    refused("compare --gen x.npy --ref nan.npy --out o", "row 7"),
+    refused("compare --gen x.npy --ref narrow.npy --out o", "784"),
+    refused("compare --gen x.npy --ref few.npy --out o", "ref has 5 samples"),
+    refused("compare --gen x.npy --ref ref.h5 --out o", "784"),
+    refused("compare --gen gen --ref ref.h5 --out o", "made with a card of your own, tiny"),
+    refused("compare --gen gen.h5 --ref ward.sketch.h5 --out o", "ward.sketch.h5"),
+    refused("compare --gen gen.h5 --ref results/gen/comparison.h5 --out o", "results/gen/comparison.h5"),
+    refused("compare --gen x.npy --ref text --out o", "text is not a set of samples"),
+    refused(f"compare {SETS} --n 50 --out o", "is embedded already"),
+    refused(f"compare {SETS} --rho -1 --out o", "rho must be a positive number, got -1.0"),
+    refused(f"compare {SETS} --features 0 --out o", "features must be a whole number"),
+    refused(f"compare {SETS} --features lots --out o", "'lots' is not a whole number or auto"),
+    refused(f"compare {SETS} --sigma 0 --out o", "sigma must be a positive number"),
+    refused(f"compare {SETS} --kernel cosin --out o", "'cosin' is not one of"),
+    refused(f"compare {SETS} --method fnc --out o", "'fnc' is not one of"),
+    refused(f"compare {SETS} --novel 0.2 --out o", "--novel belongs to rarity and fld"),
+    refused(f"compare {SETS} --groups prompt --out o", "has the column 'prompt'"),
+    refused(f"compare {SETS} --device cuda --out o", 'the device "cuda" cannot be used'),
+    refused(f"compare {SETS} --config gone.toml", "gone.toml does not exist"),
+    refused(f"compare {SETS} --config typo.toml", 'unknown key "featurs" (did you mean "features"?)'),
+    refused(f"compare {SETS} --config typo-table.toml", 'unknown table [compar] (did you mean "compare"?)'),
+    refused(f"compare {SETS} --config no.toml", "no.toml cannot be read as TOML"),
+    refused(f"compare {SETS} --config type.toml", '"workers" must be a whole number'),
+]
+
+STEPS = [
+    done(f"sketch ref.h5 --out new.sketch.h5 {SMALL}", "sketch of 120 samples", ["new.sketch.h5"]),
+    done(f"sketch ref --out new.sketch.h5 {TINY} {SMALL} --json", '"n": 120', ["new.sketch.h5"]),
+    done("sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5", "120", ["new.sketch.h5"]),
+    refused("sketch gen.h5 --out ref.h5", "did not make it"),
+    refused("sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5 --seed 1", "leave --seed out"),
+    refused("sketch gen.h5 --out new.json", "--out must end in .h5"),
+    refused("sketch x.npy --out new.h5 --feature-map-of ref.sketch.h5", "784"),
+    done(f"score other {TINY} --comparison results/gen/comparison.h5 --out s.csv", "threshold", ["s.csv"]),
+    done("score other.h5 --comparison results/gen/comparison.h5 --out s.csv --json", '"threshold"', ["s.csv"]),
+    refused(f"score other {TINY} --comparison results/gen/comparison.h5 --out own/notes.csv", "did not make it"),
+    refused("score other --comparison gen.h5 --out s.csv", "gen.h5 is of the type 'embeddings'"),
+    refused("score x.npy --comparison results/gen/comparison.h5 --out s.csv", "784"),
+    refused("score other --comparison results/gen/comparison.h5 --out s.txt", "--out must end in .csv"),
+    done("report results/gen/comparison.h5", "comparison.html", ["results/gen/comparison.html"]),
+    done("report results/gen/comparison.h5 --out page.html --json", "page.html", ["page.html"]),
+    done("report results/gen/comparison.h5 --gen-samples gen --out page.html", "page.html", ["page.html"]),
+    refused("report results/gen/comparison.h5 --out own/notes.html", "did not make it"),
+    refused("report results/gen/comparison.h5 --out gen.h5", "--out must end in .html"),
+    refused("report results/gen/comparison.h5 --gen-samples gone", "gone does not exist"),
+    refused("report gen.h5 --out page.html", "gen.h5 is of the type 'embeddings'"),
+    refused("report gone.h5", "gone.h5 does not exist"),
+    done(
+        "changes --old results/gen/comparison.h5 --new results/other/comparison.h5 --out o",
+        "",
+        within("o", ("changes.html", "changes.json")),
+    ),
+    refused("changes --old results/gen/comparison.h5 --new gen.h5 --out o", "gen.h5"),
+    done(
+        f"models --gen a=gen.h5 --gen b=other.h5 --ref ref.h5 {SMALL} --out o",
+        "",
+        within("o", ("models.html", "models.json")),
+    ),
+    done(f"models --gen gen.h5 --gen other {TINY} {SMALL} --out o", "", within("o", ("models.html", "models.json"))),
+    refused("models --gen a=gen.h5 --gen a=other.h5 --out o", "two models are called 'a'"),
+    refused("models --gen ref=gen.h5 --ref ref.h5 --out o", 'a model cannot be called "ref"'),
+    refused("models --gen gen.h5 --out o", "at least two sets are needed"),
+    refused("models --gen a= --gen b=other.h5 --out o", "is not of the form NAME=PATH"),
+    refused("models gen.h5 other.h5", "Missing option '--gen'"),
+    done("kinds --gen gen.h5 --ref ref.h5 --levels 5,10 --level 5 --out o", "", within("o", KINDS)),
+    done("kinds --gen a=gen.h5 --gen b=other.h5 --levels 5 --level 5 --out o", "", within("o", KINDS)),
+    refused("kinds --gen gen.h5 --out o", "at least two sets are needed"),
+    refused("kinds --gen gen.h5 --ref ref.h5 --levels few --out o", "'few' is not a list"),
+    done(
+        f"sweep {SETS} --parameter rho --values 1,2 {SMALL} --out o",
+        "",
+        within("o", ("sweep-rho.html", "sweep-rho.json")),
+    ),
+    refused(f"sweep {SETS} --parameter tau", "'tau' is not one of"),
+    refused(f"sweep {SETS} --parameter rho --rho 2", "does not use --rho"),
+    done(f"methods {SETS} --methods finc,rarity {SMALL} --out o", "", within("o", ("methods.html", "methods.json"))),
+    refused(f"methods {SETS} --methods finc,kem", 'did you mean "ken"?'),
+]
+
+METRICS = [
+    done(f"metrics {SETS} --metrics vendi,prdc", "recall"),
+    done(
+        f"metrics {SETS} --metrics vendi --out o --json",
+        '"type": "scores"',
+        within("o", ("scores.html", "scores.json")),
+    ),
+    done(f"metrics {FOLDERS} {TINY} --metrics fd", "fd"),
+    done("metrics --gen x.npy --ref stats.npz --metrics fd", "fd"),
+    refused("metrics --gen x.npy --ref stats.npz --metrics fid", "extract with --extractor inception-fid"),
+    refused(f"metrics {SETS} --metrics fidd", 'did you mean "fid"?'),
+    refused(f"metrics {SETS} --metrics fid", "fid is defined on inception-fid"),
+    refused(f"metrics {SETS} --metrics fld", "fld needs a third set"),
+    refused(f"metrics {SETS} --metrics ''", "no metric was named"),
+    refused("metrics --gen gen.h5 --ref ward.sketch.h5", "is a private sketch"),
+    refused("metrics --gen gone --ref ref.h5", "gone does not exist"),
+    refused(f"metrics {SETS} --metrics vendi --out scores.json", "--out is the folder of several files"),
+]
+
+PRIVACY = [
+    done(
+        f"audit --gen gen.h5 --train train --holdout holdout {TINY} --out o",
+        "",
+        within("o", ("audit.html", "audit.json")),
+    ),
+    refused("audit --gen few.npy --train x.npy --holdout y.npy --out o", "an audit needs at least 100"),
+    refused("audit --gen x.npy --train y.npy --holdout y.npy --out o", "holdout"),
+    refused("audit --gen x.npy --train y.npy --holdout x.npy --stated-epsilon 8 --out o", "pass both, or neither"),
+    done("private-sketch score --gen x.npy --ref ward.sketch.h5", "MMD"),
+    done(
+        "private-sketch compare --gen a=x.npy --gen b=y.npy --ref ward.sketch.h5 --out o",
+        "",
+        within("o", ("private-comparison.html", "private-comparison.json")),
+    ),
+    done("private-sketch inspect ward.sketch.h5", "DP, replace adjacency"),
+    done("private-sketch inspect --ledger spent.ledger --json", '"budget"'),
+    refused("private-sketch inspect", "name either a private sketch, or a ledger"),
+    refused("private-sketch score --gen gen.h5 --ref ward.sketch.h5", "784"),
+    refused("private-sketch score --gen x.npy --ref ref.h5", "ref.h5"),
+    refused(
+        "private-sketch release --data gen.h5 --epsilon 1 --ledger new.ledger --budget 1 --out new.h5",
+        "say where scales come from",
+    ),
+    refused(
+        "private-sketch release --data gen.h5 --public ref.h5 --epsilon 1 --ledger new.ledger --out new.h5",
+        "pass --budget",
+    ),
+    refused(
+        "private-sketch release --data gen.h5 --public ref.h5 --epsilon 1 --ledger new.ledger --budget 1 --out ref.h5",
+        "exists, and what it cost would be lost",
+    ),
+    refused(
+        "private-sketch release --data gen.h5 --public ref.h5 --epsilon 5 --ledger new.ledger --budget 1 --out new.h5",
+        "budget",
+    ),
+    done(
+        "dp-generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 --steps 5 "
+        "--out new.csv",
+        "200 synthetic records",
+        ["new.csv", "new.ledger"],
+    ),
+    refused(
+        "dp-generate --data patients.csv --epsilon 1 --ledger new.ledger --budget 1 --out new.csv",
+        "patients.csv is a table: pass --table",
+    ),
+    refused(
+        "dp-generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 "
+        "--out own/notes.csv",
+        "exists, and what it cost would be lost",
+    ),
+    refused(
+        "dp-generate --data patients.csv --table table.csv --epsilon 1 --ledger new.ledger --budget 1 --out new.csv",
+        "table.csv",
+    ),
+    refused(
+        "dp-generate --data patients.csv --table patients.toml --epsilon 0 --ledger new.ledger --budget 1 "
+        "--out new.csv",
+        "epsilon",
+    ),
+]
+
+HOUSEKEEPING = [
+    done("extractors list", "pixels"),
+    done("extractors list --json", '"name": "pixels"'),
+    done("extractors show pixels", "Common mistakes"),
+    done("extractors check pixels", "pixels on cpu"),
+    refused("extractors show dino", "dinov2-vit"),
+    refused("extractors check card.toml", "card.toml"),
+    done("weights list", "dinov2-vits14"),
+    done("weights where efficientnet-lite0", ""),
+    refused("weights fetch pixels", "pixels"),
+    refused("weights verify dinov2-vits14", "missing or wrong"),
+    done("cache ls", "tiny"),
+    done("cache ls --json", '"extractor": "tiny"'),
+    done("cache verify gen.h5", "gen.h5: whole"),
+    done(f"cache explain gen.h5 {TINY}", "nothing has changed"),
+    done(f"cache explain gen.h5 {TINY} --n 50 --json", '"used_again": false'),
+    refused("cache verify damaged.h5", "damaged.h5"),
+    refused("cache explain nosuch", "nosuch"),
+    refused("cache rm", "name the caches to delete"),
+    refused("cache rm text", "text"),
+    refused("cache rm --all gen.h5", "only one of these"),
+]
+
+COMMANDS = [*FIRST_WORDS, *EXTRACT, *COMPARE, *STEPS, *METRICS, *PRIVACY, *HOUSEKEEPING]
+
+AS_PROCESSES = [
+    done("--version", "finc-eval "),
+    refused("compare --gen gone --ref ref", "gone does not exist"),
+    refused("compare --gen gen", "Missing option '--ref'"),
+    done("private-sketch inspect --ledger spent.ledger", ""),
+]
+"""Commands that are called as a shell calls them."""
