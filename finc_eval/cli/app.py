@@ -1,6 +1,7 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
 A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name.py`, or the group of verbs `app` there.
+Verbs about the installation are in `finc_eval/cli/verbs/housekeeping/`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
+from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA, VerdictExit
 from finc_eval.cli.group import Group, Verb
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
@@ -37,6 +38,8 @@ VERBS: dict[str, dict[str, str]] = {
         "signatures.",
     },
     "Rank and gate": {
+        "gate": "Judge whether a new release may replace the one before it.",
+        "leaderboard": "Rank models against one reference, and say which of them cannot be told apart.",
         "models": "Find the modes on which many models differ, and how much of each mode each model has.",
         "changes": "Follow the modes from one release of a model to the next.",
     },
@@ -58,6 +61,9 @@ VERBS: dict[str, dict[str, str]] = {
 }
 """The verbs by heading, each with the first line of its docstring, so that the list is printed without importing them;
 of a group of verbs it is the first sentence of its help."""
+
+HOUSEKEEPING = ("extractors", "weights", "cache", "doctor", "schema")
+"""Verbs whose modules are in the folder `housekeeping`."""
 
 RESUMES = ("extract",)
 """Verbs that continue an interrupted run when they are called again."""
@@ -99,6 +105,8 @@ class LazyGroup(Group):
         """Run the command line; wrong options, too, end with the exit code of usage errors."""
         try:
             return super().main(*args, **extra)
+        except VerdictExit:
+            raise
         except SystemExit as end:
             raise SystemExit(USAGE_OR_DATA if end.code == 2 else end.code) from None
 
@@ -120,7 +128,8 @@ def _notes_in_one_line() -> Iterator[None]:
 def load_verb(name: str) -> Any:
     """Import the module of a verb, and return its command."""
     attribute = name.replace("-", "_")
-    module = import_module(f"finc_eval.cli.verbs.{attribute}")
+    folder = "finc_eval.cli.verbs" + ".housekeeping" * (name in HOUSEKEEPING)
+    module = import_module(f"{folder}.{attribute}")
     holder = typer.Typer(add_completion=False)
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     if isinstance(getattr(module, "app", None), typer.Typer):
@@ -161,7 +170,9 @@ def finc_eval(
 
     Results are printed on standard output, progress on standard error. A file finc-eval.toml in the working folder
     has defaults for repeated runs. --install-completion lets the shell complete verbs and options.
-    Exit codes: 0 done; 3 wrong options or unusable data, explained in one sentence; 130 interrupted.
+    Nothing is decoded that takes more than 1 GiB of memory; FINC_EVAL_MAX_DECODED=4GiB allows more.
+    Exit codes: 0 done; 1 regression and 2 undecided, of gate alone; 3 wrong options or unusable data, explained in one
+    sentence; 130 interrupted.
     """
 
 

@@ -341,7 +341,7 @@ def _digits(count: int) -> str:
     return str(count).zfill(COUNT_DIGITS)
 
 
-def _spending(line: dict[str, Any] | None, before: str) -> Spending | None:
+def _spending(line: Any, before: str) -> Spending | None:
     """Return the spending in a line, or None if the line is not a valid one after those before."""
     match line or {}:
         case {"data": [*data], "mu": float(mu), "purpose": str(purpose), "check": str(check)} if (

@@ -10,7 +10,7 @@ import typer
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Json, Quiet, shown
 from finc_eval.cli.output import print_json
-from finc_eval.cli.verbs.extractors import ExtractorNames
+from finc_eval.cli.verbs.housekeeping.extractors import ExtractorNames
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights

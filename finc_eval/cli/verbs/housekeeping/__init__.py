@@ -1,0 +1,1 @@
+"""Verbs about the installation: extractors, weights, caches, schemas and diagnosis."""

@@ -1,0 +1,1 @@
+"""Leaderboards: several models against one reference, ranked as far as their differences are certain."""

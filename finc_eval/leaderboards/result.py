@@ -1,0 +1,188 @@
+"""`Leaderboard`: models ranked against one reference, with ranks that hold together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.record import Record, plain
+from finc_eval.core.serialize import Document
+from finc_eval.core.signature import SignatureText
+from finc_eval.core.words import counted
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.leaderboards.settings import LeaderboardSettings
+from finc_eval.partitions.modes import Kind
+
+
+@dataclass(frozen=True)
+class Standing(Record):
+    """A number of one model, and its rank by it.
+
+    Attributes:
+        value: the number, without the bias of finite sets; None if it could not be computed.
+        interval: 95 % interval of it, of this model alone; None if it is not known.
+        rank_set: lowest and highest rank that the model may have; all rank sets of one number hold together with
+            probability 0.95. None where the model is not ranked.
+        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
+        reason: why it is not ranked; None if it is.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+    group: int | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Row(Record):
+    """A model of a leaderboard.
+
+    Attributes:
+        name: name of the model.
+        rank_set: lowest and highest rank that it may have, by the number that orders the rows; None if it is not
+            ranked.
+        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
+        scores: its standing by each number.
+    """
+
+    name: str
+    rank_set: tuple[int, int] | None
+    group: int | None
+    scores: dict[str, Standing]
+
+
+@dataclass(frozen=True)
+class Criterion(Record):
+    """A number that models are ranked by.
+
+    Attributes:
+        key: name of the number, such as "missing" or "fd".
+        title: what it is, in a few words.
+        is_share: whether it is a share, between 0 and 1.
+        higher_is_better: whether a better model has a larger value.
+        names: names of the ranked models, best estimate first.
+        groups: names of the models of each group, best first. All of a group cannot be told apart from its first.
+        p_values: p-value of "the first is not better than the second" for each two of `names`, adjusted for all
+            ordered pairs (step-down); at most 0.05: it is surely better.
+        separable_neighbors: number of models that can be told apart from the next one.
+        separable_pairs: number of pairs that can be told apart.
+        smallest_separable_gap: smallest difference of two models that can be told apart; None if no two can be.
+        signature: everything that changes the number, except the models.
+    """
+
+    key: str
+    title: str
+    is_share: bool
+    higher_is_better: bool
+    names: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    p_values: tuple[tuple[float, ...], ...]
+    separable_neighbors: int
+    separable_pairs: int
+    smallest_separable_gap: float | None
+    signature: SignatureText
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of ranked models."""
+        return len(self.names) * (len(self.names) - 1) // 2
+
+    def p_value(self, first: str, second: str) -> float:
+        """Return the adjusted p-value of "these two do not differ in this direction or the other", the smaller one.
+
+        Raises:
+            DataError: one of them is not ranked.
+        """
+        for name in (first, second):
+            if name not in self.names:
+                raise DataError(f"{name} is not ranked by {self.key}: see its reason in rows[…].scores")
+        a, b = self.names.index(first), self.names.index(second)
+        return min(self.p_values[a][b], self.p_values[b][a])
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard(Document):
+    """Models ranked against one reference.
+
+    Attributes:
+        rows: the models, the best estimate first; those that are not ranked come last.
+        rank_by: key of the number that orders the rows.
+        criteria: the numbers that the models are ranked by.
+        covers: noise that ranks and intervals cover.
+        modes: kinds of samples that models or the reference have more of than all others, the clearest first.
+        sets: the models and the reference, by label.
+        alpha: probability that any of the rank sets by one number is wrong.
+        settings: settings, as asked for.
+        signature: everything that changes the numbers save the models.
+        warnings: what to know before trusting the numbers.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets()  # gen has no zeros
+        >>> board = fe.leaderboard({"a": gen, "b": ref[:200]}, ref[200:])
+        >>> board.rows[0].name, board.rows[0].rank_set, board.separable("a", "b")
+        ('b', (1, 1), True)
+    """
+
+    type_name: ClassVar[str] = "leaderboard"
+
+    rows: tuple[Row, ...]
+    rank_by: str
+    criteria: tuple[Criterion, ...]
+    covers: str
+    modes: tuple[Kind, ...]
+    sets: dict[str, SetInfo]
+    alpha: float
+    settings: LeaderboardSettings
+    signature: SignatureText
+    warnings: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the models of each group, by the number that orders the rows."""
+        return self.criterion().groups
+
+    def __getitem__(self, name: str) -> Row:
+        names = [row.name for row in self.rows]
+        if name not in names:
+            raise UsageError(f"no model is called {name!r}{did_you_mean(str(name), names)}: {', '.join(names)}")
+        return self.rows[names.index(name)]
+
+    def criterion(self, by: str | None = None) -> Criterion:
+        """Return one of the numbers that models are ranked by; default: the one that orders the rows.
+
+        Raises:
+            UsageError: the models are not ranked by it.
+        """
+        keys = [one.key for one in self.criteria]
+        wanted = self.rank_by if by is None else by
+        if wanted not in keys:
+            raise UsageError(f"the board does not rank by {wanted!r}{did_you_mean(wanted, keys)}: {', '.join(keys)}")
+        return self.criteria[keys.index(wanted)]
+
+    def separable(self, first: str, second: str, by: str | None = None) -> bool:
+        """Return whether two models can be told apart.
+
+        All pairs are tested together: that any two equal models are called different has probability 0.05 at most.
+
+        Args:
+            first: name of a model.
+            second: name of another.
+            by: number to compare them by; default: the one that orders the rows.
+
+        Raises:
+            UsageError: a name is unknown.
+            DataError: one of them is not ranked by that number.
+        """
+        return self.criterion(by).p_value(self[first].name, self[second].name) <= self.alpha
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        return [{"name": row.name, "by": key, **plain(one)} for row in self.rows for key, one in row.scores.items()]
+
+    def _summary(self) -> str:
+        main = self.criterion()
+        order = " > ".join(" = ".join(group) for group in main.groups)
+        return f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"

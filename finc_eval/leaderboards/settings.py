@@ -1,0 +1,63 @@
+"""`LeaderboardSettings`: what the models of a leaderboard are ranked by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+from finc_eval.core.checks import check_count
+from finc_eval.core.record import Record, about
+from finc_eval.metrics.registry import get_metric
+from finc_eval.partitions.settings import MAIN_LEVEL
+from finc_eval.sketches.settings import Groups
+
+
+@dataclass(frozen=True)
+class LeaderboardSettings(Record):
+    """Settings of a leaderboard.
+
+    Raises:
+        UsageError: a value is out of range, or a metric is unknown.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.LeaderboardSettings(metrics=("fd", "kid")).rank_by
+        'difference'
+    """
+
+    metrics: Annotated[
+        tuple[str, ...],
+        about(
+            "metrics to rank by, besides the shares; default: fd, or kid where a set has fewer samples than an "
+            "embedding has entries"
+        ),
+    ] = ()
+    rank_by: Annotated[str, about("number that orders the rows: difference, missing, novel, or one of the metrics")] = (
+        "difference"
+    )
+    level: Annotated[int, about("number of kinds that the samples are divided into; with few samples, fewer")] = (
+        MAIN_LEVEL
+    )
+    groups: Groups = None
+    seed: Annotated[int, about("random seed of the first centers of the kinds")] = 0
+
+    def __post_init__(self) -> None:
+        self._store(
+            metrics=tuple(get_metric(name).name for name in dict.fromkeys(self.metrics)),
+            level=check_count("level", self.level, least=2),
+            seed=check_count("seed", self.seed, least=0),
+        )
+
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Return the fields of a signature."""
+        return (("groups", self.groups or "videos"), ("seed", str(self.seed)))
+
+
+class LeaderboardOptions(TypedDict, total=False):
+    """The fields of `LeaderboardSettings` as keywords of a function."""
+
+    metrics: tuple[str, ...]
+    rank_by: str
+    level: int
+    groups: str | None
+    seed: int

@@ -1,0 +1,176 @@
+"""Leaderboards: real digits with planted gaps, what cannot be ranked, JSON, page, table and verb."""
+
+import json
+
+import numpy as np
+import pytest
+from _pages import HOSTILE, Page
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval import report
+from finc_eval.cli.app import app
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+
+CENTERS = np.random.default_rng(0).normal(0, 4, (10, 8))
+
+
+def samples(kinds, n, seed, shift=0.0):
+    """Samples of some of ten kinds."""
+    rng = np.random.default_rng(seed)
+    rows = CENTERS[rng.choice(kinds, n)] + rng.normal(size=(n, 8)) + shift
+    return rows.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def sets():
+    return {
+        "good": samples(range(10), 1000, 1),
+        f"twin{HOSTILE}": samples(range(10), 800, 2),
+        "gaps": samples(range(7), 1000, 3),
+        "shifted": samples(range(10), 1000, 4, shift=0.3),
+    }
+
+
+@pytest.fixture(scope="module")
+def board(sets):
+    return fe.leaderboard(sets, samples(range(10), 1500, 5), level=20)
+
+
+def test_planted_gaps_are_ranked_and_equal_models_are_not_told_apart(board, sets):
+    good, twin, *_ = sets
+    assert not board.separable(good, twin)
+    assert board.separable(good, "gaps")
+    assert board["gaps"].rank_set == (4, 4)
+    missing = board["gaps"].scores["missing"]
+    assert missing.interval[0] < 0.3 < missing.interval[1] + 0.05
+    assert missing.value == pytest.approx(0.3, abs=0.08)
+    assert board[good].scores["missing"].value < 0.02
+    assert board["gaps"].scores["novel"].value < 0.05
+    assert set(board.groups[0]) >= {good, twin}
+
+
+def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
+    assert [one.key for one in board.criteria] == ["difference", "missing", "novel", "fd"]
+    for one in board.criteria:
+        told = sum(board.separable(a, b, one.key) for a in one.names for b in one.names if a < b)
+        assert told == one.separable_pairs
+        assert one.pairs == 6
+        assert sorted(name for group in one.groups for name in group) == sorted(one.names)
+    assert "sampling noise only" in board.covers
+
+
+def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path):
+    board.to_json(tmp_path / "board.json")
+    back = fe.load(tmp_path / "board.json")
+    assert back.rows == board.rows
+    assert back.separable("good", "gaps") == board.separable("good", "gaps")
+    row = json.loads(board.to_json())["rows"][-1]
+    assert (row["name"], row["rank_set"], row["group"]) == ("gaps", [4, 4], board["gaps"].group)
+    assert row["scores"]["fd"].keys() >= {"value", "interval", "rank_set"}
+
+
+def test_the_same_sets_give_the_same_board_in_any_order(board, sets):
+    again = fe.leaderboard(dict(reversed(sets.items())), samples(range(10), 1500, 5), level=20)
+    for name in sets:
+        for key in ("difference", "fd"):
+            one, other = board[name].scores[key], again[name].scores[key]
+            assert one.value == pytest.approx(other.value, abs=0.02)
+        assert board[name].rank_set == again[name].rank_set
+
+
+def test_a_model_whose_metric_has_no_interval_is_shown_and_not_ranked(sets):
+    few = {"good": sets["good"], "gaps": sets["gaps"], "few": samples(range(10), 60, 9)}
+    board = fe.leaderboard(few, samples(range(10), 800, 5), metrics=("fd",), rank_by="fd", level=5)
+    standing = board["few"].scores["fd"]
+    assert standing.rank_set is None
+    assert standing.value > 0
+    assert "no interval" in standing.reason
+    assert board.rows[-1].name == "few"
+    assert board["few"].rank_set is None
+    assert board.criterion().names == ("good", "gaps")
+    assert board["gaps"].rank_set == (2, 2)
+    assert "| –" in report.fragment(board) or ">–<" in report.fragment(board)
+    with pytest.raises(DataError, match="few is not ranked by fd"):
+        board.separable("few", "good")
+
+
+def test_metrics_without_a_common_error_are_ranked_by_their_intervals(sets):
+    board = fe.leaderboard(
+        {"good": sets["good"], "gaps": sets["gaps"]}, samples(range(10), 800, 5), metrics=("mmd",), level=5
+    )
+    assert board.separable("good", "gaps", "mmd")
+    assert board["good"].scores["mmd"].rank_set == (1, 1)
+
+
+def test_two_halves_of_one_model_are_not_called_different():
+    called = 0
+    for seed in range(20):
+        rows = samples(range(8), 600, 100 + seed)
+        board = fe.leaderboard({"a": rows[:300], "b": rows[300:]}, samples(range(10), 400, 200 + seed), level=20)
+        called += any(board.separable("a", "b", one.key) for one in board.criteria)
+    assert called <= 2
+
+
+@pytest.mark.parametrize(
+    "models, options, error, message",
+    [
+        (["one"], {}, UsageError, "at least two models are needed"),
+        (["one", "ref"], {}, UsageError, 'a model cannot be called "ref"'),
+        (["one", "two"], {"metrics": ("fdd",)}, UsageError, 'did you mean "fd"'),
+        (["one", "two"], {"metrics": ("kid",), "rank_by": "fd"}, UsageError, "rank_by must be one of"),
+        (["one", "two"], {"level": 1}, UsageError, "level must be"),
+        (["one", "two"], {"kinds": 5}, UsageError, "unknown option 'kinds'"),
+    ],
+)
+def test_a_wrong_call_is_refused(models, options, error, message):
+    with pytest.raises(error, match=message):
+        fe.leaderboard({name: samples(range(3), 50, 0) for name in models}, samples(range(3), 50, 1), **options)
+
+
+def test_sets_that_do_not_belong_together_are_refused():
+    with pytest.raises(IncompatibleError, match="8 entries per embedding and two 7"):
+        fe.leaderboard({"one": samples([1], 50, 0), "two": samples([1], 50, 0)[:, :7]}, samples([1], 50, 1))
+
+
+def test_unknown_names_are_refused(board):
+    with pytest.raises(UsageError, match='did you mean "gaps"'):
+        board.separable("good", "gap")
+    with pytest.raises(UsageError, match="does not rank by 'fid'"):
+        board.separable("good", "gaps", "fid")
+
+
+def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
+    page = Page(report.page(board, {}))
+    assert "x" not in [tag for tag, _, _ in page.elements]
+    rows = page.find("tr", "mode", page.find("table", "board")[0])
+    assert [page.texts("th", inside=row)[0] for row in rows] == [row.name for row in board.rows]
+    text = " ".join(page.texts("main"))
+    for name in board.groups[0]:
+        assert name in next(part for part in page.texts("p") if part.startswith("Group 1"))
+    assert f"{board.criterion().separable_pairs} of all 6 pairs can be told apart (Holm" in text
+    assert "sampling noise only" in text
+    assert board.modes
+    assert len(page.find("tr", "mode", page.find("table", "heat")[0])) == len(board.modes)
+
+
+def test_the_terminal_has_the_board(board, capsys):
+    report.show(board)
+    printed = capsys.readouterr().out
+    assert "3–4" in printed or "4" in printed
+    assert "can be told apart (Holm" in printed
+    assert "good" in report.fragment(board)
+
+
+def test_the_verb_writes_page_and_json(tmp_path, sets):
+    for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
+        np.save(tmp_path / f"{name}.npy", rows)
+    words = ["leaderboard", "--ref", f"{tmp_path}/ref.npy", f"a={tmp_path}/a.npy", f"b={tmp_path}/b.npy"]
+    shown = CliRunner().invoke(
+        app, [*words, "--out", f"{tmp_path}/board", "--json", "--metrics", "kid", "--level", "10"]
+    )
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["rows"][0]["name"] == "a"
+    assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
+    refused = CliRunner().invoke(app, [*words[:4]])
+    assert refused.exit_code == 3
