@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA
+from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA, VerdictExit
 from finc_eval.cli.group import Group, Verb
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
@@ -38,6 +38,7 @@ VERBS: dict[str, dict[str, str]] = {
         "signatures.",
     },
     "Rank and gate": {
+        "gate": "Judge whether a new release may replace the one before it.",
         "leaderboard": "Rank models against one reference, and say which of them cannot be told apart.",
         "models": "Find the modes on which many models differ, and how much of each mode each model has.",
         "changes": "Follow the modes from one release of a model to the next.",
@@ -104,6 +105,8 @@ class LazyGroup(Group):
         """Run the command line; wrong options, too, end with the exit code of usage errors."""
         try:
             return super().main(*args, **extra)
+        except VerdictExit:
+            raise
         except SystemExit as end:
             raise SystemExit(USAGE_OR_DATA if end.code == 2 else end.code) from None
 
@@ -167,7 +170,9 @@ def finc_eval(
 
     Results are printed on standard output, progress on standard error. A file finc-eval.toml in the working folder
     has defaults for repeated runs. --install-completion lets the shell complete verbs and options.
-    Exit codes: 0 done; 3 wrong options or unusable data, explained in one sentence; 130 interrupted.
+    Nothing is decoded that takes more than 1 GiB of memory; FINC_EVAL_MAX_DECODED=4GiB allows more.
+    Exit codes: 0 done; 1 regression and 2 undecided, of gate alone; 3 wrong options or unusable data, explained in one
+    sentence; 130 interrupted.
     """
 
 

@@ -100,7 +100,8 @@ def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddi
             reasons[name] = str(error)
             continue
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])
-        better |= {score.higher_is_better} - {None}
+        if score.higher_is_better is not None:
+            better.add(score.higher_is_better)
         if score.higher_is_better is None or score.interval is None:
             values[name] = score.value
             reasons[name] = _why_not(score)

@@ -1,0 +1,196 @@
+"""False failures of the gate, and its power at the sizes that it prints.
+
+Releases are drawn from mixtures of 20 kinds with unequal shares, in 16 dimensions. The limits are the least favorable
+ones: no kind may lose anything worth naming (1 % of its share), none may grow that the reference lacks, and the Fréchet
+distance may not rise. So every significant change is a failure, and the rate of failures of releases without a change
+is the error of the whole family.
+
+*unchanged*: three draws of one mixture. *small*: 500 new samples and 500 old ones against 10 000 of the reference.
+*margin*: every second kind has lost exactly what the limit allows, a half. *prompts*: four samples of each of 250
+prompts, two in three of the prompt's own kind; judged with the groups and without. *windows*: four samples of one kind
+a video, told by ids. *retrained*: shares that move from training to training three times as much as samples do, with
+three replicates of the baseline and with one. *looks*: three looks at more and more samples.
+
+*lost*, *new*, *worse*: a labelled kind has lost, an unlabelled one has come, or the Fréchet distance has risen by the
+size that the gate prints as detectable for an unchanged release, at limits of one half, 2 % and the measured noise.
+*gone*: a whole kind of 2.5 to 7.5 % of the samples is lost, and clusters are to show it.
+"""
+
+from functools import partial
+
+import numpy as np
+from _record import record
+from _runs import rate, run
+
+import finc_eval as fe
+
+RUNS, POWER_RUNS, DIM, KINDS, SPREAD = 1000, 200, 16, 20, 3.0
+SHARES = np.linspace(1, 3, KINDS) / np.linspace(1, 3, KINDS).sum()
+STRICT = {"kinds": {"lose": 0.01, "new": 0.001}, "metrics": {"fd": {"difference": 0.001}}}
+USUAL = {"kinds": {"lose": 0.5, "new": 0.02, "level": KINDS}, "metrics": {"fd": {"difference": "noise"}}}
+
+
+class World:
+    """A mixture: centers of the kinds, and one more that is new."""
+
+    def __init__(self, rng):
+        self.rng, self.centers = rng, rng.normal(0, 1.5, (KINDS + 1, DIM))
+
+    def rows(self, kinds):
+        return (self.centers[kinds] + 0.5 * self.rng.normal(size=(len(kinds), DIM))).astype(np.float32)
+
+    def kinds(self, n, shares=SHARES):
+        return self.rng.choice(len(shares), n, p=shares / shares.sum())
+
+    def release(self, n, shares=SHARES):
+        return self.rows(self.kinds(n, shares))
+
+
+def failed(verdict):
+    return {"false": verdict.overall == "regression", "limits": len(verdict.limits)}
+
+
+def unchanged(n, m, seed):
+    world = World(np.random.default_rng(seed))
+    return failed(fe.gate(world.release(n), world.release(n), world.release(m), STRICT))
+
+
+def margin(seed):
+    world = World(np.random.default_rng(seed))
+    shares = SHARES.copy()
+    few = np.flatnonzero(np.arange(KINDS) % 2)
+    # What they have lost goes to the others, so that each has exactly half of its share.
+    shares[few] /= 2
+    shares[np.arange(KINDS) % 2 == 0] *= (1 - shares[few].sum()) / SHARES[np.arange(KINDS) % 2 == 0].sum()
+    policy = {"kinds": {"lose": 0.5, "column": "kind"}}
+    sets = [world.kinds(2000, one) for one in (shares, SHARES, SHARES)]
+    told = [fe.EmbeddingSet(world.rows(k), metadata={"kind": [f"k{one}" for one in k]}) for k in sets]
+    return failed(fe.gate(*told, policy))
+
+
+def prompts(grouped, windows, seed):
+    world = World(np.random.default_rng(seed))
+
+    def asked(n, each=4):
+        own = np.repeat(world.kinds(n // each), each)
+        kinds = np.where(world.rng.random(n) < 2 / 3, own, world.kinds(n)) if not windows else own
+        ids = [f"clip{i // each}#{i % each}" if windows and grouped else str(i) for i in range(n)]
+        return fe.EmbeddingSet(world.rows(kinds), ids, {"prompt": [str(i // each) for i in range(n)]})
+
+    by = {"groups": "prompt"} if grouped and not windows else {}
+    return failed(fe.gate(asked(1000), asked(1000), asked(4000), {"kinds": STRICT["kinds"], **by}))
+
+
+def retrained(replicates, seed):
+    world = World(np.random.default_rng(seed))
+    n = 2000
+
+    def trained():
+        moved = SHARES * np.exp(SPREAD * world.rng.normal(size=KINDS) * np.sqrt((1 - SHARES) / (n * SHARES)))
+        return world.release(n, moved / moved.sum())
+
+    policy = {"kinds": STRICT["kinds"]}
+    return failed(fe.gate(trained(), [trained() for _ in range(replicates)], world.release(4000), policy))
+
+
+def looks(seed):
+    world = World(np.random.default_rng(seed))
+    new, old, ref = (world.release(n) for n in (3000, 3000, 4000))
+    # A pipeline that draws more samples whenever the verdict is not a pass.
+    verdicts = [
+        fe.gate(new[:n], old[:n], ref, {"kinds": STRICT["kinds"], "looks": 3}).overall for n in (1000, 2000, 3000)
+    ]
+    return {"false": "regression" in verdicts}
+
+
+def lost(seed):
+    """Plant the detectable loss of a labelled kind."""
+    world, policy = World(np.random.default_rng(seed)), {"kinds": {"lose": 0.5, "column": "kind"}}
+
+    def told(n, shares=SHARES):
+        kinds = world.kinds(n, shares)
+        return fe.EmbeddingSet(world.rows(kinds), metadata={"kind": [f"k{kind}" for kind in kinds]})
+
+    kind = int(world.rng.integers(KINDS))
+    old, ref = told(2000), told(4000)
+    limits = {one.name: one for one in fe.gate(told(2000), old, ref, policy).limits}
+    name = f"kinds.lose kind=k{kind}"
+    size = limits[name].detectable
+    if size is None:
+        return {"found": None, "size": np.nan}
+    shares = SHARES.copy()
+    shares[kind] *= 1 - size
+    verdict = fe.gate(told(2000, shares), old, ref, policy)
+    return {"found": name in [one.name for one in verdict.of("regressed")], "size": size}
+
+
+def gone(seed):
+    """Lose a whole kind, which only clusters can show."""
+    world = World(np.random.default_rng(seed))
+    shares = SHARES.copy()
+    shares[world.rng.integers(KINDS)] = 0
+    verdict = fe.gate(world.release(2000, shares), world.release(2000), world.release(4000), USUAL)
+    return {"found": verdict.overall == "regression", "size": 1.0}
+
+
+def new(seed):
+    world = World(np.random.default_rng(seed))
+    old, ref = world.release(2000), world.release(4000)
+    size = fe.gate(world.release(2000), old, ref, USUAL)
+    detectable = max(one.detectable for one in size.limits if one.rule == "kinds.new")
+    shares = np.r_[SHARES * (1 - detectable), detectable]
+    verdict = fe.gate(world.release(2000, shares), old, ref, USUAL)
+    found = any(one.verdict == "regressed" for one in verdict.limits if one.rule == "kinds.new")
+    return {"found": found, "size": detectable}
+
+
+def worse(seed):
+    """Move all samples in a fresh direction until the Fréchet distance has risen by the detectable size."""
+    world = World(np.random.default_rng(seed))
+    policy = {"metrics": USUAL["metrics"]}
+    old, ref = world.release(2000), world.release(4000)
+    (limit,) = fe.gate(world.release(2000), old, ref, policy).limits
+    direction = world.rng.normal(size=DIM)
+    moved = world.release(2000) + (direction / np.linalg.norm(direction) * np.sqrt(limit.detectable)).astype(np.float32)
+    return {"found": fe.gate(moved, old, ref, policy).overall == "regression", "size": limit.detectable}
+
+
+REGIMES = {
+    "unchanged": partial(unchanged, 2000, 4000),
+    "small": partial(unchanged, 500, 10_000),
+    "margin": margin,
+    "prompts": partial(prompts, True, False),
+    "prompts-naive": partial(prompts, False, False),
+    "windows": partial(prompts, True, True),
+    "windows-naive": partial(prompts, False, True),
+    "retrained-3": partial(retrained, 3),
+    "retrained-1": partial(retrained, 1),
+    "looks": looks,
+    "lost": lost,
+    "gone": gone,
+    "new": new,
+    "worse": worse,
+}
+POWER = ("lost", "gone", "new", "worse")
+
+
+def one(regime, seed):
+    return REGIMES[regime](seed)
+
+
+def report(found):
+    rows = [
+        {
+            "regime": regime,
+            "runs": len(runs),
+            "false failures": rate(runs, "false"),
+            "found": rate(runs, "found"),
+            "detectable, median": f"{np.nanmedian([one['size'] for one in runs]):.3g}" if regime in POWER else "",
+        }
+        for regime, runs in found.items()
+    ]
+    record("gate", rows, "α = 0.05; 95 % intervals of Clopper and Pearson")
+
+
+if __name__ == "__main__":
+    run("gate", list(REGIMES), one, report, {name: POWER_RUNS if name in POWER else RUNS for name in REGIMES})

@@ -1,0 +1,93 @@
+"""`finc-eval gate`: an exit code that a release pipeline can trust."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import finc_eval as fe
+from finc_eval.cli.exit_codes import VerdictExit
+from finc_eval.cli.options import Json, Ref, Work, embeds
+from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.sets import check_given
+from finc_eval.core.errors import UsageError
+from finc_eval.core.storage import write_text
+from finc_eval.extractors.settings import Extraction
+from finc_eval.gate.policy import Policy
+
+Looks = Annotated[
+    int | None, typer.Option(help="Number of runs with more and more samples that share the policy's alpha.")
+]
+
+
+@embeds
+def gate(
+    baseline: Annotated[
+        list[str],
+        typer.Option(
+            help="Samples of the release before, in any form that --gen takes. Repeat it for the same model trained "
+            "several times: from three on, the noise of training is measured."
+        ),
+    ],
+    ref: Ref,
+    policy: Annotated[Path, typer.Option(metavar="FILE", help="TOML file with what a release may do.")],
+    extraction: Extraction,
+    work: Work,
+    gen: Annotated[
+        str | None, typer.Option(help="Samples of the new release, in any form that --gen of compare takes.")
+    ] = None,
+    init: Annotated[
+        bool, typer.Option("--init", help="Write the policy from the baseline, with the noise that was measured.")
+    ] = False,
+    anchor: Annotated[
+        str | None, typer.Option(help="Samples of an older release, against which slow drift over releases is seen.")
+    ] = None,
+    train: Annotated[
+        str | None, typer.Option(help="All samples that the new release was trained on, for limits on copying.")
+    ] = None,
+    looks: Looks = None,
+    out: Out = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Judge whether a new release may replace the one before it.
+
+    Exit codes: 0 pass, 1 regression, 2 undecided, 3 error. --out gets verdict.json, .html, .md and .xml (JUnit).
+    """
+    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
+    sources = {**dict(zip(labels, baseline, strict=True)), "ref": ref}
+    if init:
+        from finc_eval.gate.first_policy import first_policy
+
+        check_given(sources.values(), extraction.extractor)
+        if policy.exists() and not force:
+            raise UsageError(f"{policy} exists: choose another --policy, or pass --force")
+        with work.running() as run:
+            text = first_policy(baseline, ref, extractor=extraction, run=run)
+        write_text(policy, text)
+        print(text, end="")
+        return
+    if gen is None:
+        raise UsageError("the gate needs the new release: pass --gen, or --init to write a policy")
+    given = {"anchor": anchor, "train": train}
+    sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
+    check_given(sources.values(), extraction.extractor)
+    limits = Policy.of(policy).with_looks(looks)
+    output = output_folder("gate", "verdict", sources, out, force)
+    with work.running() as run:
+        verdict = fe.gate(gen, baseline, ref, limits, anchor=anchor, train=train, extractor=extraction, run=run)
+    from finc_eval.gate.github import annotation_lines, tell_github
+    from finc_eval.gate.junit import junit_xml
+    from finc_eval.gate.markdown import markdown
+
+    write_text(output.folder / "verdict.md", markdown(verdict))
+    write_text(output.folder / "verdict.xml", junit_xml(verdict))
+    emit(verdict, output, as_json)
+    tell_github(verdict, os.environ)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        print(*annotation_lines(verdict), sep="\n", file=sys.stderr if as_json else sys.stdout)
+    raise VerdictExit(verdict.exit_code)

@@ -1,0 +1,73 @@
+"""Evidence on plain facts about the new release, and on copies of training samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.embeddings.repeats import row_hashes
+from finc_eval.gate.evidence import Evidence, Fact, Missing
+from finc_eval.gate.policy import BasicLimits, CopyingLimits
+from finc_eval.gate.sets import GEN, REF, GateSets
+from finc_eval.gate.shares import GainedShare, TwoCounts
+from finc_eval.memorization.audit import audit
+from finc_eval.samples.profile import unlike_encodings
+
+NO_SAMPLES = "embeddings alone do not tell how samples were read: pass a folder, or what extract wrote"
+"""The reason why an array has no facts about files."""
+
+
+def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Evidence]:
+    """Yield the facts that are limited."""
+    info, gen = sets.infos[GEN], sets.gen
+    cached = isinstance(gen, CachedEmbeddings)
+    if limits.samples is not None:
+        yield Fact(name="basics.samples", value=float(gen.n), margin=float(limits.samples), harm="low", n=gen.n)
+    if limits.unreadable is not None:
+        margin, name = limits.unreadable, "basics.unreadable"
+        if cached:
+            share = info.unreadable / (info.unreadable + gen.n)
+            note = ", ".join(id for id, _ in info.unreadable_examples)
+            yield Fact(name=name, value=share, margin=margin, n=gen.n, note=note)
+        else:
+            yield Missing(name=name, margin=margin, note=NO_SAMPLES)
+    if limits.duplicates is not None:
+        share = 1 - len(np.unique(row_hashes(gen, run))) / gen.n
+        yield Fact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
+    if limits.encodings:
+        old = next(iter(sets.baselines.values()))
+        if isinstance(gen, CachedEmbeddings) and isinstance(old, CachedEmbeddings):
+            unlike = unlike_encodings(gen.cache.profile, old.cache.profile)
+            note = "; ".join(unlike).replace(" of ref", " of the baseline").replace("in ref", "in the baseline")
+            yield Fact(name="basics.encodings", value=float(len(unlike)), margin=0.0, n=gen.n, note=note)
+        else:
+            yield Missing(name="basics.encodings", margin=0.0, note=NO_SAMPLES)
+
+
+def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None, run: Run) -> Iterator[Evidence]:
+    """Yield the evidence of an audit, in which the reference stands for fresh samples."""
+    if train is None:
+        for name, margin in (("near", limits.near), ("exact", limits.exact)):
+            if margin is not None:
+                note = "pass train, all samples that the generator was trained on"
+                yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
+        return
+    result = audit(sets.sources[GEN], train, sets.sources[REF], extractor=sets.extractor, run=run.prefixed("audit"))
+    if limits.near is not None:
+        found = result.copying.measure("calibrated")
+        # One half of the holdout stands for the generated samples, the other for what they were not trained on.
+        fresh = float(sets.ref.n // 2)
+        yield GainedShare(
+            name="copying.near",
+            value=found.value - found.control,
+            margin=limits.near,
+            n=sets.gen.n,
+            counts=TwoCounts(found.value * sets.gen.n, float(sets.gen.n), found.control * fresh, fresh),
+            note=f"{found.value:.2%} of the samples, {found.control:.2%} of fresh ones",
+        )
+    if limits.exact is not None:
+        count = float(result.copying.exact_copies)
+        yield Fact(name="copying.exact", value=count, margin=float(limits.exact), n=sets.gen.n)

@@ -1,0 +1,130 @@
+"""`Evidence`: an estimate that a limit is held against, with one-sided bounds at any level."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import ClassVar, Literal
+
+from scipy.special import ndtr, ndtri, stdtrit
+
+Side = Literal["low", "high"]
+
+POWER = 0.8
+"""Probability with which a harm of the detectable size is called a regression."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence(ABC):
+    """An estimate, its limit, and how sure it is.
+
+    Attributes:
+        name: name of the limit.
+        value: the estimate.
+        margin: end of what is allowed.
+        harm: whether values above or below the margin are a regression.
+        unchanged: value of a release that is like its baseline; None if the limit knows no baseline.
+        n: number of samples of the new release that the estimate is from.
+        note: what to know about this limit; "" for nothing.
+    """
+
+    certain: ClassVar[bool] = False
+    """True for plain facts about these files, which have no error and spend no α."""
+
+    name: str
+    value: float
+    margin: float
+    harm: Side = "high"
+    unchanged: float | None = None
+    n: int = 0
+    note: str = ""
+
+    @abstractmethod
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the one-sided bound that the true value lies beyond with probability `level` at most.
+
+        Args:
+            side: lower or upper bound.
+            level: error of this bound.
+            factor: with the same shares and so many times the samples in the sets of the generators.
+        """
+
+    def detectable(self, level: float) -> float | None:
+        """Return the true value beyond the margin that is called a regression with probability 0.8.
+
+        Args:
+            level: error of the bound that decides.
+
+        Returns:
+            The value; None if no value would be seen with so few samples.
+        """
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact(Evidence):
+    """A plain fact about the files, such as the number of unreadable samples."""
+
+    certain: ClassVar[bool] = True
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the value itself."""
+        return self.value
+
+    def detectable(self, level: float) -> float | None:
+        """Return the margin: everything beyond it is seen."""
+        return self.margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal(Evidence):
+    """An estimate with normal errors, or with Student's where the error itself is an estimate.
+
+    Attributes:
+        error: standard error, of which the reference's part does not shrink with more generated samples.
+        fixed: the part of the error that stays with more samples of the generators, such as that of the reference, or
+            of training once more.
+        degrees: degrees of freedom of the standard error; infinite if it is known.
+        growth: factor by which the error may be larger at a value that is a regression.
+    """
+
+    error: float
+    fixed: float = 0.0
+    degrees: float = float("inf")
+    growth: float = 1.0
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the value minus or plus its quantile times the standard error."""
+        shrinking = max(self.error**2 - self.fixed**2, 0.0) / factor
+        half = upper_quantile(level, self.degrees) * sqrt(shrinking + self.fixed**2)
+        return self.value - half if side == "low" else self.value + half
+
+    def detectable(self, level: float) -> float | None:
+        """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors."""
+        beyond = (
+            (upper_quantile(level, self.degrees) + upper_quantile(1 - POWER, self.degrees)) * self.error * self.growth
+        )
+        found = self.margin + beyond if self.harm == "high" else self.margin - beyond
+        return found if isfinite(found) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missing(Evidence):
+    """A limit without an estimate; `note` says why there is none."""
+
+    value: float = float("nan")
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return NaN."""
+        return float("nan")
+
+
+def upper_quantile(level: float, degrees: float = float("inf")) -> float:
+    """Return the quantile that Student's t with these degrees exceeds with probability `level`."""
+    return -float(ndtri(level)) if not isfinite(degrees) else -float(stdtrit(degrees, level))
+
+
+def normal_level(level: float, degrees: float) -> float:
+    """Return the level at which a normal quantile is as far out as Student's t at this level."""
+    return level if not isfinite(degrees) else float(ndtr(-upper_quantile(level, degrees)))

@@ -1,0 +1,108 @@
+"""`first_policy`: a policy for a baseline, with the noise that was measured at its number of samples as comments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil, floor, log10
+
+from scipy.special import gammaincinv
+
+from finc_eval.core.run import Run
+from finc_eval.core.words import counted
+from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gate.evidence import Normal, upper_quantile
+from finc_eval.gate.kinds import kind_evidence
+from finc_eval.gate.policy import NOISE, KindLimits, MetricLimit
+from finc_eval.gate.retraining import MIN_REPLICATES, SAMPLING_ONLY
+from finc_eval.gate.scores import score_evidence
+from finc_eval.gate.sets import GEN, REF, GateSets
+from finc_eval.gate.shares import TwoShares
+from finc_eval.metrics.evaluate import evaluate
+from finc_eval.numerics.inference import ALPHA
+
+LOSE, NEW = 0.5, 0.02
+"""Limits on kinds that are proposed: half of a share, and 2 % of the samples."""
+
+METRICS = ("fd", "kid", "vendi")
+"""Metrics of which the first that has an interval is proposed."""
+
+
+def first_policy(
+    baselines: Sequence[object], ref: object, *, extractor: AnyExtractor = None, run: Run | None = None
+) -> str:
+    """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95.
+
+    Args:
+        baselines: the baseline, or its replicates.
+        ref: the reference.
+        extractor: how to embed samples.
+        run: device, portions and progress.
+    """
+    run = run or Run()
+    # The baseline stands for a new release without a change.
+    sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
+    n, m = sets.gen.n, sets.ref.n
+    lines = [
+        f"# For {counted(n, 'sample')} of a release and {m:,} of the reference; floors are what an unchanged release "
+        "keeps with probability 0.95.",
+    ]
+    if len(baselines) < MIN_REPLICATES:
+        lines.append(f"# They cover {SAMPLING_ONLY}.")
+    found, _ = kind_evidence(sets, KindLimits(lose=LOSE, new=NEW), 0, run)
+    told = {
+        "lose": (LOSE, "part of its share that no kind of at least 1 % of the reference may lose"),
+        "new": (NEW, "share by which no kind may grow that the reference lacks"),
+    }
+    for rule, (margin, about) in told.items():
+        kinds = [one.evidence for one in found if one.evidence.name.startswith(f"kinds.{rule}")]
+        floors = [_floor(one, len(kinds)) for one in kinds if isinstance(one, TwoShares)]
+        if floors:
+            lines.append(_line(f"kinds.{rule}", margin, max(floors), about))
+    lines += _metric_line(sets, run)
+    lines.append("basics.duplicates = 0.01  # share of samples that may repeat another")
+    if isinstance(sets.gen, CachedEmbeddings):
+        lines.append("basics.unreadable = 0.0  # share of samples that may be unreadable")
+    return "\n".join(lines) + "\n"
+
+
+def _floor(one: TwoShares, family: int) -> float:
+    """Return the margin that an unchanged release keeps, with probability 0.95 for all kinds together."""
+    mean = max(one.counts.old_share * one.counts.size, 0.5)
+    worst = {
+        "kinds.lose": float(gammaincinv(mean, ALPHA / family)),
+        "kinds.new": float(gammaincinv(mean + 1, 1 - ALPHA / family)),
+    }
+    unlucky = replace(one.counts, members=worst[one.name.split(" ")[0]])
+    return replace(one, counts=unlucky).bound("high", ALPHA)
+
+
+def _metric_line(sets: GateSets, run: Run) -> list[str]:
+    scores = evaluate(sets.sources[GEN], sets.sources[REF], METRICS, extractor=sets.extractor, run=run)
+    for metric in METRICS:
+        own = [one for one in scores if one.signature.metric == metric]
+        if own and own[0].interval is not None and own[0].higher_is_better is not None:
+            for rule, limit in (("worse", MetricLimit(worse=NOISE)), ("difference", MetricLimit(difference=NOISE))):
+                (one,) = score_evidence(sets, {metric: limit}, ALPHA, run)
+                if isinstance(one, Normal):
+                    least = 2 * upper_quantile(ALPHA, one.degrees) * one.error
+                    what = "part" if rule == "worse" else "amount"
+                    return [_line(f"metrics.{metric}.{rule}", 0.0, least, f"{what} by which it may be worse")]
+    return []
+
+
+def _line(key: str, margin: float, least: float, about: str) -> str:
+    """Return a line of the policy; the margin is at least the floor, rounded up to two digits."""
+    chosen = max(margin, _rounded_up(least))
+    share = not key.endswith("difference")
+    told = [f"{100 * value:.2g} %" if share else f"{value:.2g}" for value in (least, chosen)]
+    if key == "kinds.lose" and chosen >= 1:
+        return f"# {key} needs more samples: the floor is {told[0]} of a share"
+    return f"{key} = {chosen:g}  # {about}: floor {told[0]} at this n; your limit {told[1]}"
+
+
+def _rounded_up(value: float) -> float:
+    """Return a number rounded up to two digits."""
+    unit = 10.0 ** (floor(log10(value)) - 1)
+    return round(ceil(value / unit) * unit, 12)

@@ -1,0 +1,209 @@
+"""`Policy`: the limits on a release, in a TOML file of a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.errors import UsageError
+from finc_eval.core.files.parsed import read_toml
+from finc_eval.core.record import Record, about, read_table
+from finc_eval.metrics.registry import METRICS, get_metric
+
+NOISE: Literal["noise"] = "noise"
+"""The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
+
+SCORES: dict[str, str] = {
+    "precision": "precision_recall",
+    "recall": "precision_recall",
+    "density": "prdc",
+    "coverage": "prdc",
+    "prd_precision": "prd",
+    "prd_recall": "prd",
+}
+"""Scores that a limit may name, of metrics that have several."""
+
+
+@dataclass(frozen=True)
+class KindLimits(Record):
+    """Limits on kinds of samples.
+
+    Raises:
+        UsageError: a value is out of range, or nothing is limited.
+    """
+
+    lose: Annotated[
+        float | None, about("part of its share in the baseline that no kind of the reference may lose: 0.5 is half")
+    ] = None
+    new: Annotated[
+        float | None, about("share of samples by which no kind may grow that the reference lacks: 0.02 is 2 %")
+    ] = None
+    min_share: Annotated[float, about("smallest share of the reference of a kind that must not be lost")] = 0.01
+    level: Annotated[
+        int | Literal["auto"],
+        about("number of kinds; auto takes as many as there are hundreds of samples, at most 200"),
+    ] = "auto"
+    column: Annotated[
+        str | None, about("metadata column whose values are the kinds, such as label; default: clusters of embeddings")
+    ] = None
+    only: Annotated[tuple[str, ...], about("values of the column to limit; default: all")] = ()
+
+    def __post_init__(self) -> None:
+        if self.lose is None and self.new is None:
+            raise UsageError("[kinds] limits nothing: add for example lose = 0.5 or new = 0.02")
+        if self.only and self.column is None:
+            raise UsageError('only names values of a column: add for example column = "label"')
+        for name in ("lose", "new"):
+            if getattr(self, name) is not None:
+                self._store(**{name: check_fraction(name, getattr(self, name))})
+        self._store(min_share=check_fraction("min_share", self.min_share))
+        if self.level != "auto":
+            self._store(level=check_count("level", self.level, 2))
+
+
+@dataclass(frozen=True)
+class MetricLimit(Record):
+    """Limits on one metric.
+
+    Raises:
+        UsageError: a value is out of range, or nothing is limited.
+    """
+
+    most: Annotated[float | None, about("largest value")] = None
+    least: Annotated[float | None, about("smallest value")] = None
+    worse: Annotated[
+        float | Literal["noise"] | None,
+        about(
+            "part by which it may be worse than the baseline's: 0.05 is 5 %; noise is the margin that an unchanged "
+            "release keeps with probability 0.95"
+        ),
+    ] = None
+    difference: Annotated[
+        float | Literal["noise"] | None, about("amount by which it may be worse than the baseline's; noise as in worse")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if all(getattr(self, one.name) is None for one in fields(self)):
+            raise UsageError("a limit on a metric limits nothing: add for example worse = 0.05")
+        for name in ("worse", "difference"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                check_choice(name, value, (NOISE,))
+            elif value is not None:
+                self._store(**{name: check_positive(name, value)})
+
+
+@dataclass(frozen=True)
+class CopyingLimits(Record):
+    """Limits on copies of training samples, which need the training set.
+
+    Raises:
+        UsageError: a value is out of range, or nothing is limited.
+    """
+
+    near: Annotated[
+        float | None,
+        about("share of samples that may be suspiciously near to the training set, beyond that of fresh samples"),
+    ] = None
+    exact: Annotated[int | None, about("number of samples that may have the embedding of a training sample")] = None
+
+    def __post_init__(self) -> None:
+        if self.near is None and self.exact is None:
+            raise UsageError("[copying] limits nothing: add for example near = 0.01 or exact = 0")
+        if self.near is not None:
+            self._store(near=check_fraction("near", self.near))
+        if self.exact is not None:
+            self._store(exact=check_count("exact", self.exact, 0))
+
+
+@dataclass(frozen=True)
+class BasicLimits(Record):
+    """Limits on plain facts about the new release.
+
+    Raises:
+        UsageError: a value is out of range, or nothing is limited.
+    """
+
+    unreadable: Annotated[float | None, about("share of samples that may be unreadable")] = None
+    duplicates: Annotated[float | None, about("share of samples that may repeat another exactly")] = None
+    samples: Annotated[int | None, about("smallest number of samples")] = None
+    encodings: Annotated[
+        bool, about("whether sizes, formats and compression must be those of the baseline, within what moves no score")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.unreadable is None and self.duplicates is None and self.samples is None and not self.encodings:
+            raise UsageError("[basics] limits nothing: add for example unreadable = 0")
+        for name in ("unreadable", "duplicates"):
+            if getattr(self, name) is not None:
+                self._store(**{name: check_fraction(name, getattr(self, name), zero=True)})
+        if self.samples is not None:
+            self._store(samples=check_count("samples", self.samples))
+
+
+@dataclass(frozen=True)
+class Policy(Record):
+    """Limits on a release, and how sure the gate must be.
+
+    Raises:
+        UsageError: a value is out of range, a metric is unknown, or nothing is limited.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> policy = fe.Policy.of({"kinds": {"lose": 0.5, "new": 0.02}, "metrics": {"fd": {"worse": 0.1}}})
+        >>> policy.kinds.lose, policy.metrics["fd"].worse
+        (0.5, 0.1)
+    """
+
+    kinds: Annotated[KindLimits | None, about("limits on kinds of samples")] = None
+    metrics: Annotated[dict[str, MetricLimit], about("limits on metrics, by name")] = field(default_factory=dict)
+    copying: Annotated[CopyingLimits | None, about("limits on copies of training samples")] = None
+    basics: Annotated[BasicLimits | None, about("limits on plain facts")] = None
+    alpha: Annotated[
+        float, about("probability of a false regression in any limit, and that of a false pass, at most")
+    ] = 0.05
+    looks: Annotated[int, about("number of runs with more and more samples that share alpha")] = 1
+    undecided: Annotated[
+        Literal["fail", "warn"], about("whether JUnit and CI pages show what is undecided as an error or as skipped")
+    ] = "fail"
+    groups: Annotated[
+        str | None, about("metadata column that names the groups: samples of one group are not independent")
+    ] = None
+    seed: Annotated[int, about("random seed of the kinds")] = 0
+
+    def __post_init__(self) -> None:
+        if not (self.kinds or self.metrics or self.copying or self.basics):
+            raise UsageError("the policy limits nothing, so nothing could pass: add for example a table [kinds]")
+        for name in self.metrics:
+            get_metric(metric_of(name))
+        check_choice("undecided", self.undecided, ("fail", "warn"))
+        self._store(
+            alpha=check_fraction("alpha", self.alpha),
+            looks=check_count("looks", self.looks),
+            seed=check_count("seed", self.seed, 0),
+        )
+
+    @classmethod
+    def of(cls, policy: Policy | Mapping[str, Any] | str | Path) -> Policy:
+        """Return a policy from a table, or from a TOML file.
+
+        Raises:
+            DataError: the file cannot be read, or a key or value is not valid.
+        """
+        if isinstance(policy, Policy):
+            return policy
+        if isinstance(policy, Mapping):
+            return read_table(cls, policy, "the policy")
+        return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
+
+    def with_looks(self, looks: int | None) -> Policy:
+        """Return the policy with another number of looks; None: the same."""
+        return self if looks is None else replace(self, looks=looks)
+
+
+def metric_of(name: str) -> str:
+    """Return the name of the metric that a score is of."""
+    return name if name in METRICS else SCORES.get(name, name)

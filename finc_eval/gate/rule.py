@@ -1,0 +1,155 @@
+"""The rule: from evidence against margins to the verdict of each limit, and of the release.
+
+Two errors count, and each keeps α. A run *calls a regression* that is none, in any limit, with probability α at most:
+the bound on the harmful side is step-down (Holm 1979) over all limits of the run. A run *passes* although a limit is
+broken with probability α at most: a pass needs every limit to hold, so that each may be tested at α by itself (an
+intersection–union test, Berger 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, isnan
+from typing import Literal
+
+from finc_eval.gate.evidence import Evidence, Side
+
+Verb = Literal["improved", "held", "regressed", "undecided", "missing"]
+"""The verdict of one limit."""
+
+Overall = Literal["pass", "regression", "undecided", "error"]
+"""The verdict of a release."""
+
+MAX_FACTOR = 1000.0
+"""Largest factor on the number of samples that is tried to decide a limit."""
+
+FACTOR_STEPS = 12
+"""Halvings of the number of samples that decides a limit."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A limit after the rule.
+
+    Attributes:
+        evidence: what it was judged by.
+        verdict: the verdict.
+        interval: bounds of the value; the one on the harmful side holds for all limits together.
+        detectable: true value that would have been called a regression with probability 0.8; None if none would.
+        needed: number of samples of each generated set that would decide it; None if it is decided, or none would.
+    """
+
+    evidence: Evidence
+    verdict: Verb
+    interval: tuple[float, float] | None
+    detectable: float | None
+    needed: int | None
+
+
+def decide(
+    interval: tuple[float, float], margin: float, *, harm: Side = "high", unchanged: float | None = None
+) -> Verb:
+    """Return the verdict of one limit.
+
+    *Regressed* needs the whole interval beyond the margin, *held* the whole interval within it, *improved* the whole
+    interval on the good side of no change. Everything else is undecided.
+
+    Args:
+        interval: bounds of the value.
+        margin: end of what is allowed; it is itself allowed.
+        harm: whether values above or below the margin are a regression.
+        unchanged: value of a release like its baseline; None if there is none, and nothing is called improved.
+    """
+    low, high = interval if harm == "high" else (-interval[1], -interval[0])
+    margin = margin if harm == "high" else -margin
+    if isnan(low) or isnan(high) or isnan(margin):
+        return "missing"
+    if low > margin:
+        return "regressed"
+    if high > margin:
+        return "undecided"
+    zero = None if unchanged is None else unchanged if harm == "high" else -unchanged
+    return "improved" if zero is not None and high < zero else "held"
+
+
+def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> tuple[Judged, ...]:
+    """Judge all limits of a run, in the order in which they came; the order changes no verdict.
+
+    Args:
+        evidence: one estimate per limit.
+        alpha: α, probability of a false regression in any limit, and of a false pass.
+        looks: number of runs that share α, each with more samples than the one before.
+    """
+    spent, regressed = alpha / looks, frozenset[int]()
+    uncertain = [place for place, one in enumerate(evidence) if not one.certain]
+    while True:
+        level = spent / max(len(uncertain) - len(regressed), 1)
+        found = frozenset(place for place in uncertain if _beyond(evidence[place], level))
+        if found == regressed:
+            break
+        regressed = found
+    return tuple(_judged(one, level, spent) for one in evidence)
+
+
+def overall_of(verdicts: Sequence[Verb]) -> Overall:
+    """Return the verdict of a release: a regression outweighs what is missing, and that what is undecided.
+
+    Without a limit there is nothing that could pass: an error.
+    """
+    if "regressed" in verdicts:
+        return "regression"
+    if not verdicts or "missing" in verdicts:
+        return "error"
+    return "undecided" if "undecided" in verdicts else "pass"
+
+
+def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> str:
+    """Say which error the run keeps, over which family."""
+    family, facts = sum(not one.certain for one in evidence), sum(one.certain for one in evidence)
+    plain = f", beside {facts} plain fact{'s' * (facts != 1)}" if facts else ""
+    shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
+    return (
+        f"Family of {family} limit{'s' * (family != 1)}{plain}: a false regression in any of them has probability "
+        f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "
+        f"{alpha:g} at most."
+    )
+
+
+def _beyond(one: Evidence, level: float) -> bool:
+    """Return whether the bound at this level lies beyond the margin on the harmful side."""
+    if one.harm == "high":
+        return one.bound("low", level) > one.margin
+    return one.bound("high", level) < one.margin
+
+
+def _bounds(one: Evidence, near: float, far: float, factor: float = 1.0) -> tuple[float, float]:
+    """Return the interval: its near end decides a regression, its far end whether the limit holds."""
+    levels = (near, far) if one.harm == "high" else (far, near)
+    return one.bound("low", levels[0], factor), one.bound("high", levels[1], factor)
+
+
+def _judged(one: Evidence, near: float, far: float) -> Judged:
+    interval = _bounds(one, near, far)
+    verdict = decide(interval, one.margin, harm=one.harm, unchanged=one.unchanged)
+    if verdict == "missing" or isnan(one.value):
+        return Judged(one, "missing", None, None, None)
+    needed = _needed(one, near, far) if verdict == "undecided" else None
+    return Judged(one, verdict, interval, one.detectable(near), needed)
+
+
+def _needed(one: Evidence, near: float, far: float) -> int | None:
+    """Return the samples of each generated set that would decide a limit if the estimate were true."""
+
+    def decided(factor: float) -> bool:
+        return decide(_bounds(one, near, far, factor), one.margin, harm=one.harm) != "undecided"
+
+    low, high = 1.0, 2.0
+    while not decided(high):
+        low, high = high, 2 * high
+        if high > MAX_FACTOR:
+            return None
+    for _ in range(FACTOR_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if decided(middle) else (middle, high)
+    return ceil(high * one.n)

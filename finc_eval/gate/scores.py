@@ -1,0 +1,159 @@
+"""Evidence on metrics: their values against the reference, and their differences to those of the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import hypot, inf, isfinite, sqrt
+
+import numpy as np
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
+from finc_eval.core.words import counted
+from finc_eval.gate.evidence import Evidence, Missing, Normal, Side, upper_quantile
+from finc_eval.gate.policy import MetricLimit, metric_of
+from finc_eval.gate.retraining import between_scores, widened
+from finc_eval.gate.sets import GEN, REF, GateSets, mean_group
+from finc_eval.metrics.evaluate import evaluate
+from finc_eval.metrics.score import Score
+from finc_eval.numerics.inference import ALPHA, normal_quantile
+
+DISTANCE_GROWTH = 2.0
+"""Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
+it is smallest. Of Fréchet distances it was 1.3 to 1.8 (six runs of the design `worse` of benchmarks/gate.py)."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A score with its standard error.
+
+    Attributes:
+        value: the score, without its known bias.
+        error: standard error over other samples of the same sets.
+        higher_is_better: whether a better generator has a larger value; None if neither is better.
+    """
+
+    value: float
+    error: float
+    higher_is_better: bool | None
+
+
+def score_evidence(sets: GateSets, limits: Mapping[str, MetricLimit], alpha: float, run: Run) -> list[Evidence]:
+    """Compute the metrics of all generated sets, and return the evidence of each limit.
+
+    Args:
+        sets: the sets.
+        limits: limits by the name of the score.
+        alpha: level of this look.
+        run: device and progress.
+    """
+    metrics = list(dict.fromkeys(metric_of(name) for name in limits))
+    scores: dict[str, dict[str, Score | str]] = {}
+    labels = [label for label in sets.all if label != REF]
+    for label in labels:
+        scores[label] = _scores(sets, label, metrics, list(limits), run.prefixed(label))
+    found: list[Evidence] = []
+    for name, limit in limits.items():
+        measured = {label: _measured(scores[label][name], sets, label) for label in labels}
+        found += _absolute(name, limit, measured[GEN], sets.gen.n)
+        for against in filter(None, (sets, sets.against_anchor())):
+            found += _relative_limits(name, limit, measured, against, alpha)
+    return found
+
+
+def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], run: Run) -> dict[str, Score | str]:
+    """Return each score, or the reason why there is none."""
+    found: dict[str, Score | str] = {}
+    try:
+        scores = evaluate(sets.sources[label], sets.sources[REF], metrics, extractor=sets.extractor, run=run)
+    except DataError as error:
+        return dict.fromkeys(names, str(error))
+    for name in names:
+        # The score kid_mean is the first one of the metric kid.
+        own = [one for one in scores if one.key == name] or [one for one in scores if one.signature.metric == name]
+        found[name] = own[0] if own else scores.failures.get(metric_of(name), f"{name} is not computed")
+    return found
+
+
+def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
+    """Return a score with its standard error, or the reason why it has none."""
+    if isinstance(score, str):
+        return score
+    value = score.value if score.unbiased is None else score.unbiased
+    if not isfinite(value):
+        return f"{score.key} of {label} is not a finite number"
+    if score.interval is None:
+        why = f": {score.notes[-1]}" if score.notes else ""
+        return f"{score.key} of {label} has no interval with {counted(sets.all[label].n, 'sample')}{why}"
+    half = max(score.interval[1] - value, value - score.interval[0])
+    # Metrics take their samples as independent; those of groups tell less, at worst by this factor.
+    effect = max(mean_group(sets.all[label]), mean_group(sets.ref))
+    return Measured(value, half / normal_quantile() * sqrt(effect), score.higher_is_better)
+
+
+def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Iterator[Evidence]:
+    absolute: list[tuple[str, float | None, Side]] = [("most", limit.most, "high"), ("least", limit.least, "low")]
+    for rule, margin, harm in absolute:
+        if margin is not None:
+            title = f"metrics.{name} {rule}"
+            if isinstance(new, str):
+                yield Missing(name=title, margin=margin, note=new)
+            else:
+                yield Normal(name=title, value=new.value, margin=margin, harm=harm, n=n, error=new.error)
+
+
+def _relative_limits(
+    name: str, limit: MetricLimit, measured: Mapping[str, Measured | str], sets: GateSets, alpha: float
+) -> Iterator[Evidence]:
+    old = [measured[label] for label in sets.baselines]
+    old_n = sum(one.n for one in sets.baselines.values())
+    for rule, wanted in (("worse", limit.worse), ("difference", limit.difference)):
+        if wanted is not None:
+            found = _relative(name, rule, wanted, measured[GEN], old, sets.gen.n, old_n, alpha)
+            yield replace(found, name=sets.rule(f"metrics.{name}") + f" {rule}")
+
+
+def _relative(
+    name: str,
+    rule: str,
+    wanted: float | str,
+    new: Measured | str,
+    old: list[Measured | str],
+    n: int,
+    old_n: int,
+    alpha: float,
+) -> Evidence:
+    """Return the evidence on a difference to the baseline, in parts of the baseline's score or as it is."""
+    title, told = f"metrics.{name} {rule}", [one for one in old if isinstance(one, Measured)]
+    stated = wanted if isinstance(wanted, float | int) else 0.0
+    why = [one for one in (new, *old) if isinstance(one, str)]
+    if isinstance(new, str) or why:
+        return Missing(name=title, margin=stated, note="; ".join(dict.fromkeys(why)))
+    if new.higher_is_better is None:
+        return Missing(name=title, margin=stated, note=f"neither direction of {name} is better: use most or least")
+    values = np.array([one.value for one in told])
+    base, base_error = float(values.mean()), hypot(*(one.error for one in told)) / len(told)
+    if rule == "worse" and abs(base) <= normal_quantile() * base_error:
+        note = f"{name} of the baseline, {base:.3g}, is not told from 0: limit its difference in place of worse"
+        return Missing(name=title, margin=stated, note=note)
+    unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
+    sign = -1.0 if new.higher_is_better else 1.0
+    spread, degrees = between_scores(values)
+    error = hypot(new.error, growth * base_error) / unit
+    error, degrees = widened(error, spread / unit, degrees, alpha)
+    # The noise of a release like the baseline, whatever the error of this one is.
+    unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
+    margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else float(wanted)
+    return Normal(
+        name=title,
+        value=sign * (new.value - base) / unit,
+        margin=margin,
+        unchanged=0.0,
+        n=n,
+        error=error,
+        fixed=error if degrees < inf else 0.0,
+        degrees=degrees,
+        growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
+        note=f"{new.value:.4g}, the baseline {base:.4g}",
+    )

@@ -1,0 +1,191 @@
+"""Evidence on shares: how much of its share a kind has lost, and how much a kind has gained, from exact counts.
+
+Counts of grouped samples are effective ones, divided by their design effect, and need not be whole. What a new
+training of the same model moves enters as a variance of the logarithm of a share (`retraining`), and divides the counts
+further, so that one exact method serves all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, inf, sqrt
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
+
+from finc_eval.gate.evidence import POWER, Evidence, Side, normal_level
+from finc_eval.numerics.exact_tests import mover
+
+SIDES: tuple[Side, Side] = ("low", "high")
+
+SHARE_PART = 0.1
+"""Part of a bound's error that the share of the baseline may spend, where its ratio to the new one has the rest."""
+
+NODES = [float(ndtri((place + 0.5) / 8)) for place in range(8)]
+"""Quantiles of the normal law of equal weight, in place of an integral over it."""
+
+SEARCH_STEPS = 40
+"""Halvings of an interval of counts."""
+
+
+@dataclass(frozen=True)
+class TwoCounts:
+    """Counts of a kind in the new release and in its baseline.
+
+    Attributes:
+        members, size: effective number of samples of the kind and of all samples in the new release.
+        old_members, old_size: the same of the baseline; of several replicates, of all together.
+        spread: variance, of the logarithm of the ratio of both shares, that training once more adds.
+        degrees: degrees of freedom of that variance; infinite without it.
+    """
+
+    members: float
+    size: float
+    old_members: float
+    old_size: float
+    spread: float = 0.0
+    degrees: float = inf
+
+    @property
+    def share(self) -> float:
+        """Share of the new release."""
+        return self.members / self.size
+
+    @property
+    def old_share(self) -> float:
+        """Share of the baseline."""
+        return self.old_members / self.old_size
+
+    def effective(self, factor: float) -> tuple[float, float, float, float]:
+        """Return both counts and sizes with so many times the samples, divided by what retraining adds."""
+        sampling = (1 / (self.members + 0.5) + 1 / (self.old_members + 0.5)) / factor
+        part = factor / (1 + self.spread / sampling)
+        return self.members * part, self.size * part, self.old_members * part, self.old_size * part
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoShares(Evidence):
+    """Evidence from the counts of a kind in the new release and in its baseline."""
+
+    unchanged: float | None = 0.0
+    counts: TwoCounts
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostShare(TwoShares):
+    """Part of its share that a kind has lost, (old − new) / max(old, least).
+
+    Of a kind that is rarer than `least` in the baseline, the loss counts in parts of `least`: nothing can be lost of
+    what was hardly there. The ratio of the shares is bounded by the conditional binomial test (Przyborowski and
+    Wilenski 1940), which is exact for rare kinds and conservative for others.
+
+    Attributes:
+        least: smallest share of the baseline that a loss is a part of.
+    """
+
+    least: float
+
+    @classmethod
+    def value_of(cls, share: float, old_share: float, least: float) -> float:
+        """Return the loss from two shares."""
+        return (old_share - share) / max(old_share, least)
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the bound from those of the ratio, and of the baseline's share."""
+        k, n, old, m = self.counts.effective(factor)
+        level = normal_level(level, self.counts.degrees)
+        rest = level * SHARE_PART
+        low, high = (min(1.0, _share_bound(old, m, end, rest) / self.least) for end in SIDES)
+        if side == "high":
+            left = 1 - _ratio_bound(k, n, old, m, "low", level - rest)
+            return left * high if left > 0 else left * low
+        left = 1 - _ratio_bound(k, n, old, m, "high", level - rest)
+        return left * low if left > 0 else max(left * high, -_share_bound(k, n, "high", rest) / self.least)
+
+    def detectable(self, level: float) -> float | None:
+        """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""
+        # The baseline varies, too: its count is taken at several points of its law.
+        spread = sqrt(1 / (self.counts.old_members + 0.5) + self.counts.spread)
+        counts = [self._most_regressed(self.counts.old_members * exp(node * spread), level) for node in NODES]
+
+        def power(mean: float) -> float:
+            return float(gammaincc(np.array(counts) + 1, mean)[np.array(counts) >= 0].sum()) / len(NODES)
+
+        if power(0.0) < POWER:
+            return None
+        mean = float(brentq(lambda mean: power(mean) - POWER, 0.0, 2 * max(counts) + 10))
+        return self.value_of(mean / self.counts.size, self.counts.old_share, self.least)
+
+    def _most_regressed(self, old: float, level: float) -> int:
+        """Return the most members with which the release is a regression against this many; −1 if there are none."""
+        level = normal_level(level, self.counts.degrees)
+        of_old = min(1.0, _share_bound(old, self.counts.old_size, "low", level * SHARE_PART) / self.least)
+        if of_old <= self.margin:
+            return -1
+        ratio = 1 - self.margin / of_old
+        most = ratio * self.counts.size / (ratio * self.counts.size + self.counts.old_size)
+        k = np.arange(int(ratio * old * self.counts.size / self.counts.old_size) + 1.0)
+        part = 1 / (1 + self.counts.spread / (1 / (k + 0.5) + 1 / (old + 0.5)))
+        # P(count ≤ k), of the binomial law of the two counts' sum at the margin.
+        reached = 1 - betainc(k * part + 1, np.maximum(old * part, np.finfo(float).tiny), most)
+        return int((reached <= level * (1 - SHARE_PART)).sum()) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class GainedShare(TwoShares):
+    """Share of a kind in the new release minus that in the baseline, in parts of all samples.
+
+    Its bounds are those of the two exact intervals, joined (MOVER).
+    """
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the bound of the difference."""
+        k, n, old, m = self.counts.effective(factor)
+        level = normal_level(level, self.counts.degrees)
+        new, before = ([_share_bound(*counts, end, level) for end in SIDES] for counts in ((k, n), (old, m)))
+        ends = mover((new[0], k / n, new[1]), (before[0], old / m, before[1]))
+        return float(ends[0] if side == "low" else ends[1])
+
+    def detectable(self, level: float) -> float | None:
+        """Return the gain that is called a regression with probability 0.8; None if no share would be."""
+        if not self._is_regression(self.counts.size, level):
+            return None
+        low, high = 0.0, self.counts.size
+        for _ in range(SEARCH_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._is_regression(middle, level) else (middle, high)
+        # P(Poisson(mean) ≥ count) is the power.
+        count = float(int(high) + 1)
+        mean = float(gammaincinv(count, POWER))
+        beside = (self.counts.old_members + 0.5) * (
+            self.counts.size / self.counts.old_size
+        ) ** 2 / mean + self.counts.spread * mean
+        mean = float(gammaincinv(count, _power(beside)))
+        found = mean / self.counts.size - self.counts.old_share
+        return found if found <= 1 else None
+
+    def _is_regression(self, members: float, level: float) -> bool:
+        one = replace(self, counts=replace(self.counts, members=members))
+        return one.bound("low", level) > one.margin
+
+
+def _power(beside: float) -> float:
+    """Return the power that one variance must leave, where another that is so many times as large comes beside it."""
+    return float(ndtr(ndtri(POWER) * sqrt(1 + beside)))
+
+
+def _share_bound(k: float, n: float, side: Side, level: float) -> float:
+    """Return an exact one-sided bound of a share (Clopper and Pearson 1934)."""
+    if side == "low":
+        return float(betaincinv(k, n - k + 1, level)) if k > 0 else 0.0
+    return float(betaincinv(k + 1, n - k, 1 - level)) if k < n else 1.0
+
+
+def _ratio_bound(k: float, n: float, old: float, m: float, side: Side, level: float) -> float:
+    """Return a bound of the ratio of two shares, k/n over old/m, from the binomial law of k given k + old."""
+    if side == "low":
+        part = float(betaincinv(k, old + 1, level)) if k > 0 else 0.0
+    else:
+        part = float(betaincinv(k + 1, old, 1 - level)) if old > 0 else 1.0
+    return inf if part >= 1 else part / (1 - part) * m / n

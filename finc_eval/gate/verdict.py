@@ -1,0 +1,149 @@
+"""`Verdict`: whether a release passes, limit by limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from finc_eval.core.record import Record
+from finc_eval.core.serialize import Document
+from finc_eval.core.signature import SignatureText
+from finc_eval.core.words import counted
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gate.evidence import Side
+from finc_eval.gate.policy import Policy
+from finc_eval.gate.rule import Overall, Verb
+
+EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}
+"""Exit code of each verdict."""
+
+VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
+"""The verdicts of limits, those that need a person first."""
+
+
+@dataclass(frozen=True)
+class Limit(Record):
+    """A limit of the policy, and what was found.
+
+    Attributes:
+        name: name, such as "kinds.lose k20-3" or "metrics.fd worse".
+        verdict: improved, held, regressed, undecided or missing.
+        value: the estimate; None if it is missing.
+        interval: bounds of the true value. The one towards the margin's other side holds for all limits of the run
+            together, the one towards the margin for this limit alone, as a pass needs all of them.
+        margin: end of what is allowed.
+        harm: whether values above or below the margin are a regression.
+        detectable: true value that would have been called a regression with probability 0.8; None if none would.
+        needed: number of samples of each generated set that would decide an undecided limit; None if it is decided, or
+            more samples alone would not help.
+        note: what to know about this limit.
+        shares: share of the kind in each set, by label; empty for limits that are not about a kind.
+        examples: ids of samples of the kind, by label.
+    """
+
+    name: str
+    verdict: Verb
+    value: float | None
+    interval: tuple[float, float] | None
+    margin: float
+    harm: Side
+    detectable: float | None
+    needed: int | None
+    note: str
+    shares: dict[str, float]
+    examples: dict[str, tuple[str, ...]]
+
+    @property
+    def rule(self) -> str:
+        """Rule of the policy that it comes from, such as "kinds.lose"."""
+        return self.name.split(" ")[0]
+
+    @property
+    def is_share(self) -> bool:
+        """True for a share or a part, which is told in percent."""
+        return self.name.startswith(("kinds.", "copying.near", "basics.unreadable", "basics.duplicates")) or (
+            self.name.endswith(" worse")
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The finding in one sentence."""
+        if self.value is None:
+            return f"{self.name} is missing: {self.note}"
+        allowed = "at most" if self.harm == "high" else "at least"
+        interval = (
+            "" if self.interval is None else f" [{self.number(self.interval[0])}, {self.number(self.interval[1])}]"
+        )
+        told = f"{self.name} {self.verdict}: {self.number(self.value)}{interval}, {allowed} {self.number(self.margin)}"
+        return told + (f"; {self.needed:,} samples would decide it" if self.needed else "")
+
+    def number(self, value: float | None) -> str:
+        """Write a value of this limit."""
+        if value is None:
+            return "–"
+        return (f"{100 * value:.3g} %" if self.is_share else f"{value:.4g}").replace("-", "−")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Document):
+    """The verdict on a release: may it replace the one before it?
+
+    Attributes:
+        overall: pass, regression, undecided or error.
+        limits: the limits, in the order of the policy.
+        family: which error the run keeps, over which limits.
+        noise: which noise the intervals cover.
+        first: whether there was no baseline, so that nothing was compared.
+        policy: the policy.
+        sets: descriptions of the sets, by label.
+        signature: everything that changes the numbers.
+        warnings: what to know before trusting the numbers.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets()  # gen has no zeros
+        >>> verdict = fe.gate(gen[:250], gen[250:], ref, {"kinds": {"lose": 0.9, "level": 2}})
+        >>> verdict.overall, verdict.limits[0].verdict
+        ('pass', 'held')
+        >>> fe.gate(gen, ref[:250], ref[250:], {"kinds": {"lose": 0.5, "level": 10}}).overall
+        'regression'
+    """
+
+    type_name: ClassVar[str] = "verdict"
+
+    overall: Overall
+    limits: tuple[Limit, ...]
+    family: str
+    noise: str
+    first: bool
+    policy: Policy
+    sets: dict[str, SetInfo]
+    signature: SignatureText
+    warnings: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command line."""
+        return EXIT_CODES[self.overall]
+
+    def of(self, verdict: Verb) -> tuple[Limit, ...]:
+        """Return the limits with this verdict."""
+        return tuple(limit for limit in self.limits if limit.verdict == verdict)
+
+    @property
+    def by_urgency(self) -> tuple[Limit, ...]:
+        """The limits, those that need a person first."""
+        return tuple(limit for verb in VERBS for limit in self.of(verb))
+
+    @property
+    def summary(self) -> str:
+        """The verdict in a few plain sentences."""
+        found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
+        head = f"{self.overall.capitalize()}: of {counted(len(self.limits), 'limit')}, {', '.join(found)}."
+        first = " There was no baseline: this run makes one, and compared nothing with it." if self.first else ""
+        return f"{head}{first} Covers {self.noise}."
+
+    def __repr__(self) -> str:
+        worst = f"; {self.by_urgency[0].sentence}" if self.limits else ""
+        return f"Verdict({self.overall}{worst})"

@@ -1,0 +1,246 @@
+"""`fe.gate`: a release without a change passes, a planted change is a regression, and nothing missing passes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _releases import release
+
+import finc_eval as fe
+from finc_eval.gate.first_policy import first_policy
+from finc_eval.gate.retraining import SAMPLING_ONLY
+
+
+def by_name(verdict, rule):
+    return [limit for limit in verdict.limits if limit.rule == rule]
+
+
+def test_a_release_without_a_change_passes(passed):
+    assert passed.overall == "pass"
+    assert passed.exit_code == 0
+    assert {limit.verdict for limit in passed.limits} <= {"held", "improved"}
+    assert len(by_name(passed, "kinds.lose")) == 20
+    assert all(limit.interval[0] <= limit.value <= limit.interval[1] for limit in passed.limits)
+
+
+def test_a_lost_kind_and_a_new_kind_are_regressions(failed):
+    assert failed.overall == "regression"
+    assert failed.exit_code == 1
+    (lost,) = [limit for limit in by_name(failed, "kinds.lose") if limit.verdict == "regressed"]
+    assert lost.value > 0.95
+    assert lost.shares["ref"] == pytest.approx(0.05, abs=0.02)
+    (new, *_) = [limit for limit in by_name(failed, "kinds.new") if limit.verdict == "regressed"]
+    assert new.value == pytest.approx(0.06, abs=0.02)
+    assert len(new.examples["gen"]) == 16
+    assert failed.by_urgency[0].verdict == "regressed"
+
+
+def test_the_same_inputs_give_the_same_verdict(sets, policy, passed):
+    again = fe.gate(sets["same"], sets["old"], sets["ref"], policy)
+    assert again.to_json() == passed.to_json()
+
+
+def test_a_verdict_comes_back_from_json(failed, tmp_path):
+    failed.to_json(tmp_path / "verdict.json")
+    again = fe.load(tmp_path / "verdict.json")
+    assert again.to_dict() == failed.to_dict()
+    assert again.limits == failed.limits
+
+
+def test_with_one_baseline_every_output_says_that_training_is_not_covered(passed, tmp_path, capsys):
+    from finc_eval import report
+    from finc_eval.gate.junit import junit_xml
+    from finc_eval.gate.markdown import markdown
+
+    page = passed.to_html(tmp_path / "verdict.html").read_text()
+    report.show(passed)
+    outputs = [page, junit_xml(passed), markdown(passed), passed.to_json(), capsys.readouterr().out]
+    assert all(SAMPLING_ONLY in output for output in outputs)
+
+
+def test_replicates_of_the_baseline_cover_training(sets, policy):
+    replicates = [sets["old"], release(2000, 5), release(2000, 6)]
+    verdict = fe.gate(sets["same"], replicates, sets["ref"], policy)
+    assert verdict.overall == "pass"
+    assert "3 replicates" in verdict.noise
+    assert set(verdict.sets) == {"gen", "baseline-1", "baseline-2", "baseline-3", "ref"}
+
+
+def test_labelled_kinds_are_limited_by_name(sets):
+    def labelled(rows, seed, lose=False):
+        labels = np.random.default_rng(seed).choice(["cat", "dog", "owl"], len(rows), p=[0.5, 0.3, 0.2])
+        keep = labels != "owl" if lose else np.ones(len(rows), bool)
+        return fe.EmbeddingSet(rows[keep], metadata={"label": labels[keep].tolist()})
+
+    old, ref = labelled(sets["old"], 1), labelled(sets["ref"], 2)
+    policy = {"kinds": {"lose": 0.5, "column": "label", "only": ["owl"]}}
+    (kept,) = fe.gate(labelled(sets["same"], 3), old, ref, policy).limits
+    assert (kept.name, kept.verdict) == ("kinds.lose label=owl", "held")
+    (gone,) = fe.gate(labelled(sets["same"], 3, lose=True), old, ref, policy).limits
+    assert (gone.verdict, gone.value) == ("regressed", 1.0)
+    policy["kinds"]["only"] = ["yak"]
+    verdict = fe.gate(labelled(sets["same"], 3), old, ref, policy)
+    assert (verdict.overall, verdict.limits[0].note) == ("error", "no set has label=yak")
+
+
+def test_groups_of_samples_are_the_unit(sets):
+    """Copies of each sample tell nothing new: intervals are as wide as without them."""
+    few = release(600, 7)
+    grouped = fe.EmbeddingSet(
+        np.repeat(few, 4, 0) + np.random.default_rng(0).normal(0, 1e-3, (2400, 16)).astype(np.float32),
+        metadata={"prompt": [str(i // 4) for i in range(2400)]},
+    )
+
+    def alone(rows):
+        return fe.EmbeddingSet(rows, metadata={"prompt": [str(i) for i in range(len(rows))]})
+
+    old, ref = alone(sets["old"]), alone(sets["ref"])
+    limits = {"kinds": {"lose": 0.8, "level": 5}}
+    clustered = fe.gate(grouped, old, ref, {**limits, "groups": "prompt"}).limits
+    naive = fe.gate(grouped, old, ref, limits).limits
+
+    def width(found):
+        return np.mean([one.interval[1] - one.interval[0] for one in found])
+
+    assert width(clustered) > 1.25 * width(naive)
+
+
+@pytest.mark.parametrize(
+    "limit, verdict",
+    [
+        ({"most": 10.0}, "held"),
+        ({"most": 0.001}, "regressed"),
+        ({"least": 0.001}, "held"),
+        ({"difference": 0.5}, "held"),
+        ({"difference": "noise"}, "held"),
+    ],
+)
+def test_metrics_are_held_by_their_intervals(sets, limit, verdict):
+    found = fe.gate(release(2000, 8, lost=4), release(2000, 9, lost=4), sets["ref"], {"metrics": {"fd": limit}})
+    assert [one.verdict for one in found.limits] == [verdict]
+
+
+def test_a_metric_that_got_worse_is_a_regression(sets):
+    found = fe.gate(
+        release(2000, 8, lost=8), release(2000, 9, lost=4), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}}
+    )
+    assert found.overall == "regression"
+    back = fe.gate(release(2000, 9, lost=4), release(2000, 8, lost=8), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}})
+    assert [one.verdict for one in back.limits] == ["improved"]
+
+
+MISSING = {
+    "a metric of another extractor": {"metrics": {"fid": {"most": 5.0}}},
+    "a metric without an interval": {"metrics": {"prd_recall": {"least": 0.1}}},
+    "a metric that is not told from 0": {"metrics": {"fd": {"worse": 0.1}}},
+    "a metric without a better direction": {"metrics": {"vendi": {"worse": 0.1}}},
+    "facts about files of an array": {"basics": {"unreadable": 0.0}},
+    "encodings of an array": {"basics": {"encodings": True}},
+    "copying without the training set": {"copying": {"near": 0.01, "exact": 0}},
+    "kinds that the reference does not have": {"kinds": {"lose": 0.5, "min_share": 0.9}},
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_nothing_missing_passes(sets, case):
+    verdict = fe.gate(sets["same"], sets["old"], sets["ref"], MISSING[case])
+    assert verdict.overall == "error"
+    assert verdict.exit_code == 3
+    assert all(limit.verdict == "missing" and limit.value is None and limit.note for limit in verdict.limits)
+
+
+def test_few_samples_are_undecided_and_say_how_many_decide(sets):
+    verdict = fe.gate(release(100, 10), sets["old"], sets["ref"], {"kinds": {"lose": 0.5, "level": 20}})
+    assert verdict.overall == "undecided"
+    assert verdict.exit_code == 2
+    assert any(limit.needed for limit in verdict.of("undecided"))
+
+
+def test_sets_that_cannot_be_judged_are_refused(sets, policy):
+    same, old, ref = sets["same"], sets["old"], sets["ref"]
+    broken = same.copy()
+    broken[7, 3] = np.nan
+    with pytest.raises(fe.DataError, match="row 7 is not finite"):
+        fe.gate(broken, old, ref, policy)
+    with pytest.raises(fe.IncompatibleError, match="entries"):
+        fe.gate(same[:, :8], old, ref, policy)
+    with pytest.raises(fe.DataError, match="at least 20"):
+        fe.gate(same[:5], old, ref, policy)
+    with pytest.raises(fe.UsageError, match="needs a baseline"):
+        fe.gate(same, [], ref, policy)
+
+
+def test_facts_count_duplicates_and_samples(sets):
+    twice = np.concatenate([sets["same"], sets["same"][:200]])
+    limits = {"basics": {"duplicates": 0.01, "samples": 3000}}
+    found = {limit.name: limit for limit in fe.gate(twice, sets["old"], sets["ref"], limits).limits}
+    assert found["basics.duplicates"].verdict == "regressed"
+    assert found["basics.duplicates"].value == pytest.approx(200 / 2200)
+    assert found["basics.samples"].verdict == "regressed"
+
+
+def test_copies_of_training_samples_are_a_regression(sets):
+    train = release(500, 11)
+    copied = np.concatenate([release(450, 12), train[:50]])
+    limits = {"copying": {"near": 0.01, "exact": 10}}
+    assert fe.gate(copied, sets["old"], sets["ref"], limits, train=train).overall == "regression"
+    fresh = fe.gate(release(500, 13), sets["old"], sets["ref"], {"copying": {"exact": 0}}, train=train)
+    assert fresh.overall == "pass"
+
+
+def test_the_first_policy_has_six_lines_at_most_and_passes_a_release_without_a_change(sets, tmp_path):
+    text = first_policy([sets["old"]], sets["ref"])
+    assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 6
+    assert "floor" in text and SAMPLING_ONLY in text
+    (tmp_path / "gate.toml").write_text(text)
+    assert fe.gate(sets["same"], sets["old"], sets["ref"], tmp_path / "gate.toml").overall == "pass"
+
+
+@pytest.mark.parametrize(
+    "table, error, message",
+    [
+        ({}, fe.UsageError, "limits nothing"),
+        ({"kinds": {}}, fe.UsageError, "limits nothing"),
+        ({"metrics": {"fd": {}}}, fe.UsageError, "limits nothing"),
+        ({"copying": {}}, fe.UsageError, "limits nothing"),
+        ({"basics": {}}, fe.UsageError, "limits nothing"),
+        ({"kind": {"lose": 0.5}}, fe.DataError, 'unknown key "kind".*did you mean "kinds"'),
+        ({"kinds": {"loose": 0.5}}, fe.DataError, 'unknown key "kinds.loose".*did you mean "lose"'),
+        ({"metrics": {"fd": {"wors": 0.5}}}, fe.DataError, 'did you mean "worse"'),
+        ({"metrics": {"fdd": {"worse": 0.5}}}, fe.UsageError, 'did you mean "fd"'),
+        ({"kinds": {"lose": 1.5}}, fe.UsageError, "lose must lie between 0 and 1"),
+        ({"kinds": {"lose": 0.5}, "alpha": 2.0}, fe.UsageError, "alpha must lie between 0 and 1"),
+        ({"kinds": {"lose": 0.5}, "looks": 0}, fe.UsageError, "looks must be a whole number"),
+        ({"kinds": {"lose": 0.5, "only": ["7"]}}, fe.UsageError, "only names values of a column"),
+    ],
+)
+def test_a_wrong_policy_is_refused_in_one_sentence(table, error, message):
+    with pytest.raises(error, match=message):
+        fe.Policy.of(table)
+
+
+def test_a_policy_is_read_from_toml(tmp_path):
+    path = tmp_path / "gate.toml"
+    path.write_text('kinds.lose = 0.5\nmetrics.fd.worse = "noise"\nundecided = "warn"\n')
+    policy = fe.Policy.of(path)
+    assert (policy.kinds.lose, policy.metrics["fd"].worse, policy.undecided) == (0.5, "noise", "warn")
+    path.write_text("kinds.lose = ")
+    with pytest.raises(fe.DataError, match="cannot be read as a policy in TOML"):
+        fe.Policy.of(path)
+    with pytest.raises(fe.DataError, match="does not exist"):
+        fe.Policy.of(Path("missing.toml"))
+
+
+def test_slow_drift_is_seen_against_the_anchor_and_not_against_the_last_release(sets):
+    """Each release loses a quarter of a kind's share, at a limit of one half."""
+    told = {"kinds": {"lose": 0.5, "level": 20}, "metrics": {"fd": {"difference": 5.0}}}
+    releases = [release(6000, 20 + step, lost=1, part=1 - 0.75**step) for step in range(5)]
+    verdicts = [
+        fe.gate(new, old, sets["ref"], told, anchor=releases[0])
+        for old, new in zip(releases[:-1], releases[1:], strict=True)
+    ]
+    first = next(step for step, one in enumerate(verdicts, 1) if one.overall == "regression")
+    assert first <= 4
+    assert {limit.rule for limit in verdicts[first - 1].of("regressed")} == {"kinds.lose-anchor"}
+    assert {"metrics.fd", "metrics.fd-anchor"} <= {limit.rule for limit in verdicts[0].limits}
+    assert verdicts[0].sets.keys() == {"gen", "baseline", "anchor", "ref"}

@@ -1,0 +1,166 @@
+"""What pipelines read of a verdict: JUnit XML, a summary of bounded size, and what GitHub Actions takes."""
+
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from _releases import release
+from typer.testing import CliRunner
+
+from finc_eval.cli.app import app
+from finc_eval.gate.github import MAX_ANNOTATIONS, annotation_lines, tell_github
+from finc_eval.gate.junit import junit_xml
+from finc_eval.gate.markdown import MAX_SUMMARY_BYTES, markdown
+
+JUNIT = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "time", "skipped", "id", "package"},
+        {"properties", "testcase", "system-out", "system-err"},
+    ),
+    "properties": (set(), {"property"}),
+    "property": ({"name", "value"}, set()),
+    "testcase": ({"name", "classname", "time"}, {"skipped", "error", "failure", "system-out", "system-err"}),
+    **dict.fromkeys(("error", "failure", "skipped"), ({"type", "message"}, set())),
+}
+"""Attributes and elements that the JUnit schemas of Jenkins allow, by element."""
+
+
+def check_junit(text):
+    root = ElementTree.fromstring(text)
+    assert root.tag == "testsuites"
+    for parent in root.iter():
+        attributes, children = JUNIT[parent.tag]
+        assert set(parent.attrib) <= attributes
+        assert {child.tag for child in parent} <= children
+    (suite,) = root
+    assert {"name", "tests", "failures", "errors"} <= set(suite.attrib)
+    for tag, count in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped"), ("testcase", "tests")):
+        assert int(suite.attrib[count]) == len(list(suite.iter(tag)))
+    return suite
+
+
+def with_verdicts(verdict, *verdicts, undecided="fail"):
+    """A verdict whose limits have these verdicts."""
+    limits = tuple(
+        replace(verdict.limits[0], name=f"kinds.lose <k&{i}|\x1b>", verdict=one) for i, one in enumerate(verdicts)
+    )
+    return replace(verdict, limits=limits, policy=replace(verdict.policy, undecided=undecided))
+
+
+def test_junit_has_a_case_per_limit(passed, failed):
+    assert check_junit(junit_xml(passed)).attrib["failures"] == "0"
+    suite = check_junit(junit_xml(failed))
+    assert int(suite.attrib["failures"]) == len(failed.of("regressed")) > 0
+
+
+@pytest.mark.parametrize("undecided, errors, skipped", [("fail", 2, 0), ("warn", 1, 1)])
+def test_what_is_undecided_is_an_error_or_skipped_by_policy(passed, undecided, errors, skipped):
+    verdict = with_verdicts(passed, "held", "undecided", "missing", "regressed", undecided=undecided)
+    suite = check_junit(junit_xml(verdict))
+    assert (int(suite.attrib["errors"]), int(suite.attrib["skipped"])) == (errors, skipped)
+    assert suite.attrib["failures"] == "1"
+
+
+def test_a_verdict_without_limits_is_not_a_success(passed):
+    assert check_junit(junit_xml(replace(passed, limits=(), overall="error"))).attrib["errors"] == "1"
+
+
+def test_a_summary_stays_within_its_size_and_counts_what_it_leaves_out(passed):
+    many = with_verdicts(passed, *["held"] * 12_000, "regressed")
+    text = markdown(many)
+    assert 0.9 * MAX_SUMMARY_BYTES < len(text.encode()) <= MAX_SUMMARY_BYTES
+    assert "rows left out, see verdict.html" in text
+    first = text.split("--:|\n")[1].splitlines()[0]
+    assert "**regressed**" in first
+    assert first.count("|") - first.count("\\|") == 8
+    assert "\x1b" not in text
+
+
+def test_github_gets_ten_annotations_at_most(passed):
+    lines = list(annotation_lines(with_verdicts(passed, *["regressed"] * 40)))
+    assert len(lines) == MAX_ANNOTATIONS
+    assert "31 more limits did not hold" in lines[-1]
+    assert not any("\n" in line for line in lines)
+    assert list(annotation_lines(passed)) == []
+    (warning,) = annotation_lines(with_verdicts(passed, "undecided", undecided="warn"))
+    assert warning.startswith("::warning ")
+
+
+def test_github_gets_the_verdict_where_it_asks_for_it(passed, tmp_path):
+    files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    tell_github(passed, files)
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "verdict=pass\n"
+    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text() == markdown(passed)
+    tell_github(passed, {})
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.fixture
+def files(sets, tmp_path, monkeypatch):
+    """A folder with the sets and a policy, in which the command runs."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    np.save("old.npy", sets["old"])
+    np.save("ref.npy", sets["ref"])
+    np.save("same.npy", sets["same"])
+    np.save("bad.npy", release(2000, 4, lost=8))
+    (tmp_path / "gate.toml").write_text("kinds.lose = 0.8\nkinds.level = 10\n")
+    return tmp_path
+
+
+def gate(*arguments, **named):
+    given = {"gen": "same.npy", "baseline": "old.npy", "ref": "ref.npy", "policy": "gate.toml", "out": "out"} | named
+    options = [part for name, value in given.items() for part in (f"--{name}", value) if value is not None]
+    return CliRunner().invoke(app, ["gate", *options, *arguments])
+
+
+def test_the_exit_code_is_the_verdict(files):
+    result = gate()
+    assert result.exit_code == 0, result.output
+    written = {"verdict.html", "verdict.json", "verdict.md", "verdict.xml"}
+    assert {path.name for path in (files / "out").iterdir()} == written
+    before = {path.name: path.read_bytes() for path in (files / "out").iterdir()}
+    assert gate().exit_code == 0
+    assert {path.name: path.read_bytes() for path in (files / "out").iterdir()} == before
+    assert gate(gen="bad.npy", out="bad").exit_code == 1
+    (files / "gate.toml").write_text("kinds.lose = 0.05\n")
+    result = gate(out="undecided")
+    assert result.exit_code == 2, result.output
+    (files / "gate.toml").write_text("metrics.fid.most = 5\n")
+    result = gate("--json", out="missing")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["overall"] == "error"
+
+
+@pytest.mark.parametrize(
+    "named, sentence",
+    [
+        ({"gen": "missing.npy"}, "missing.npy does not exist"),
+        ({"gen": None}, "needs the new release"),
+        ({"policy": "missing.toml"}, "missing.toml does not exist"),
+        ({"policy": "broken.toml"}, "cannot be read as a policy in TOML"),
+        ({"policy": "empty.toml"}, "limits nothing"),
+        ({"gen": "narrow.npy"}, "entries per embedding"),
+    ],
+)
+def test_a_broken_input_is_one_sentence_exit_code_3_and_no_file(files, named, sentence):
+    (files / "broken.toml").write_text("kinds = [")
+    (files / "empty.toml").write_text("")
+    np.save("narrow.npy", np.load("same.npy")[:, :8])
+    result = gate(**named)
+    assert result.exit_code == 3
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("finc-eval: ")
+    assert sentence in last
+    assert not (files / "out").exists()
+
+
+def test_the_first_policy_is_written_once(files):
+    result = gate("--init", gen=None, out=None, policy="first.toml")
+    assert result.exit_code == 0, result.output
+    assert "kinds.lose" in (files / "first.toml").read_text()
+    assert gate("--init", gen=None, out=None, policy="first.toml").exit_code == 3

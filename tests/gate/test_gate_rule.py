@@ -1,0 +1,231 @@
+"""The rule of the gate: held and regressed exclude each other, nothing missing passes, and both errors keep α."""
+
+from dataclasses import replace
+from itertools import product
+from math import inf, nan
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from finc_eval.gate.evidence import Fact, Missing, Normal
+from finc_eval.gate.retraining import MIN_REPLICATES, between_scores, between_shares, moderate
+from finc_eval.gate.rule import decide, family_sentence, judge, overall_of
+from finc_eval.gate.shares import GainedShare, LostShare, TwoCounts
+
+ENDS = [-inf, -1.0, -0.2, 0.0, 0.3, 0.5, 0.6, 2.0, inf]
+
+
+def estimate(name="fd", value=0.0, **others) -> Normal:
+    return Normal(**{"name": name, "value": value, "margin": 0.5, "error": 0.1, "n": 1000, "unchanged": 0.0} | others)
+
+
+def lost(members=200.0, old_members=200.0, size=10_000.0, old_size=10_000.0, margin=0.5, name="kind", **retraining):
+    return LostShare(
+        name=name,
+        value=LostShare.value_of(members / size, old_members / old_size, 0.01),
+        margin=margin,
+        n=int(size),
+        least=0.01,
+        counts=TwoCounts(members, size, old_members, old_size, **retraining),
+    )
+
+
+def gained(members=0.0, old_members=0.0) -> GainedShare:
+    counts = TwoCounts(members, 10_000.0, old_members, 10_000.0)
+    return GainedShare(name="new", value=counts.share - counts.old_share, margin=0.02, n=10_000, counts=counts)
+
+
+@pytest.mark.parametrize("low, high", [(a, b) for a, b in product(ENDS, ENDS) if a <= b])
+def test_the_verdict_of_an_interval_says_where_all_of_it_lies(low, high):
+    found = decide((low, high), 0.5, unchanged=0.0)
+    assert (found == "regressed") == (low > 0.5)
+    assert (found in ("held", "improved")) == (high <= 0.5)
+    assert (found == "improved") == (high < 0)
+    assert (found == "undecided") == (low <= 0.5 < high)
+    mirrored = decide((-high, -low), -0.5, harm="low", unchanged=0.0)
+    assert mirrored == found
+
+
+def test_not_a_number_is_missing_whichever_end_it_is_in():
+    assert {decide(ends, 0.5) for ends in [(nan, 0.1), (0.1, nan), (nan, nan)]} == {"missing"}
+    assert decide((0.1, 0.2), nan) == "missing"
+    (one,) = judge([estimate(value=nan)])
+    assert (one.verdict, one.interval) == ("missing", None)
+
+
+@pytest.mark.parametrize(
+    "verdicts, overall",
+    [
+        ((), "error"),
+        (("held",), "pass"),
+        (("held", "improved"), "pass"),
+        (("held", "undecided"), "undecided"),
+        (("held", "missing"), "error"),
+        (("undecided", "missing"), "error"),
+        (("regressed", "missing"), "regression"),
+        (("improved", "regressed", "undecided"), "regression"),
+    ],
+)
+def test_a_release_passes_only_where_every_limit_holds_and_there_is_one(verdicts, overall):
+    assert overall_of(verdicts) == overall
+
+
+def test_the_order_of_limits_changes_no_verdict():
+    limits = [estimate(str(i), value, error=0.12) for i, value in enumerate([-0.5, 0.0, 0.3, 0.75, 0.9, 2.0])]
+    straight = {one.evidence.name: one for one in judge(limits)}
+    turned = {one.evidence.name: one for one in judge(limits[::-1])}
+    assert straight == turned
+    assert straight["0"].verdict == "improved"
+    assert straight["5"].verdict == "regressed"
+
+
+def test_holm_lets_a_regression_make_room_for_the_next():
+    near = estimate("near", 0.5 + 0.1 * 2.1)
+    calm = [estimate(f"calm{i}") for i in range(2)]
+    assert judge([near, *calm])[0].verdict == "undecided"  # 2.1 standard errors, 2.13 are needed at 0.05 / 3
+    assert judge([near, estimate("clear", 2.0), *calm[:1]])[0].verdict == "regressed"  # 1.96 at 0.05 / 2
+
+
+def test_facts_are_sure_and_spend_nothing():
+    fact = Fact(name="unreadable", value=3.0, margin=2.0)
+    found = judge([estimate("fd"), fact])
+    assert [one.verdict for one in found] == ["held", "regressed"]
+    assert found[0].interval == judge([estimate("fd")])[0].interval
+    assert "1 limit, beside 1 plain fact" in family_sentence([estimate(), fact], 0.05, 1)
+
+
+def test_missing_evidence_is_missing():
+    (one,) = judge([Missing(name="fid", margin=1.0, note="not computed")])
+    assert (one.verdict, one.interval, one.detectable, one.needed) == ("missing", None, None, None)
+
+
+def test_an_undecided_limit_says_how_many_samples_decide_it():
+    (one,) = judge([estimate(value=0.4)])
+    assert one.verdict == "undecided"
+    enough = replace(one.evidence, error=0.1 * np.sqrt(1000 / one.needed))
+    few = replace(one.evidence, error=0.1 * np.sqrt(1000 / (0.98 * one.needed)))
+    assert judge([enough])[0].verdict == "held"
+    assert judge([few])[0].verdict == "undecided"
+
+
+def test_what_more_samples_cannot_decide_has_no_number():
+    (on_the_margin,) = judge([estimate(value=0.5)])
+    (of_the_reference,) = judge([estimate(value=0.4, fixed=0.1)])
+    assert (on_the_margin.verdict, on_the_margin.needed) == ("undecided", None)
+    assert (of_the_reference.verdict, of_the_reference.needed) == ("undecided", None)
+
+
+def test_looks_share_alpha():
+    one = estimate(value=0.0)
+    assert judge([one], 0.05, looks=5)[0].interval == judge([one], 0.01)[0].interval
+    assert "1 of 5 looks" in family_sentence([one], 0.05, 5)
+
+
+def test_the_ratio_of_shares_has_the_bounds_of_the_conditional_binomial_law():
+    one = lost(60.0, 200.0)
+    level = 0.01
+    bound = one.bound("low", level)
+    # At this bound, as few members as were seen have the probability of the level (its main part).
+    ratio = 1 - bound
+    assert stats.binom.cdf(60, 260, ratio / (ratio + 1)) == pytest.approx(0.9 * level)
+    assert bound < one.value < one.bound("high", level)
+
+
+def test_a_lost_kind_is_a_regression_and_an_unchanged_one_holds():
+    limits = [lost(0.0, 200.0, name="gone"), lost(201.0, 200.0, name="same"), lost(400.0, 200.0, name="grown")]
+    assert [one.verdict for one in judge(limits)] == ["regressed", "held", "improved"]
+
+
+def test_nothing_is_lost_of_a_kind_that_the_baseline_hardly_makes():
+    absent = lost(0.0, 0.0)
+    assert judge([absent])[0].verdict == "held"
+    few = lost(0.0, 1.0, size=100.0, old_size=100.0)
+    assert judge([few])[0].verdict == "undecided"
+
+
+def test_a_new_kind_is_a_regression_where_the_baseline_has_it_not():
+    assert judge([gained(400.0)])[0].verdict == "regressed"
+    assert judge([gained(400.0, 400.0)])[0].verdict == "held"
+    assert judge([gained(5.0)])[0].verdict == "held"
+    assert judge([gained(200.0)])[0].verdict == "undecided"
+
+
+@pytest.mark.parametrize("share, size", [(0.03, 2000), (0.05, 2000), (0.02, 10_000)])
+def test_a_loss_of_the_detectable_size_is_seen_in_four_of_five_runs(share, size):
+    rng, level = np.random.default_rng(0), 0.05 / 20
+    typical = lost(share * size, share * size, size=float(size), old_size=float(size))
+    detectable = typical.detectable(level)
+    runs, seen = 300, 0
+    for _ in range(runs):
+        old, new = rng.binomial(size, share), rng.binomial(size, share * (1 - detectable))
+        seen += lost(float(new), float(old), size=float(size), old_size=float(size)).bound("low", level) > 0.5
+    assert 0.75 < seen / runs < 0.97
+
+
+@pytest.mark.parametrize("old", [0.0, 30.0])
+def test_a_gain_of_the_detectable_size_is_seen_in_four_of_five_runs(old):
+    rng, level = np.random.default_rng(1), 0.05 / 20
+    detectable = gained(old, old).detectable(level)
+    runs, seen = 300, 0
+    for _ in range(runs):
+        before, now = rng.binomial(10_000, old / 10_000), rng.binomial(10_000, old / 10_000 + detectable)
+        seen += gained(float(now), float(before)).bound("low", level) > 0.02
+    assert 0.75 < seen / runs < 0.97
+
+
+def test_an_unchanged_release_is_rarely_called_a_regression_even_at_the_margin():
+    rng, runs, false = np.random.default_rng(2), 120, 0
+    for _ in range(runs):
+        old, new = rng.binomial(2000, 0.05, 10), rng.binomial(2000, 0.025, 10)
+        found = judge([lost(float(k), float(o), size=2000.0, old_size=2000.0) for k, o in zip(new, old, strict=True)])
+        false += any(one.verdict == "regressed" for one in found)
+    assert false <= stats.binom.ppf(0.99, runs, 0.05)
+
+
+def retrained(rng, replicates: int, modes: int = 20, size: int = 4000, spread: float = 3.0):
+    """Members of the replicates of a baseline and of a release without change, whose shares move by training."""
+    share = np.full(modes, 1 / modes)
+    moved = share * (1 + spread * rng.normal(0, 1, (replicates + 1, modes)) * np.sqrt((1 - share) / (share * size)))
+    members = rng.binomial(size, np.clip(moved, 0.001, 1))
+    return members[:-1].astype(float), members[-1].astype(float), float(size)
+
+
+def test_replicates_of_the_baseline_keep_alpha_under_the_noise_of_training():
+    rng, runs, naive, false = np.random.default_rng(3), 60, 0, 0
+    for _ in range(runs):
+        before, now, size = retrained(rng, MIN_REPLICATES)
+        spread, degrees = between_shares(before, np.full_like(before, size))
+        pairs = list(zip(now, before.sum(0), spread, strict=True))
+        given = {"size": size, "old_size": 3 * size, "margin": 0.1}
+        noisy = [lost(float(k), float(o), **given, spread=float(s), degrees=degrees) for k, o, s in pairs]
+        alone = [lost(float(k), float(o), **given) for k, o, _ in pairs]
+        false += any(one.verdict == "regressed" for one in judge(noisy))
+        naive += any(one.verdict == "regressed" for one in judge(alone))
+    assert false <= stats.binom.ppf(0.99, runs, 0.05)
+    assert naive > 0.5 * runs
+
+
+def test_replicates_that_agree_cost_little():
+    rng = np.random.default_rng(4)
+    before, _, size = retrained(rng, 3, spread=0.0)
+    spread, degrees = between_shares(before, np.full_like(before, size))
+    assert float(np.median(spread)) < 0.5 / before.mean()
+    assert degrees > 5
+
+
+def test_two_replicates_are_too_few_for_a_variance():
+    spread, degrees = between_shares(np.full((2, 5), 10.0), np.full((2, 5), 100.0))
+    assert (spread.tolist(), degrees) == ([0.0] * 5, inf)
+    assert between_scores(np.array([1.0, 2.0])) == (0.0, inf)
+    error, degrees = between_scores(np.array([1.0, 2.0, 3.0]))
+    assert (error, degrees) == (pytest.approx(np.sqrt(4 / 3)), 2.0)
+
+
+def test_modes_with_one_common_variance_are_moderated_to_it():
+    rng = np.random.default_rng(5)
+    raw = 4 * rng.chisquare(2, 200) / 2
+    found = moderate(raw, 2)
+    assert found.ratios.mean() == pytest.approx(4, rel=0.3)
+    assert found.ratios.std() < raw.std() / 2
+    assert found.degrees > 4
