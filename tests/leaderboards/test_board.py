@@ -174,3 +174,12 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
     refused = CliRunner().invoke(app, [*words[:4]])
     assert refused.exit_code == 3
+
+
+def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
+    ref = samples(range(10), 3000, 5)
+    sketch = fe.Sketch.reference(ref, features=50)
+    board = fe.leaderboard({"good": sets["good"], "gaps": fe.Sketch.of(sets["gaps"], sketch.feature_map)}, sketch)
+    assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
+    assert board.separable("good", "gaps", "fd")
+    assert any("ref is a sketch: the 2,000 embeddings that it holds are counted" in one for one in board.warnings)
