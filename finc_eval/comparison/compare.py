@@ -172,7 +172,7 @@ def _describe(
 
 
 def _captions(gen: SketchedSet, ref: SketchedSet, modes: Sequence[Mode], run: Run) -> Captions:
-    """Describe the samples that a page may show; none where there are no pictures to show."""
+    """Describe the samples that a page may show; without pictures of them there is nothing to describe."""
     sets = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
     if len(sets) < 2 or gen.info().samples is None:
         return {}
