@@ -165,7 +165,15 @@ def test_the_terminal_has_the_board(board, capsys):
 def test_the_verb_writes_page_and_json(tmp_path, sets):
     for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
         np.save(tmp_path / f"{name}.npy", rows)
-    words = ["leaderboard", "--ref", f"{tmp_path}/ref.npy", f"a={tmp_path}/a.npy", f"b={tmp_path}/b.npy"]
+    words = [
+        "leaderboard",
+        "--ref",
+        f"{tmp_path}/ref.npy",
+        "--gen",
+        f"a={tmp_path}/a.npy",
+        "--gen",
+        f"b={tmp_path}/b.npy",
+    ]
     shown = CliRunner().invoke(
         app, [*words, "--out", f"{tmp_path}/board", "--json", "--metrics", "kid", "--level", "10"]
     )
