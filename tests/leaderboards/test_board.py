@@ -191,3 +191,15 @@ def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "fd")
     assert any("ref is a sketch: the 2,000 embeddings that it holds are counted" in one for one in board.warnings)
+
+
+def test_numbers_that_surely_disagree_are_told():
+    """One model lacks kinds, the other has all of them and a new one far away."""
+    few, far = samples(range(6), 1000, 1), samples(range(10), 950, 2)
+    models = {"few": few, "far": np.concatenate([far, np.full((50, 8), 60, np.float32) + far[:50]])}
+    board = fe.leaderboard(models, samples(range(10), 1500, 5), level=20)
+    (found,) = board.disagreements()
+    better = dict(zip((found.first, found.second), found[2:], strict=True))
+    assert "missing" in better["far"]
+    assert "fd" in better["few"]
+    assert any("is surely better than" in one for one in Page(report.page(board, {})).texts("p"))
