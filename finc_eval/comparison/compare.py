@@ -162,7 +162,7 @@ def _describe(
             *far_warnings(ref, run),
             *cluster_warnings(gen, ref),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
-            *set_warnings(gen, ref, copies),
+            *set_warnings(gen, ref, copies, opened.warnings),
             *opened.warnings,
         ),
         feature_map=phi,

@@ -31,6 +31,9 @@ from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
+LARGEST_SQUARE = 1.02
+"""Mean of ‖φ(x)‖² at most, where features were rounded to bfloat16."""
+
 MAX_EMBEDDING = 4096
 """Entries of an embedding up to which its moments are kept."""
 
@@ -288,8 +291,13 @@ class Sketch(Shown):
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
             sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), ids, rows)
-            for name, moments in sketch._moments().items():
-                _read_moments(file, name, moments, header.n[name])
+            squares = {
+                name: _read_moments(file, name, moments, header.n[name]) for name, moments in sketch._moments().items()
+            }
+            # ‖φ(x)‖ is at most 1, for most maps 1; features may have been rounded.
+            most = LARGEST_SQUARE * sketch.n
+            if not rows.isfinite().all() or squares["fold0"] + squares["fold1"] > most:
+                raise ValueError("its sums are not of its samples")
             if (sketch.embedding is not None and sketch.embedding.n != sketch.n) or header.squared_sizes < sketch.n:
                 raise ValueError("its numbers of samples differ")
         sketch.sources, sketch.name = header.sources, header.name or Path(path).stem
@@ -332,15 +340,18 @@ class Sketch(Shown):
         return f"n={self.n}, space={self.space!r}, feature_map={self.feature_map}"
 
 
-def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> None:
-    """Read sums of n vectors into empty ones."""
+def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> float:
+    """Read sums of n vectors into empty ones, and return the sum of their squares."""
     dtype = "<f8" if moments.first.dtype == torch.float64 else "<f4"
     moments.n = n
+    trace = 0.0
     moments.first.copy_(torch.from_numpy(file.array(f"{name}/first", moments.size, dtype=dtype)))
     for rows, block in moments.blocks():
         block.copy_(torch.from_numpy(file.array(f"{name}/second/{rows.start}", *block.shape, dtype=dtype)))
-        if not block.isfinite().all():
-            raise ValueError(f"{name} has numbers that are not finite")
+        trace += float(block.diagonal().sum())
+        if not block.isfinite().all() or (block.diagonal() < 0).any():
+            raise ValueError(f"{name} has numbers that are not finite, or negative squares")
+    return trace
 
 
 def sketch_all(

@@ -95,6 +95,7 @@ def main() -> None:
     torch.set_num_threads(1)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print
+    os.fsync = lambda _: None  # nothing here outlives the process
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["FINC_EVAL_CACHE"] = str(Path(folder) / "caches")

@@ -142,7 +142,7 @@ def test_unknown_names_are_refused(board):
 
 def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     page = Page(report.page(board, {}))
-    assert "x" not in [tag for tag, _, _ in page.elements]
+    assert not [attrs for tag, attrs, _ in page.elements if tag == "img" and not attrs["src"].startswith("data:")]
     rows = page.find("tr", "mode", page.find("table", "board")[0])
     assert [page.texts("th", inside=row)[0] for row in rows] == [row.name for row in board.rows]
     text = " ".join(page.texts("main"))
@@ -182,3 +182,12 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
     refused = CliRunner().invoke(app, [*words[:4]])
     assert refused.exit_code == 3
+
+
+def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
+    ref = samples(range(10), 3000, 5)
+    sketch = fe.Sketch.reference(ref, features=50)
+    board = fe.leaderboard({"good": sets["good"], "gaps": fe.Sketch.of(sets["gaps"], sketch.feature_map)}, sketch)
+    assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
+    assert board.separable("good", "gaps", "fd")
+    assert any("ref is a sketch: the 2,000 embeddings that it holds are counted" in one for one in board.warnings)
