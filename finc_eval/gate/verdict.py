@@ -144,6 +144,9 @@ class Verdict(Document):
         first = " There was no baseline: this run makes one, and compared nothing with it." if self.first else ""
         return f"{head}{first} Covers {self.noise}."
 
-    def __repr__(self) -> str:
+    def _frame_rows(self) -> tuple[Limit, ...]:
+        return self.limits
+
+    def _summary(self) -> str:
         worst = f"; {self.by_urgency[0].sentence}" if self.limits else ""
-        return f"Verdict({self.overall}{worst})"
+        return f"{self.overall}{worst}"

@@ -69,8 +69,18 @@ def check_ending(command, code, stdout, stderr):
     assert len(told) < MAX_SENTENCE
 
 
+LONG = ("audit", "dp-generate", "kinds", "leaderboard", "methods", "models", "sweep")
+"""Verbs that compute for seconds, where they are not refused."""
+
+
 def named(commands):
-    return pytest.mark.parametrize("command", commands, ids=lambda command: command.line or "(nothing)")
+    return pytest.mark.parametrize("command", [marked(one) for one in commands])
+
+
+def marked(command):
+    """A command under its line, with the mark of those that take seconds."""
+    is_long = command.code == 0 and bool(command.writes) and command.words[0] in LONG
+    return pytest.param(command, id=command.line or "(nothing)", marks=[pytest.mark.long] if is_long else [])
 
 
 @named(_commands.COMMANDS)
