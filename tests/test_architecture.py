@@ -90,7 +90,7 @@ def test_only_the_step_from_results_to_their_pages_is_a_lazy_import_upwards():
 
 ONLY_READERS = {
     "h5py": {"finc_eval.core.files.writing"},
-    "tomllib": {"finc_eval.core.files.parsed", "finc_eval.extractors.catalog", "finc_eval.comparison.settings"},
+    "tomllib": {"finc_eval.core.files.parsed"},
 }
 """Modules that may import a reader of files: all others go through the guarded doors of `core/files`."""
 

@@ -16,11 +16,15 @@ from collections.abc import Iterable
 
 from finc_eval.core.words import listed
 
+MAX_MESSAGE = 2000
+"""Letters of a message at most. The longest that are meant name all extractors, in about 1,300."""
+
 
 class FincEvalError(Exception):
     """An error that the user can mend; anything else that is raised is a fault of the program.
 
-    The message is one clear sentence: what was wrong, with the value, and what to do.
+    The message is one clear sentence: what was wrong, with the value, and what to do. It stays on one line, and of a
+    very long one the middle is left out, whatever the names and the errors of others that it quotes.
 
     Example:
         >>> import finc_eval as fe
@@ -30,6 +34,11 @@ class FincEvalError(Exception):
         ...     print(error)
         rho must be a positive number, got -1
     """
+
+    def __init__(self, message: str = "") -> None:
+        line = " ".join(message.splitlines())
+        half = MAX_MESSAGE // 2
+        super().__init__(line if len(line) <= MAX_MESSAGE else f"{line[:half]} … {line[-half:]}")
 
 
 class UsageError(FincEvalError):

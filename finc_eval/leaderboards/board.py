@@ -16,6 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import labeled
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.columns import SHARES, Column, metric_columns, share_columns
 from finc_eval.leaderboards.estimates import joint_covariance
 from finc_eval.leaderboards.ranks import rank
@@ -45,6 +46,7 @@ def leaderboard(
     ref: object,
     settings: LeaderboardSettings | None = None,
     *,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[LeaderboardOptions],
 ) -> Leaderboard:
@@ -61,6 +63,7 @@ def leaderboard(
             counted by the sample of embeddings that it holds.
         ref: reference set, in the same forms.
         settings: settings.
+        extractor: how to embed sets of samples; default: by the extractor behind the others.
         run: device, portions and progress of the computation.
         options: fields of `LeaderboardSettings`, in place of those of `settings`.
 
@@ -84,7 +87,7 @@ def leaderboard(
     if len(sources) < 2:
         raise UsageError(f"at least two models are needed to rank, got {len(sources)}")
     _check_order(chosen)
-    opened, warnings = open_sets({**sources, REFERENCE: ref}, chosen.groups, run)
+    opened, warnings = open_sets({**sources, REFERENCE: ref}, chosen.groups, run, extractor)
     sets = {label: one.embeddings for label, one in opened.items()}
     candidates = {label: one for label, one in sets.items() if label != REFERENCE}
     partition, counted = _counted(sets, chosen, run)

@@ -9,13 +9,14 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.estimates import Estimate
-from finc_eval.leaderboards.influences import frechet_influence, kernel_influence
+from finc_eval.leaderboards.influences import FrechetReference, kernel_influence
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
-from finc_eval.metrics.evaluate import computed_scores
+from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric
 from finc_eval.metrics.kid import polynomial_kernel
 from finc_eval.metrics.mmd import kernel_sums
@@ -83,21 +84,30 @@ def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddi
     sizes = Signature(metric.name, (("ref", ref.digest[:12]), ("fx", ref.space)))
     estimates, values, reasons = {}, {}, {}
     better: set[bool] = set()
-    for name, one in models.items():
+    frechet: FrechetReference | None = None
+    for done, (name, one) in enumerate(models.items()):
+        run.progress(metric.name, done, len(models))
         if metric.name == "kid":
-            estimates[name] = _kid(one, ref, run.prefixed(name))
+            estimates[name] = _kid(one, ref, run)
             continue
-        scores = computed_scores({"gen": one, "ref": ref}, [metric], run.prefixed(name))
-        if metric.name in scores.failures:
-            reasons[name] = scores.failures[metric.name]
+        if metric.name in FRECHET and _is_defined_on(metric, one, ref) and _has_full_rank(one, ref):
+            frechet = frechet or FrechetReference(ref, run)
+            estimates[name] = frechet.estimate(one)
+            continue
+        try:
+            scores = evaluate(one, ref, metric.name, run=run.prefixed(name))
+        except (DataError, IncompatibleError) as error:
+            reasons[name] = str(error)
             continue
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])
-        better |= {score.higher_is_better} - {None}  # type: ignore[arg-type]
+        if score.higher_is_better is not None:
+            better.add(score.higher_is_better)
         if score.higher_is_better is None or score.interval is None:
             values[name] = score.value
             reasons[name] = _why_not(score)
         else:
-            estimates[name] = _estimate(metric, score, one, ref, run)
+            estimates[name] = _estimate(score)
+    run.progress(metric.name, len(models), len(models))
     return Column(
         key=metric.name,
         title=metric.description,
@@ -112,8 +122,7 @@ def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddi
 
 def default_metrics(models: Mapping[str, Embeddings], ref: Embeddings) -> tuple[str, ...]:
     """Return the metrics of a board for which none was named: fd where it has an interval, else kid."""
-    least = min(ref.n, *(one.n for one in models.values()))
-    return ("fd",) if least >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES) else ("kid",)
+    return ("fd",) if all(_has_full_rank(one, ref) for one in models.values()) else ("kid",)
 
 
 def metric_columns(names: tuple[str, ...], models: Mapping[str, Embeddings], ref: Embeddings, run: Run) -> list[Column]:
@@ -133,13 +142,21 @@ def _kid(model: Embeddings, ref: Embeddings, run: Run) -> Estimate:
     return kernel_influence(sums).estimate(sums.unbiased(), model, ref)
 
 
-def _estimate(metric: Metric, score: Score, model: Embeddings, ref: Embeddings, run: Run) -> Estimate:
-    """Return the estimate behind a score: with influence values, or from its interval, as if it shared nothing."""
+def _estimate(score: Score) -> Estimate:
+    """Return the estimate behind a score, from its interval, as if it shared nothing with others."""
     value = score.value if score.unbiased is None else score.unbiased
-    if metric.name in FRECHET:
-        return frechet_influence(model, ref, run).estimate(value, model, ref)
     low, high = score.interval or (value, value)
     return Estimate(value, (max(high - value, value - low) / normal_quantile()) ** 2)
+
+
+def _is_defined_on(metric: Metric, *sets: Embeddings) -> bool:
+    """Return whether these are embeddings of the extractor that the metric is defined on."""
+    return all(metric.extractor in (None, one.space.split("@")[0]) for one in sets)
+
+
+def _has_full_rank(one: Embeddings, ref: Embeddings) -> bool:
+    """Return whether both sets have samples enough for the bias and the error of a Fréchet distance."""
+    return min(one.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
 
 
 def _why_not(score: Score) -> str:

@@ -74,5 +74,5 @@ def verdict(copies: Copies, n: int, fresh: int, *, found: bool, images: bool) ->
 
 def _evidence(name: TailName, bits: tuple[float, float] | None) -> str:
     if name == "hash" and bits:
-        return f": {bits[0]:g} bits of their perceptual hashes differ, in fresh samples {bits[1]:g} (medians)"
+        return f": {bits[0]:g} of 256 bits of their perceptual hashes differ, in fresh samples {bits[1]:g} (medians)"
     return f": {SHOWN_BY[name]}"

@@ -26,8 +26,11 @@ THREADS = min(16, os.cpu_count() or 1)
 DIGEST_BYTES = 32
 """Bytes of the content digest of a sample."""
 
-WINDOW, WHOLE_SAMPLES_WINDOW = 4, 1
-"""Items a thread that are read ahead of their use; of samples in full size fewer, as each may be large."""
+WINDOW = 4
+"""Items a thread that are read ahead of their use."""
+
+FULL_SIZE_THREADS, FULL_SIZE_WINDOW = min(4, THREADS), 1
+"""Threads that read samples which are handed out in full size, and samples a thread: each may be large."""
 
 COPIES = 4
 """Times its bytes that a sample in memory takes while it is worked on."""
@@ -186,7 +189,7 @@ class RandomAccessSource(Source):
         """Return a digest of one sample's bytes; the digest has 32 bytes."""
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        return ahead(counted(self.sample), numbers, window=WHOLE_SAMPLES_WINDOW)
+        return ahead(counted(self.sample), numbers, FULL_SIZE_THREADS, window=FULL_SIZE_WINDOW)
 
     def mapped(
         self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS

@@ -49,5 +49,5 @@ def test_every_measure_is_drawn_inside_its_drawing(visit, audited):
       const f = svg.getBoundingClientRect();
       return [...svg.querySelectorAll('circle')].every(c => { const r = c.getBoundingClientRect();
         return r.width > 0 && r.left >= f.left - 1 && r.right <= f.right + 1 }) })"""
-    assert page.locator(".audit .whisker").count() == 7 + len(audited[0].attacks)
+    assert page.locator(".audit .whisker").count() == len(audited[0].copying.measures) + len(audited[0].attacks)
     assert page.evaluate(inside)

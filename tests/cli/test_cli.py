@@ -340,7 +340,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("compare", "--gen", "{bad}", "--ref", "{gen}"), "bad.png"),
         (("compare", *SAME_SETS, "--extractor", "pixel"), "pixels"),
         (("compare", *SAME_SETS, "--rho", "-1"), "rho must be a positive number, got -1.0"),
-        (("score", "--comparison", "{text}", "{gen}", "--out", "s.csv"), "HDF5"),
+        (("score", "--comparison", "{text}", "{gen}", "--out", "s.csv"), "text was not written by finc-eval"),
         (("report", "missing.h5"), "missing.h5 does not exist"),
         (("compare", *SAME_SETS, "--out", "{text}"), "text is a file, and --out is a folder"),
         (("compare", *SAME_SETS, "--out", "c.json"), "--out is the folder of several files, got c.json: pass c for"),
@@ -377,7 +377,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("models", "--gen", "a={gen}"), "at least two sets are needed"),
         (("models", "--gen", "ref={gen}", "--gen", "a={gen}"), 'a model cannot be called "ref"'),
         (("changes", "--old", "missing.h5", "--new", "{text}"), "missing.h5 does not exist"),
-        (("changes", "--old", "{text}", "--new", "{text}"), "HDF5"),
+        (("changes", "--old", "{text}", "--new", "{text}"), "text was not written by finc-eval"),
     ],
 )
 def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_path, arguments, message):
@@ -562,7 +562,7 @@ def test_damaged_embeddings_are_said_to_be_damaged(folders, tmp_path):
     cut.write_bytes(whole.read_bytes()[:20_000])
     result = run("compare", "--gen", cut, "--ref", folders / "ref", "--out", tmp_path / "c")
     assert result.exit_code == 3
-    assert "cut.h5 is cut short or damaged" in result.stderr
+    assert "cut.h5 is damaged (it has" in result.stderr
 
 
 def test_embeddings_of_an_own_card_ask_for_its_path_when_a_folder_is_beside_them(folders, tmp_path):

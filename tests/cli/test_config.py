@@ -1,14 +1,13 @@
 """`finc-eval.toml`: defaults for repeated runs, which the command line overrides and results record."""
 
 import json
-from importlib import import_module
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli.app import VERBS, app
+from finc_eval.cli.app import VERBS, app, load_verb
 from finc_eval.cli.config import TABLES
 from finc_eval.core.config import CONFIG_NAME, Configured
 from finc_eval.demo import example_sets
@@ -90,7 +89,7 @@ def test_a_sweep_of_sigma_takes_its_features_from_the_file(folder):
 def test_every_class_of_settings_with_a_table_is_known():
     for verbs in VERBS.values():
         for name in verbs:
-            import_module(f"finc_eval.cli.verbs.{name.replace('-', '_')}")
+            load_verb(name)
     classes = [Configured]
     for cls in classes:
         classes += cls.__subclasses__()

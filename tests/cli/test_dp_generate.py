@@ -8,11 +8,12 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.record import plain
 from finc_eval.core.storage import reserved
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
-from finc_eval.privacy.synthesis.files import read_columns, write_arrays
+from finc_eval.privacy.synthesis.files import read_columns, read_images, write_arrays
 from finc_eval.privacy.synthesis.released_features import paper_image_statistics, paper_table_statistics
 from finc_eval.privacy.synthesis.synthesize import IMAGE_METHODS, TABLE_METHODS
 from finc_eval.privacy.synthesis.tabular import Category, Number
@@ -286,3 +287,37 @@ def test_settings_hold_numbers_that_become_json():
     settings = fe.privacy.SynthesisSettings(epsilon=np.float32(2), count=np.int64(7), seed=np.int64(3))
     assert json.loads(json.dumps(plain(settings)))["seed"] == 3
     assert [type(one) for one in (settings.epsilon, settings.count, settings.seed)] == [float, int, int]
+
+
+def pictures(folder, n=2500):
+    rng = np.random.default_rng(0)
+    arrays = {"images": rng.integers(0, 256, (n, 6, 5, 3), dtype=np.uint8), "labels": rng.integers(0, 2, n).astype(str)}
+    np.savez_compressed(folder / "pictures.npz", **arrays)
+    return arrays
+
+
+def test_images_of_a_file_are_read_once_in_batches_and_give_what_an_array_gives(tmp_path, seeded_noise, monkeypatch):
+    arrays, sizes, read = pictures(tmp_path), [], NpzRows.batches
+    given = {"classes": ("0", "1"), "epsilon": 2, "steps": 2, "count": 30, "ledger": None}
+    array = synthesize_images(arrays["images"], list(arrays["labels"]), **given)
+
+    def watched(self, size):
+        return (sizes.append(len(batch)) or batch for batch in read(self, size))
+
+    images, labels = read_images(tmp_path / "pictures.npz")
+    monkeypatch.setattr(NpzFile, "array", lambda *_: pytest.fail("the images were read whole"))
+    monkeypatch.setattr(NpzRows, "batches", watched)
+    seeded_noise(0)
+    file = synthesize_images(images, list(labels), **given)
+    np.testing.assert_array_equal(array.images, file.images)
+    assert array.synthesis == file.synthesis
+    assert sizes == [1024, 1024, 452]  # one pass, for all statistics
+
+
+def test_a_second_release_of_the_same_images_is_known_whether_from_an_array_or_a_file(tmp_path):
+    arrays = pictures(tmp_path, 300)
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=1, delta=1e-3)
+    given = {"epsilon": 1, "delta": 1e-3, "steps": 1, "count": 5, "ledger": ledger}
+    synthesize_images(arrays["images"], None, **given)
+    with pytest.raises(FincEvalError, match="budget"):
+        synthesize_images(read_images(tmp_path / "pictures.npz")[0], None, **given)

@@ -86,7 +86,17 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(folders, ward, l
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout) == json.loads(page.with_suffix(".json").read_text())
     assert "What the owners of the reference promise" in page.read_text()
-    result = run("compare", f"good={folders / 'good'}", f"bad={folders / 'bad'}", "--ref", both, "--out", page.parent)
+    result = run(
+        "compare",
+        "--gen",
+        f"good={folders / 'good'}",
+        "--gen",
+        f"bad={folders / 'bad'}",
+        "--ref",
+        both,
+        "--out",
+        page.parent,
+    )
     assert result.exit_code == 0, result.stderr
     assert [score["name"] for score in json.loads((page.parent / "private-comparison.json").read_text())["scores"]] == [
         "good",
@@ -162,8 +172,8 @@ def test_where_a_sketch_would_not_fit_nothing_is_spent(ward, ledger, tmp_path, m
         (("--public", "{ward}"), "fitted on the private set itself"),
         (("--length-scale", 3, "--radius", 3, "--epsilon", 0), "epsilon must be a positive number, got 0"),
         (("--length-scale", 3, "--radius", 3, "--budget", 9), "has a budget of epsilon 3, which is set once"),
-        (("--feature-map-of", "{ledger}"), "not a readable HDF5 file"),
-        (("--feature-map-of", "{ward}"), "not a readable HDF5 file"),
+        (("--feature-map-of", "{ledger}"), "is damaged"),
+        (("--feature-map-of", "{ward}"), "ward is not a file"),
         (("--length-scale", 3, "--radius", 3, "--classes", "a,b"), "no labels"),
     ],
 )
@@ -197,7 +207,7 @@ def test_a_choice_that_does_not_exist_is_refused_and_spends_nothing(ward, ledger
 
 def test_a_score_needs_a_sketch_and_two_samples(folders, ward, ledger, tmp_path):
     result = run("score", "--gen", folders / "good", "--ref", ledger.path)
-    assert (result.exit_code, "not a readable HDF5 file" in result.stderr) == (3, True)
+    assert (result.exit_code, "is damaged" in result.stderr) == (3, True)
     out = tmp_path / "s.h5"
     assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
     np.savez(tmp_path / "one.npz", images=np.zeros((1, 28, 28, 3), np.uint8))

@@ -636,6 +636,21 @@ def test_what_can_be_read_only_once_is_locked_while_it_is_read(tmp_path, images)
     assert len(list(default.iterdir())) == 1, "the cache, and no lock"
 
 
+@pytest.mark.parametrize("out", [None, "gen.h5"])
+def test_what_a_kill_leaves_of_a_stream_is_removed_by_the_next_one_but_not_what_another_writes(tmp_path, images, out):
+    folder, living = tmp_path / "default", f"{extraction.STREAM}{'b' * 32}.h5"
+    folder.mkdir()
+    with only_writer(folder / living):
+        for name in (
+            f"{extraction.STREAM}{'a' * 32}.h5.part",
+            f".{extraction.STREAM}{'a' * 32}.h5.new",
+            f"{living}.part",
+        ):
+            (folder / name).write_bytes(b"left")
+        extract(iter(images), n=N, out=out and folder / out).close()
+        assert [name for name in leftovers(folder) if not name.endswith(".lock")] == [f"{living}.part"]
+
+
 def test_an_output_that_is_being_written_is_refused_before_a_stream_is_read(tmp_path, images):
     out, items = tmp_path / "gen.h5", iter(images)
     with only_writer(out):

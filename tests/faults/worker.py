@@ -23,7 +23,7 @@ from finc_eval.core.errors import FincEvalError
 MAX_GROWTH = 1 << 30
 """Bytes by which the memory may grow with one input."""
 
-MAX_SENTENCE = 1200
+MAX_SENTENCE = 2010
 """Letters of a message."""
 
 NAME = "a"

@@ -142,7 +142,7 @@ def test_unknown_names_are_refused(board):
 
 def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     page = Page(report.page(board, {}))
-    assert not [tag for tag, _, _ in page.elements if tag in ("script", "x")]
+    assert "x" not in [tag for tag, _, _ in page.elements]
     rows = page.find("tr", "mode", page.find("table", "board")[0])
     assert [page.texts("th", inside=row)[0] for row in rows] == [row.name for row in board.rows]
     text = " ".join(page.texts("main"))

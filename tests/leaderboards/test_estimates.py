@@ -9,8 +9,9 @@ from scipy.stats import norm
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
-from finc_eval.leaderboards.influences import Influence, frechet_influence, kernel_influence
+from finc_eval.leaderboards.influences import FrechetReference, Influence, kernel_influence
 from finc_eval.leaderboards.shares import ShareRule, share_estimates
+from finc_eval.metrics.frechet import frechet_interval
 from finc_eval.metrics.kid import polynomial_kernel
 from finc_eval.metrics.mmd import kernel_sums
 
@@ -66,19 +67,29 @@ def frechet(x, weights_x, y, weights_y):
     return float(((mean_x - mean_y) ** 2).sum() + np.trace(one + other - 2 * sqrtm(one @ other).real))
 
 
-def test_influence_on_the_frechet_distance_is_its_derivative():
+def test_the_error_of_a_frechet_distance_is_that_of_its_derivative():
+    """The delta method, with derivatives by finite differences of the textbook formula."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 4)) * [1, 2, 0.5, 1] + 0.3, rng.normal(size=(80, 4))
-    found = frechet_influence(ArrayEmbeddings(x.astype(np.float32)), ArrayEmbeddings(y.astype(np.float32)), Run("cpu"))
+    sets = [ArrayEmbeddings(one.astype(np.float32)) for one in (x, y)]
+    found = FrechetReference(sets[1], Run("cpu")).estimate(sets[0])
     even_x, even_y, step = np.full(60, 1 / 60), np.full(80, 1 / 80), 1e-5
     start = frechet(x, even_x, y, even_y)
-    for sample in (0, 7, 31):
-        more_x, more_y = (1 - step) * even_x, (1 - step) * even_y
-        more_x[sample] += step
-        more_y[sample] += step
-        by_x, by_y = frechet(x, more_x, y, even_y) - start, frechet(x, even_x, y, more_y) - start
-        assert found.of_model[sample] == pytest.approx(by_x / step, rel=0.03, abs=0.02)
-        assert found.of_ref[sample] == pytest.approx(by_y / step, rel=0.03, abs=0.02)
+    of_x = [frechet(x, (1 - step) * even_x + step * one, y, even_y) - start for one in np.eye(60)]
+    of_y = np.array([frechet(x, even_x, y, (1 - step) * even_y + step * one) - start for one in np.eye(80)])
+    assert found.own_variance == pytest.approx(np.square(of_x).sum() / step**2 / 60**2, rel=0.1)
+    assert found.ref_influence == pytest.approx(of_y / step / 80, rel=0.1, abs=0.003)
+
+
+def test_a_frechet_distance_is_that_of_evaluate_without_its_bias():
+    rng = np.random.default_rng(0)
+    x, y = (
+        ArrayEmbeddings(rng.normal(size=(n, 6)).astype(np.float32) * spread) for n, spread in ((300, 1), (400, 1.2))
+    )
+    wanted = frechet_interval(x, y)
+    found = FrechetReference(y, Run("cpu")).estimate(x)
+    assert found.value == pytest.approx(wanted.corrected, rel=1e-9)
+    assert found.variance**0.5 == pytest.approx(wanted.standard_error, rel=0.4)
 
 
 def test_influence_on_kid_gives_the_standard_error_of_the_jackknife():

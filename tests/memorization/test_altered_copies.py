@@ -103,7 +103,7 @@ def test_the_power_against_altered_copies_is_printed_and_a_mirror_does_not_lower
 
 def test_the_page_the_terminal_and_the_json_begin_with_the_verdict(copied, capsys):
     sentence = copied.verdict
-    assert re.match(r"At least \d+ of 250 samples are training images, altered: \d+ bits? of their", sentence)
+    assert re.match(r"At least \d+ of 250 samples are training images, altered: \d+ of 256 bits of their", sentence)
     assert summary(copied).startswith(sentence)
     page = audit_page(copied, {})
     below_the_title = page.split('<div class="title">')[1].split("</div>")[1]

@@ -23,8 +23,8 @@ from finc_eval.memorization.verdict import Copies, verdict
         (
             Copies(10, 0, 10, 0, 60, "hash", (4.0, 88.0)),
             True,
-            "10 of 1,000 samples are training images, pixel by pixel; with altered copies it is at least 60: 4 bits of "
-            "their perceptual hashes differ, in fresh samples 88 (medians).",
+            "10 of 1,000 samples are training images, pixel by pixel; with altered copies it is at least 60: 4 of 256 "
+            "bits of their perceptual hashes differ, in fresh samples 88 (medians).",
         ),
         (
             Copies(0, 0, 0, 0, 42, "views"),

@@ -269,7 +269,7 @@ class StoredRows:
             return self.file.bytes_at(self.start + start, stop - start)
         low, high = first * BLOCK_BYTES, min(last * BLOCK_BYTES, self.nbytes)
         data = self.file.bytes_at(self.start + low, high - low)
-        for block in range(first, last):
+        for block in (first + np.flatnonzero(~self._right[first:last])).tolist():
             place = block * BLOCK_BYTES - low
             if zlib.crc32(data[place : place + BLOCK_BYTES].data) != self.checksums[block]:
                 raise self.file.damaged(f"{self.name} is not what was written")

@@ -341,11 +341,11 @@ def _digits(count: int) -> str:
     return str(count).zfill(COUNT_DIGITS)
 
 
-def _spending(line: dict[str, Any] | None, before: str) -> Spending | None:
+def _spending(line: Any, before: str) -> Spending | None:
     """Return the spending in a line, or None if the line is not a valid one after those before."""
-    match line:
+    match line or {}:
         case {"data": [*data], "mu": float(mu), "purpose": str(purpose), "check": str(check)} if (
-            data and 0 < mu <= MAX_MU and check == _check(line, before)
+            data and 0 < mu <= MAX_MU and check == _check(line or {}, before)
         ):
             return Spending(tuple(map(str, data)), mu, purpose)
         case _:

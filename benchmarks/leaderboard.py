@@ -1,0 +1,153 @@
+"""Simulated leaderboards: do all rank sets of a board hold the true ranks, and how many pairs are told apart?
+
+Eight models, of which some are equal. A model lacks a part λ of the reference's samples, all of them of every second
+kind, and has in their place too much of two kinds and one that the reference does not have. Every number of a board
+grows with λ or stays, so the true order is that of λ, with ties. Models have n and 2n samples
+in turn, the reference 2n. *shared*: one reference, as `fe.leaderboard` has it. *separate*: each model is measured
+against a reference of its own. A board *holds* by a number if each of the eight rank sets holds the true rank: a model
+shares the rank of its equals. *halves*: the only models are two halves of one set of 2n samples (λ = 0.2);
+how often does any number call them different?
+
+    python benchmarks/leaderboard.py --jobs 1 --minutes 5
+"""
+
+import numpy as np
+import torch
+from _record import record
+from _runs import rate, run
+
+import finc_eval as fe
+from finc_eval.leaderboards.columns import SHARES, metric_column
+from finc_eval.leaderboards.estimates import Estimate, joint_covariance
+from finc_eval.leaderboards.ranks import rank
+from finc_eval.leaderboards.shares import share_estimates
+from finc_eval.metrics.registry import get_metric
+from finc_eval.partitions.counts import count
+from finc_eval.partitions.partition import Partition, pooled_sample
+
+PARTS = np.array([0, 0, 0.1, 0.1, 0.2, 0.3, 0.3, 0.4])
+"""λ of the models."""
+
+TRUE_RANKS = [1 + int((one > PARTS).sum()) for one in PARTS]
+
+DIM, KINDS = 16, 30
+SIZES = {"300": (300, ("fd", "kid")), "1000": (1000, ("fd",)), "5000": (5000, ("fd",))}
+REGIMES = [f"{refs}-{size}" for size in SIZES for refs in ("shared", "separate", "halves")]
+NAMES = [f"model {number}" for number in range(len(PARTS))]
+
+
+def one(regime, seed):
+    """Simulate a board, and return of each number whether it holds and how many pairs it tells apart."""
+    torch.set_num_threads(1)
+    refs, size = regime.split("-")
+    n, metrics = SIZES[size]
+    rng = np.random.default_rng([seed, n, refs == "shared"])
+    centers = rng.normal(0, 2, (KINDS + 1, DIM))
+    law = np.append(1 / np.arange(1, KINDS + 1) ** 0.7, 0)
+    law /= law.sum()
+    other = np.zeros(KINDS + 1)
+    other[[4, 8, KINDS]] = 0.25, 0.25, 0.5
+    lost = law * (np.arange(KINDS + 1) % 2)
+    laws = [law + part * (other - lost / lost.sum()) for part in PARTS]
+    if refs == "halves":
+        rows = draw(laws[4], 2 * n, centers, rng)
+        return halves({"a": rows[:n], "b": rows[n:]}, draw(law, 2 * n, centers, rng), metrics)
+    order = rng.permutation(len(laws))
+    models = {NAMES[k]: draw(laws[k], n * (1 + place % 2), centers, rng) for place, k in enumerate(order)}
+    if refs == "shared":
+        board = fe.leaderboard(models, draw(law, 2 * n, centers, rng), metrics=metrics, run=fe.Run("cpu"))
+        sets = {one.key: [board[name].scores[one.key].rank_set for name in NAMES] for one in board.criteria}
+        pairs = {one.key: one.separable_pairs for one in board.criteria}
+        return figures(sets, pairs)
+    references = {name: draw(law, 2 * n, centers, rng) for name in models}
+    return figures(*separate(models, references, metrics))
+
+
+def halves(models, ref, metrics):
+    board = fe.leaderboard(models, ref, metrics=metrics, run=fe.Run("cpu"))
+    called = {f"{one.key} differs": board.separable("a", "b", one.key) for one in board.criteria}
+    return called | {"any differs": any(called.values())}
+
+
+def draw(law, n, centers, rng):
+    kinds = rng.choice(len(law), n, p=law)
+    return (centers[kinds] + rng.normal(size=(n, DIM))).astype(np.float32)
+
+
+def separate(models, references, metrics):
+    """Rank models that are measured against a reference each, so that their estimates share nothing."""
+    run_on = fe.Run("cpu")
+    sets = {label: opened(rows) for label, rows in models.items()}
+    refs = {label: opened(rows) for label, rows in references.items()}
+    kinds = min(50, min(one.n for one in sets.values()) // 10)
+    partition = Partition.fit(pooled_sample([*sets.values(), *refs.values()]), (kinds,))
+    counts = {label: count(one, partition).counts.effective(0) for label, one in sets.items()}
+    ref_counts = {label: count(one, partition).counts.effective(0) for label, one in refs.items()}
+    found = {}
+    for key, (_, rule) in SHARES.items():
+        every = list(counts.values())
+        found[key] = {
+            label: share_estimates(rule, every, ref_counts[label])[place] for place, label in enumerate(counts)
+        }
+    for metric in metrics:
+        columns = {
+            label: metric_column(get_metric(metric), {label: sets[label]}, refs[label], run_on) for label in sets
+        }
+        found[metric] = {label: column.estimates[label] for label, column in columns.items()}
+    rankings = {}
+    for key, estimates in found.items():
+        alone = [Estimate(estimates[name].value, estimates[name].variance) for name in NAMES]
+        rankings[key] = rank(np.array([one.value for one in alone]), joint_covariance(alone))
+    return (
+        {key: one.rank_sets for key, one in rankings.items()},
+        {key: one.separable_pairs for key, one in rankings.items()},
+    )
+
+
+def opened(rows):
+    from finc_eval.embeddings.opening import as_embeddings
+
+    return as_embeddings(rows, "a set")
+
+
+def figures(sets, pairs):
+    held = {
+        f"{key} holds": all(low <= rank <= high for (low, high), rank in zip(found, TRUE_RANKS, strict=True))
+        for key, found in sets.items()
+    }
+    return held | {f"{key} pairs": number for key, number in pairs.items()}
+
+
+def report(runs):
+    rows = []
+    different = sum(a != b for place, a in enumerate(PARTS) for b in PARTS[:place])
+    ranked = {regime: found for regime, found in runs.items() if not regime.startswith("halves")}
+    for regime, found in ranked.items():
+        refs, size = regime.split("-")
+        for key in ("difference", "missing", "novel", "fd", "kid"):
+            told = [one[f"{key} pairs"] for one in found if f"{key} pairs" in one]
+            if told:
+                rows.append(
+                    {
+                        "number": key,
+                        "n": f"{size} or {2 * int(size)} v {2 * int(size)}",
+                        "reference": refs,
+                        "all true ranks held": rate(found, f"{key} holds"),
+                        f"pairs told apart, of {different}": f"{np.mean(told):.1f}",
+                    }
+                )
+    total = sum(len(found) for found in ranked.values())
+    if rows:
+        record("leaderboard", rows, f"{total} boards of 8 models, with Clopper–Pearson 95 % intervals")
+    same = [
+        {"n": regime.split("-")[1]} | {key: rate(found, key) for key in found[0] if key.endswith("differs")}
+        for regime, found in runs.items()
+        if regime not in ranked
+    ]
+    if same:
+        columns = dict.fromkeys(key for row in same for key in row)
+        record("leaderboard_halves", [{key: row.get(key, "") for key in columns} for row in same], "halves of one set")
+
+
+if __name__ == "__main__":
+    run("leaderboard", REGIMES, one, report, 500)
