@@ -69,5 +69,6 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             note=f"{found.value:.2%} of the samples, {found.control:.2%} of fresh ones",
         )
     if limits.exact is not None:
-        count = float(result.copying.copies.same_embedding)
+        copies = result.copying.copies
+        count = float(copies.same_embedding if copies.same_pixels is None else copies.same_pixels)
         yield Fact(name="copying.exact", value=count, margin=float(limits.exact), n=sets.gen.n)

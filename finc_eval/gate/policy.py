@@ -108,7 +108,10 @@ class CopyingLimits(Record):
         float | None,
         about("share of samples that may be suspiciously near to the training set, beyond that of fresh samples"),
     ] = None
-    exact: Annotated[int | None, about("number of samples that may have the embedding of a training sample")] = None
+    exact: Annotated[
+        int | None,
+        about("number of samples that may be a training sample: by their pixels, or else by their embeddings"),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.near is None and self.exact is None:

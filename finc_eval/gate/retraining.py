@@ -25,6 +25,12 @@ MIN_REPLICATES = 3
 SAMPLING_ONLY = "sampling noise only: a retrained model may differ by about three times as much"
 """The sentence of every verdict without replicates (arXiv 2606.20536 measures 3.2 times)."""
 
+SAFETY = 1.5
+"""Factor on the variance that training adds to the logarithm of a share. It covers what its theory leaves out: shares
+add to 1, and the mean of replicates is not that of their logarithms. At three times the sampling noise, with 20 kinds
+and three replicates, 8 % of 2 000 simulated runs without a change failed without it, 4 % with 1.3, 2 % with 1.6
+(α = 0.05)."""
+
 MAX_DEGREES = 1000.0
 """Degrees of freedom beyond which a moderated variance counts as known."""
 
@@ -77,10 +83,10 @@ def between_shares(members: Array, sizes: Array) -> tuple[Array, float]:
     if replicates < MIN_REPLICATES:
         return np.zeros(modes), inf
     logs = np.log((members + 0.5) / (sizes + 1))
-    sampling = (1 / (members + 0.5)).mean(0)
+    sampling = 1 / (members.mean(0) + 0.5)
     found = moderate(logs.var(0, ddof=1) / sampling, replicates - 1)
     between = np.maximum(found.ratios - 1, 0) * sampling
-    return between * (1 + 1 / replicates), found.degrees
+    return SAFETY * between * (1 + 1 / replicates), found.degrees
 
 
 def between_scores(values: Array) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from finc_eval.cli.options import Json, Ref, Work, embeds
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
-from finc_eval.core.storage import write_text
+from finc_eval.core.storage import write_text, written_together
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gate.policy import Policy
 
@@ -84,9 +84,10 @@ def gate(
     from finc_eval.gate.junit import junit_xml
     from finc_eval.gate.markdown import markdown
 
-    write_text(output.folder / "verdict.md", markdown(verdict))
-    write_text(output.folder / "verdict.xml", junit_xml(verdict))
-    emit(verdict, output, as_json)
+    with written_together():
+        write_text(output.folder / "verdict.md", markdown(verdict))
+        write_text(output.folder / "verdict.xml", junit_xml(verdict))
+        emit(verdict, output, as_json)
     tell_github(verdict, os.environ)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print(*annotation_lines(verdict), sep="\n", file=sys.stderr if as_json else sys.stdout)
