@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.files.npz import NpzFile, npy_header
+from finc_eval.core.files.npz import DAMAGED, NpzFile, npy_header
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.tables import parquet_table
@@ -110,7 +110,7 @@ def _has_floats(path: Path) -> bool:
                     shape, _, dtype = npy_header(stream, path)
                 if len(shape) == 2 and dtype.kind == "f":
                     return True
-    except (DataError, OSError, zipfile.BadZipFile):
+    except (*DAMAGED, DataError, NotImplementedError):
         pass
     return False
 
