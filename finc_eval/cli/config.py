@@ -14,7 +14,7 @@ from finc_eval.core.provenance import config_in_use
 
 T = TypeVar("T", bound=Configured)
 
-TABLES = ("run", "extract", "compare", "methods", "sketch", "kinds", "audit")
+TABLES = ("run", "extract", "compare", "methods", "sketch", "kinds", "leaderboard", "audit")
 """Tables of the file: the `table` of every class of settings that a verb takes."""
 
 

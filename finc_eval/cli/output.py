@@ -6,6 +6,7 @@ A verb that writes one file takes `--out FILE` and checks its suffix; one that w
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,9 @@ from finc_eval.core.storage import written_together
 
 SUFFIXES = {"comparison": (".h5", ".json", ".html"), "kinds": (".h5", ".json", ".html")}
 """Types of results with arrays, which an .h5 file keeps; all others have a page and a JSON file."""
+
+LARGE_PAGE = 10_000_000
+"""Bytes of a page from which browsers open it slowly."""
 
 NAMED_SETS = 4
 """Sets that the name of a default folder names."""
@@ -161,6 +165,16 @@ def emit(result: Document, output: Output | None, as_json: bool) -> None:
     report.show(result)
     if output is not None:
         print("", *reversed(output.files.values()), sep="\n")
+        warn_of_large(output.files[".html"])
+
+
+def warn_of_large(page: Path) -> None:
+    """Print a note on a page that browsers open slowly, with the setting that makes it smaller."""
+    size = page.stat().st_size
+    if size > LARGE_PAGE:
+        print(
+            f"note: {page} has {size / 1e6:.0f} MB and opens slowly: pass fewer --pictures or --modes", file=sys.stderr
+        )
 
 
 def print_json(value: Any) -> None:

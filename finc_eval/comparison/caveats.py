@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -10,6 +12,7 @@ from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
+from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.numerics.bandwidth import bandwidth_warning
@@ -37,13 +40,14 @@ def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
     return Copies(len(copied), tuple(zip(gen.ids_at(examples), ref.ids_at(originals), strict=True)))
 
 
-def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None) -> list[str]:
-    """Warn of small sets, unreadable samples, windows of videos, copies and unlike encodings."""
+def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, told: Sequence[str]) -> list[str]:
+    """Warn of small sets, unreadable samples, windows of videos, copies unless they are told, and unlike encodings."""
     found = []
     for one in (gen, ref):
         found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label)]
-    if copies and copies.count:
-        found.append(f"{copies.count} generated samples are exact copies of reference samples")
+    if copies and copies.count and not any(IN_BOTH in one for one in told):
+        are = "is an exact copy" if copies.count == 1 else "are exact copies"
+        found.append(f"{counted(copies.count, 'generated sample')} {are} of reference samples")
     if gen.cache and ref.cache:
         found += unlike_encodings(gen.cache.profile, ref.cache.profile)
     return found

@@ -162,7 +162,7 @@ def _describe(
             *far_warnings(ref, run),
             *cluster_warnings(gen, ref),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
-            *set_warnings(gen, ref, copies),
+            *set_warnings(gen, ref, copies, opened.warnings),
             *opened.warnings,
         ),
         feature_map=phi,
@@ -172,7 +172,7 @@ def _describe(
 
 
 def _captions(gen: SketchedSet, ref: SketchedSet, modes: Sequence[Mode], run: Run) -> Captions:
-    """Describe the samples that a page may show; none where there are no pictures to show."""
+    """Describe the samples that a page may show; none without pictures to show."""
     sets = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
     if len(sets) < 2 or gen.info().samples is None:
         return {}

@@ -24,6 +24,9 @@ REPEATS = "exact repeats"
 FEW_REPEATS = 0.01
 """Share of a set's samples that may repeat others before anything is done about it."""
 
+IN_BOTH = "are also in"
+"""Words of the sentence on samples that two sets share."""
+
 MIN_FOLD = 2
 """Samples that a fold of a set needs, so that its distinct samples can be groups."""
 
@@ -106,7 +109,7 @@ def _shared(hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
         if shared > FEW_REPEATS * n and n - len(np.unique(own)) <= FEW_REPEATS * n:
             some = f"all {n:,}" if shared == n else f"{shared:,} of the {n:,}"
             sentences.append(
-                f"{some} samples of {label} are also in {other_label}, with equal embeddings: the sets are not "
+                f"{some} samples of {label} {IN_BOTH} {other_label}, with equal embeddings: the sets are not "
                 "independent, and what they share cannot differ"
             )
     return sentences

@@ -1,4 +1,4 @@
-"""What is known of the samples that a page shows: their metadata, and the nearest sample of the other set."""
+"""Captions of the samples that a page shows: their metadata, and the nearest sample of the other set."""
 
 from __future__ import annotations
 

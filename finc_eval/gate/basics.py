@@ -69,5 +69,5 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             note=f"{found.value:.2%} of the samples, {found.control:.2%} of fresh ones",
         )
     if limits.exact is not None:
-        count = float(result.copying.exact_copies)
+        count = float(result.copying.copies.same_embedding)
         yield Fact(name="copying.exact", value=count, margin=float(limits.exact), n=sets.gen.n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isinf
 from typing import Unpack
 
 import numpy as np
@@ -154,6 +155,7 @@ def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, 
         np.array([one.value for one in estimates]),
         joint_covariance(estimates).reshape(len(ranked), len(ranked)),
         higher_is_better=column.higher_is_better,
+        best=None if column.higher_is_better or isinf(column.bounds[0]) else column.bounds[0],
     )
     order = list(ranking.order)
     groups = tuple(tuple(ranked[place] for place in group) for group in ranking.groups)

@@ -94,7 +94,12 @@ class Ranking:
 
 
 def rank(
-    values: Sequence[float] | Array, covariance: ArrayLike, *, higher_is_better: bool = False, alpha: float = ALPHA
+    values: Sequence[float] | Array,
+    covariance: ArrayLike,
+    *,
+    higher_is_better: bool = False,
+    best: float | None = None,
+    alpha: float = ALPHA,
 ) -> Ranking:
     """Rank models by estimates, and find which differences are certain.
 
@@ -103,6 +108,8 @@ def rank(
         covariance: their covariance, shape (p, p). What they share, such as a reference, makes it positive, and their
             differences more exact than the estimates.
         higher_is_better: whether a better model has a larger value.
+        best: the best value that there is, such as 0 for a distance, where an estimate may be beyond. Models there are
+            equal, so that a model is surely worse than others only if it is surely not there, too.
         alpha: probability that any statement is wrong.
 
     Raises:
@@ -116,23 +123,25 @@ def rank(
     if not (np.isfinite(worth).all() and np.isfinite(shared).all()):
         raise UsageError("values and covariance must be finite: leave out models without an estimate")
     worth = worth if higher_is_better else -worth
-    gaps = worth[:, None] - worth
-    own = shared.diagonal()
-    error = np.sqrt(np.maximum(own[:, None] + own - 2 * shared, 0))
-    return Ranking(
-        order=tuple(np.argsort(-worth, kind="stable").tolist()),
-        p_values=_adjusted(gaps, error, shared),
-        gaps=np.abs(gaps),
-        alpha=alpha,
-    )
+    order = tuple(np.argsort(-worth, kind="stable").tolist())
+    if best is None:
+        return Ranking(order, _adjusted(worth, shared), np.abs(worth[:, None] - worth), alpha)
+    # The best value takes part like a model without error.
+    limit = best if higher_is_better else -best
+    p_values = _adjusted(np.append(worth, limit), np.pad(shared, (0, 1)))
+    within = np.minimum(worth, limit)
+    return Ranking(order, np.maximum(p_values[:-1, :-1], p_values[-1, :-1]), np.abs(within[:, None] - within), alpha)
 
 
-def _adjusted(gaps: Array, error: Array, covariance: Array) -> Array:
-    """Return the step-down p-values of all ordered pairs (Romano and Wolf 2005).
+def _adjusted(worth: Array, covariance: Array) -> Array:
+    """Return the step-down p-values of "a is not better than b" for all ordered pairs (Romano and Wolf 2005).
 
     The largest statistic is compared with the largest of all ordered pairs under equality, the next one with the
     largest of the pairs that are left, and so on. A pair stays in the family when its reverse has left it.
     """
+    own = covariance.diagonal()
+    error = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, 0))
+    gaps = worth[:, None] - worth
     first, second = np.nonzero(~np.eye(len(gaps), dtype=bool))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics = np.nan_to_num(gaps / error, nan=0.0, posinf=np.inf, neginf=-np.inf)[first, second]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import combinations
+from typing import ClassVar, NamedTuple
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record, plain
@@ -101,6 +102,21 @@ class Criterion(Record):
         a, b = self.names.index(first), self.names.index(second)
         return min(self.p_values[a][b], self.p_values[b][a])
 
+    def better(self, first: str, second: str, alpha: float) -> bool:
+        """Return whether the first model is surely better than the second; False if one of them is not ranked."""
+        if first not in self.names or second not in self.names:
+            return False
+        return self.p_values[self.names.index(first)][self.names.index(second)] <= alpha
+
+
+class Disagreement(NamedTuple):
+    """Two models of which each is surely better than the other by some number."""
+
+    first: str
+    second: str
+    first_better_by: tuple[str, ...]
+    second_better_by: tuple[str, ...]
+
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard(Document):
@@ -178,6 +194,16 @@ class Leaderboard(Document):
             DataError: one of them is not ranked by that number.
         """
         return self.criterion(by).p_value(self[first].name, self[second].name) <= self.alpha
+
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        """Return the pairs of models that numbers rank in opposite orders, both surely."""
+        found = []
+        for a, b in combinations([row.name for row in self.rows], 2):
+            better = tuple(one.key for one in self.criteria if one.better(a, b, self.alpha))
+            worse = tuple(one.key for one in self.criteria if one.better(b, a, self.alpha))
+            if better and worse:
+                found.append(Disagreement(a, b, better, worse))
+        return tuple(found)
 
     def _frame_rows(self) -> list[dict[str, object]]:
         return [{"name": row.name, "by": key, **plain(one)} for row in self.rows for key, one in row.scores.items()]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.record import Record, about
+from finc_eval.core.config import Configured
+from finc_eval.core.record import about
 from finc_eval.metrics.registry import get_metric
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.sketches.settings import Groups
 
 
 @dataclass(frozen=True)
-class LeaderboardSettings(Record):
+class LeaderboardSettings(Configured):
     """Settings of a leaderboard.
 
     Raises:
@@ -24,6 +25,8 @@ class LeaderboardSettings(Record):
         >>> fe.LeaderboardSettings(metrics=("fd", "kid")).rank_by
         'difference'
     """
+
+    table: ClassVar[str] = "leaderboard"
 
     metrics: Annotated[
         tuple[str, ...],

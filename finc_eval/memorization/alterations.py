@@ -75,7 +75,7 @@ ALTERATIONS: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]
     "shift": shifted,
     "mirrored": mirrored,
 }
-"""What is done to a copy, by its name in the table of the power."""
+"""Alterations of a copy, by their names in the table of the power."""
 
 
 def altered_distances(

@@ -12,7 +12,7 @@ SHOWN_BY: dict[TailName, str] = {
     "hash": "their perceptual hashes are nearer to the training set than those of fresh samples",
     "views": "mirrored, widened or shifted, they are nearer to the training set than fresh samples",
 }
-"""What shows that samples are altered copies, by the test that finds most of them."""
+"""Evidence that samples are altered copies, by the test that finds most of them."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
+SHOWN_DISAGREEMENTS = 5
+"""Pairs of models in opposite orders that are told."""
+
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing.
@@ -31,7 +34,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         notes=gallery.notes,
         summary=summary(board),
         warnings=board.warnings,
-        groups=group_sentences(board),
+        groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         headings=[_heading(one) for one in board.criteria],
         ranks=ranks,
@@ -53,7 +56,7 @@ def show(board: Leaderboard) -> None:
     """Print the board, then which models cannot be told apart."""
     print_table(f"Models against {board.sets[REFERENCE].name}", _columns(board), _rows(board), names=["Model"])
     print(summary(board))
-    for sentence in group_sentences(board):
+    for sentence in (*group_sentences(board), *disagreement_sentences(board)):
         print(sentence)
     for criterion in board.criteria:
         if criterion.key != board.rank_by:
@@ -90,6 +93,18 @@ def group_sentences(board: Leaderboard) -> list[str]:
         for number, group in enumerate(board.groups, 1)
         if len(group) > 1
     ]
+
+
+def disagreement_sentences(board: Leaderboard) -> list[str]:
+    """Return one sentence per pair of models that numbers rank in opposite orders, the first pairs of the board."""
+    every = board.disagreements()
+    told = [
+        f"{one.first} is surely better than {one.second} by {listed(one.first_better_by)}, and surely worse by "
+        f"{listed(one.second_better_by)}."
+        for one in every[:SHOWN_DISAGREEMENTS]
+    ]
+    more = len(every) - len(told)
+    return [*told, f"{counted(more, 'more pair')} of models in opposite orders by different numbers."] if more else told
 
 
 def ranks(rank_set: tuple[int, int] | None) -> str:

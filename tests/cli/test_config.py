@@ -62,7 +62,7 @@ def test_without_a_file_a_result_names_none():
         ("run = 3\n", "finc-eval.toml: run must be a table, got 3: write [run]"),
         ("[extract]\nn = 'all'\n", "finc-eval.toml [extract]: \"n\" must be a whole number, got 'all'"),
         ("[compare]\nnovel = 0.2\n", 'novel is a parameter of the method: write method = {name = "rarity", novel = …}'),
-        ("[compare\n", "finc-eval.toml cannot be read as TOML"),
+        ("[compare\n", "finc-eval.toml cannot be read as a TOML file"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_sentence(folder, text, sentence):

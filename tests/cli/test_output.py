@@ -17,6 +17,7 @@ from finc_eval.cli.output import (
     output_folder,
     print_json,
     refuse_loss,
+    warn_of_large,
 )
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark_of
@@ -121,3 +122,13 @@ def test_records_are_printed_as_json(value, capsys):
     found = {"path": "a\udcff", "share": None}
     expected = found if isinstance(value, Found) else [found] * 2 if isinstance(value, list) else value
     assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_a_large_page_is_told_with_the_setting_that_makes_it_smaller(tmp_path, capsys, monkeypatch):
+    page = tmp_path / "comparison.html"
+    page.write_bytes(bytes(2000))
+    warn_of_large(page)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("finc_eval.cli.output.LARGE_PAGE", 1000)
+    warn_of_large(page)
+    assert "opens slowly: pass fewer --pictures" in capsys.readouterr().err

@@ -50,6 +50,18 @@ def test_samples_in_both_sets_are_counted(sets):
     assert not warned(gen, np.concatenate([ref, gen[:3]]), "also in")
 
 
+@pytest.mark.parametrize(
+    ("copied", "words"), [(1, "1 generated sample is an exact copy"), (20, "20 of the 100 samples")]
+)
+def test_copies_of_pictures_are_told_once(tmp_path, copied, words):
+    pictures = np.random.default_rng(0).integers(0, 256, (200, 6, 6, 3), np.uint8)
+    gen = np.concatenate([pictures[:copied], pictures[100 + copied :]])
+    sets = [fe.extract(rows, "pixels", tmp_path / f"{name}.h5") for name, rows in (("g", gen), ("r", pictures[:100]))]
+    told = [note for note in fe.compare(*sets, **FEW).warnings if "exact cop" in note or "also in" in note]
+    assert len(told) == 1
+    assert told[0].startswith(words)
+
+
 def test_draws_of_a_law_with_few_values_are_not_called_shared():
     rng = np.random.default_rng(0)
     gen, ref = (rng.integers(0, 2, (300, 4)).astype(np.float32) for _ in range(2))

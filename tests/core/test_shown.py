@@ -36,6 +36,7 @@ def results(tmp_path_factory):
         fe.sweep(x, y, "rho", [1], features=50),
         fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
         fe.kinds([x, y], levels=(5,), level=5),
+        fe.leaderboard([x, gen[200:]], y, level=5),
         scores,
         scores["vendi"],
         fe.audit(gen, ref[:200], ref[200:]),
@@ -77,7 +78,7 @@ def test_a_result_has_a_data_frame(results):
     assert frames["ModelComparison"][f"shares.{label}.share"][0] == models.modes[0].shares[label].share
     assert list(frames["Scores"]["key"]) == ["vendi"]
     assert set(frames["Audit"]["block"]) == {"copying", "attacks"}
-    assert list(frames["PrivateComparison"]["name"]) == [one.name for one in results[12].scores]
+    assert list(frames["PrivateComparison"]["name"]) == [one.name for one in results[13].scores]
     assert frames["PrivateScore"]["name"][0] == "all"
     assert len(frames["EmbeddingSet"]) == 200 and set(frames["SyntheticTable"].columns) == {"kind"}
     assert all(len(frame.columns) for frame in frames.values())

@@ -81,7 +81,7 @@ def rewriting(change, at=16):
         if stage == "extract" and done == at:
             change()
 
-    return Run(progress=progress)
+    return Run(batch_size=BATCH, workers=1, progress=progress)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -96,11 +96,11 @@ def test_samples_that_are_rewritten_midway_are_refused_and_the_old_bytes_keep_th
 
     # The checksums of zip and npz notice it, too.
     with pytest.raises(DataError, match=r"changed while it was read \(|set\.npz is damaged"):
-        extract(place, "pixels", out, batch_size=BATCH, workers=1, run=rewriting(rewrite))
+        extract(place, "pixels", out, run=rewriting(rewrite))
     assert place.stat().st_size == size
     assert not out.exists()
     write(place, old)
-    again = extract(place, "pixels", out, batch_size=BATCH)
+    again = extract(place, "pixels", out, run=Run(batch_size=BATCH))
     np.testing.assert_array_equal(again, right)
     assert again.failures == []
 
@@ -109,8 +109,8 @@ def test_a_run_on_the_new_bytes_begins_again_under_their_own_key(tmp_path, pictu
     old, new = pictures
     folder, out = as_folder(tmp_path / "set", old), tmp_path / "gen.h5"
     with pytest.raises(DataError, match="changed while it was read"):
-        extract(folder, "pixels", out, batch_size=BATCH, workers=1, run=rewriting(lambda: as_folder(folder, new)))
-    found = extract(folder, "pixels", out, batch_size=BATCH)
+        extract(folder, "pixels", out, run=rewriting(lambda: as_folder(folder, new)))
+    found = extract(folder, "pixels", out, run=Run(batch_size=BATCH))
     np.testing.assert_array_equal(found, extract(as_folder(tmp_path / "new", new), "pixels"))
 
 

@@ -142,7 +142,7 @@ def test_unknown_names_are_refused(board):
 
 def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     page = Page(report.page(board, {}))
-    assert "x" not in [tag for tag, _, _ in page.elements]
+    assert not [attrs for tag, attrs, _ in page.elements if tag == "img" and not attrs["src"].startswith("data:")]
     rows = page.find("tr", "mode", page.find("table", "board")[0])
     assert [page.texts("th", inside=row)[0] for row in rows] == [row.name for row in board.rows]
     text = " ".join(page.texts("main"))
@@ -165,7 +165,15 @@ def test_the_terminal_has_the_board(board, capsys):
 def test_the_verb_writes_page_and_json(tmp_path, sets):
     for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
         np.save(tmp_path / f"{name}.npy", rows)
-    words = ["leaderboard", "--ref", f"{tmp_path}/ref.npy", f"a={tmp_path}/a.npy", f"b={tmp_path}/b.npy"]
+    words = [
+        "leaderboard",
+        "--ref",
+        f"{tmp_path}/ref.npy",
+        "--gen",
+        f"a={tmp_path}/a.npy",
+        "--gen",
+        f"b={tmp_path}/b.npy",
+    ]
     shown = CliRunner().invoke(
         app, [*words, "--out", f"{tmp_path}/board", "--json", "--metrics", "kid", "--level", "10"]
     )
@@ -174,3 +182,24 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
     refused = CliRunner().invoke(app, [*words[:4]])
     assert refused.exit_code == 3
+
+
+def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
+    ref = samples(range(10), 3000, 5)
+    sketch = fe.Sketch.reference(ref, features=50)
+    board = fe.leaderboard({"good": sets["good"], "gaps": fe.Sketch.of(sets["gaps"], sketch.feature_map)}, sketch)
+    assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
+    assert board.separable("good", "gaps", "fd")
+    assert any("ref is a sketch: the 2,000 embeddings that it holds are counted" in one for one in board.warnings)
+
+
+def test_numbers_that_surely_disagree_are_told():
+    """One model lacks kinds, the other has all of them and a new one far away."""
+    few, far = samples(range(6), 1000, 1), samples(range(10), 950, 2)
+    models = {"few": few, "far": np.concatenate([far, np.full((50, 8), 60, np.float32) + far[:50]])}
+    board = fe.leaderboard(models, samples(range(10), 1500, 5), level=20)
+    (found,) = board.disagreements()
+    better = dict(zip((found.first, found.second), found[2:], strict=True))
+    assert "missing" in better["far"]
+    assert "fd" in better["few"]
+    assert any("is surely better than" in one for one in Page(report.page(board, {})).texts("p"))

@@ -96,6 +96,15 @@ def test_equal_models_are_not_told_apart_and_share_all_ranks():
     assert found.smallest_separable_gap is None
 
 
+def test_models_beyond_the_best_value_are_equal():
+    """Unbiased estimates of a distance of 0 may differ from each other below 0, which says nothing."""
+    values, covariance = [-0.9, -0.1, 0.0, 2.0], np.eye(4) * 1e-4
+    assert rank(values, covariance).rank_sets == ((1, 1), (2, 2), (3, 3), (4, 4))
+    found = rank(values, covariance, best=0)
+    assert found.rank_sets == ((1, 3), (1, 3), (1, 3), (4, 4))
+    assert found.smallest_separable_gap == 2.0
+
+
 def test_known_values_without_error_are_ranked_exactly():
     found = rank([3.0, 1.0, 1.0], np.zeros((3, 3)))
     assert found.rank_sets == ((3, 3), (1, 2), (1, 2))

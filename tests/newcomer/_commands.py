@@ -169,7 +169,7 @@ COMPARE = [
     refused(f"compare {SETS} --config gone.toml", "gone.toml does not exist"),
     refused(f"compare {SETS} --config typo.toml", 'unknown key "featurs" (did you mean "features"?)'),
     refused(f"compare {SETS} --config typo-table.toml", 'unknown table [compar] (did you mean "compare"?)'),
-    refused(f"compare {SETS} --config no.toml", "no.toml cannot be read as TOML"),
+    refused(f"compare {SETS} --config no.toml", "no.toml cannot be read as a TOML file"),
     refused(f"compare {SETS} --config type.toml", '"workers" must be a whole number'),
 ]
 
@@ -212,6 +212,12 @@ STEPS = [
     refused("models --gen gen.h5 --out o", "at least two sets are needed"),
     refused("models --gen a= --gen b=other.h5 --out o", "is not of the form NAME=PATH"),
     refused("models gen.h5 other.h5", "Missing option '--gen'"),
+    done(
+        "leaderboard --gen gen.h5 --gen other.h5 --ref ref.h5 --level 5 --out o",
+        "",
+        within("o", ("leaderboard.html", "leaderboard.json")),
+    ),
+    refused("leaderboard --gen gen.h5 --ref ref.h5 --out o", "at least two models are needed"),
     done("kinds --gen gen.h5 --ref ref.h5 --levels 5,10 --level 5 --out o", "", within("o", KINDS)),
     done("kinds --gen a=gen.h5 --gen b=other.h5 --levels 5 --level 5 --out o", "", within("o", KINDS)),
     refused("kinds --gen gen.h5 --out o", "at least two sets are needed"),

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 import finc_eval as fe
-from finc_eval.cli.options import Json, Ref, Work, embeds, takes
+from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given, named_sets
 from finc_eval.core.errors import UsageError
@@ -18,13 +14,7 @@ from finc_eval.leaderboards.settings import LeaderboardSettings
 @takes(LeaderboardSettings, "settings")
 @embeds
 def leaderboard(
-    sets: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME=PATH...",
-            help="Models, each a name and its samples: images, or an .h5 file that extract or sketch wrote.",
-        ),
-    ],
+    gen: Gens,
     ref: Ref,
     settings: LeaderboardSettings,
     extraction: Extraction,
@@ -37,11 +27,11 @@ def leaderboard(
 
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     """
-    models = named_sets(sets)
+    models, sources = named_sets(gen), named_sets(gen, ref)
     if len(models) < 2:
         raise UsageError(f"at least two models are needed to rank, got {len(models)}")
-    check_given([*models.values(), ref], extraction.extractor)
-    output = output_folder("leaderboard", "leaderboard", {**models, "ref": ref}, out, force, titles=[*models, "ref"])
+    check_given(sources.values(), extraction.extractor)
+    output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=list(sources))
     with work.running() as run:
         result = fe.leaderboard(models, ref, settings, extractor=extraction, run=run)
     emit(result, output, as_json)
