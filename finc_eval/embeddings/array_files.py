@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,11 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.npz import NpzFile, npy_header
+from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.files.npz import DAMAGED, NpzFile, npy_header
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.tables import parquet_table
+from finc_eval.samples.source import reason
 
 PREFERRED = ("embeddings", "features", "arr_0")
 """Names of the array of embeddings, in a file that holds several."""
@@ -74,8 +74,10 @@ def read_array_file(path: str | Path) -> EmbeddingSet:
         raise UsageError(
             f"reading {path} needs {error.name}: pip install {error.name}, or save an .npy file"
         ) from error
-    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
-        raise DataError(f"{path} cannot be read ({str(error).splitlines()[0]}): save it again") from error
+    except FincEvalError:
+        raise
+    except Exception as error:  # the readers of other formats raise almost anything on damaged bytes
+        raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
     rows = _embeddings(arrays, path)
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
@@ -108,7 +110,7 @@ def _has_floats(path: Path) -> bool:
                     shape, _, dtype = npy_header(stream, path)
                 if len(shape) == 2 and dtype.kind == "f":
                     return True
-    except (DataError, OSError, zipfile.BadZipFile):
+    except (*DAMAGED, DataError, NotImplementedError):
         pass
     return False
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.files.reading import content_of
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
 from finc_eval.embeddings.base import ARRAY_SPACE
@@ -119,10 +120,11 @@ def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStat
         )
     if missing := set(OWN_KEYS) - set(arrays):
         raise DataError(f"{path} lacks {', '.join(sorted(missing))}: it is damaged, make it again")
-    n = int(arrays["n"])
-    statistics = GaussianStatistics(
-        None if n < 0 else n, plain.mean, plain.covariance, plain.name, str(arrays["space"])
-    )
+    with content_of(path):
+        n = int(arrays["n"])
+        statistics = GaussianStatistics(
+            None if n < 0 else n, plain.mean, plain.covariance, plain.name, str(arrays["space"])
+        )
     if _digest(statistics) != str(arrays["digest"]):
         raise DataError(f"{path} was changed since it was written: its digest does not match, make it again")
     return statistics

@@ -180,6 +180,8 @@ class Kinds(Document):
             found = cls.from_dict(data | {"partition": partition, "counts": counts}, str(path))
             for one in counts.values():
                 one.check(partition.levels)
+            if not set(found.differences) == set(found.sets) == set(counts) or len(counts) < 2:
+                raise ValueError("its differences are not of its sets")
             if found.levels != partition.levels or found.level not in found.levels:
                 raise ValueError("its kinds are not those of its centers")
             return found

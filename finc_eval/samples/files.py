@@ -81,7 +81,7 @@ class ZipFiles:
 
     def names(self) -> Iterable[str]:
         infos = self._zip.infolist()
-        return {info.filename for info in infos if not info.is_dir() and not is_hidden(PurePosixPath(info.filename))}
+        return {info.filename for info in infos if _is_file(info)}
 
     def open(self, name: str) -> IO[bytes]:
         # Nothing is unpacked beyond the size that the archive states.
@@ -141,6 +141,11 @@ class ImageFiles(FileSource):
 
     def open(self, number: int) -> IO[bytes]:
         return self._files.open(self.ids[number])
+
+
+def _is_file(info: zipfile.ZipInfo) -> bool:
+    # A damaged archive may have a member without a name.
+    return bool(info.filename) and not info.is_dir() and not is_hidden(PurePosixPath(info.filename))
 
 
 def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:

@@ -291,13 +291,13 @@ class Sketch(Shown):
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
             sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), ids, rows)
-            squares = {
-                name: _read_moments(file, name, moments, header.n[name]) for name, moments in sketch._moments().items()
-            }
-            # ‖φ(x)‖ is at most 1, for most maps 1; features may have been rounded.
-            most = LARGEST_SQUARE * sketch.n
-            if not rows.isfinite().all() or squares["fold0"] + squares["fold1"] > most:
-                raise ValueError("its sums are not of its samples")
+            for name, moments in sketch._moments().items():
+                trace, largest = _read_moments(file, name, moments, header.n[name])
+                # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.
+                if moments is not sketch.embedding and max(trace, largest) > LARGEST_SQUARE * moments.n:
+                    raise ValueError("its sums are not of its samples")
+            if not rows.isfinite().all():
+                raise ValueError("its sample has numbers that are not finite")
             if (sketch.embedding is not None and sketch.embedding.n != sketch.n) or header.squared_sizes < sketch.n:
                 raise ValueError("its numbers of samples differ")
         sketch.sources, sketch.name = header.sources, header.name or Path(path).stem
@@ -340,18 +340,21 @@ class Sketch(Shown):
         return f"n={self.n}, space={self.space!r}, feature_map={self.feature_map}"
 
 
-def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> float:
-    """Read sums of n vectors into empty ones, and return the sum of their squares."""
+def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> tuple[float, float]:
+    """Read sums of n vectors into empty ones, and return the sum of their squares and the largest number."""
     dtype = "<f8" if moments.first.dtype == torch.float64 else "<f4"
     moments.n = n
-    trace = 0.0
     moments.first.copy_(torch.from_numpy(file.array(f"{name}/first", moments.size, dtype=dtype)))
+    trace, largest = 0.0, float(moments.first.abs().max())
     for rows, block in moments.blocks():
         block.copy_(torch.from_numpy(file.array(f"{name}/second/{rows.start}", *block.shape, dtype=dtype)))
         trace += float(block.diagonal().sum())
+        largest = max(largest, float(block.abs().max()))
         if not block.isfinite().all() or (block.diagonal() < 0).any():
             raise ValueError(f"{name} has numbers that are not finite, or negative squares")
-    return trace
+    if not moments.first.isfinite().all():
+        raise ValueError(f"{name} has numbers that are not finite")
+    return trace, largest
 
 
 def sketch_all(

@@ -203,7 +203,8 @@ def change_value(tree: dict, rng: np.random.Generator) -> None:
         if rng.random() < 0.15:
             del node[key]
         elif isinstance(inner, int | float) and not isinstance(inner, bool) and rng.random() < 0.4:
-            node[key] = inner * [2, -1, 0.5, 1e6, 0][rng.integers(0, 5)]
+            changed = inner * [2, -1, 0.5, 1e6, 0][rng.integers(0, 5)]
+            node[key] = changed if np.isfinite(float(changed)) else 0
         else:
             node[key] = json.loads(json.dumps(VALUES[rng.integers(0, len(VALUES))]))
         return

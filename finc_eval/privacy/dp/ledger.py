@@ -223,9 +223,9 @@ class Ledger:
 
     def _append(self, spending: Spending) -> None:
         with disk_errors(self.path, "nothing is released"), self.path.open("r+b") as file:
-            whole, _, last = file.read().rpartition(b"\n")
-            if _parsed(last) is not None:  # an editor removed the end of the last line
-                whole += b"\n" + last
+            # What is behind the valid lines was cut off. An editor may have removed the end of the last valid one.
+            _, spendings = self._content()
+            whole = b"\n".join(file.read().split(b"\n")[: 1 + len(spendings)])
             first, *lines = whole.split(b"\n")
             header = _parsed(first) or {}
             before = (_parsed(lines[-1]) or {})[CHECK] if lines else _root(header)

@@ -361,3 +361,11 @@ def test_a_kill_between_a_line_and_its_number_loses_nothing(ledger, tmp_path):
     assert len(Ledger(ledger.path).spendings()) == 2
     ledger.spend(["c"], Guarantee.of(0.5, DELTA), "test")
     assert json.loads(ledger.path.read_bytes().splitlines()[0])["releases"] == "0000000003"
+
+
+def test_a_last_line_that_is_no_release_is_written_over(ledger):
+    two_releases(ledger)
+    with ledger.path.open("ab") as file:
+        file.write(b"{}")
+    ledger.spend(["c"], Guarantee.of(0.5, DELTA), "test")
+    assert [line.data for line in ledger.spendings()] == [("a",), ("b",), ("c",)]
