@@ -12,7 +12,7 @@ demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
 
 test: .venv/.test
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 lint: .venv/.lint
 	$(BIN)/ruff check .

@@ -29,9 +29,9 @@ from .extractors.catalog import load_card as load_card
 from .extractors.settings import Extraction as Extraction
 from .feature_maps.cosine import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
-from .gate.gate import gate as gate
-from .gate.policy import Policy as Policy
-from .gate.verdict import Verdict as Verdict
+from .gates.gate import gate as gate
+from .gates.policy import Policy as Policy
+from .gates.verdict import Verdict as Verdict
 from .leaderboards.board import leaderboard as leaderboard
 from .leaderboards.result import Leaderboard as Leaderboard
 from .leaderboards.settings import LeaderboardSettings as LeaderboardSettings

@@ -21,10 +21,17 @@ from finc_eval.core.files.front import file_type
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import written_together
+from finc_eval.core.storage import write_text, written_together
 
-SUFFIXES = {"comparison": (".h5", ".json", ".html"), "kinds": (".h5", ".json", ".html")}
-"""Types of results with arrays, which an .h5 file keeps; all others have a page and a JSON file."""
+UNMARKED = (".md", ".xml")
+"""Files of texts, which do not say what made them: they are of what made the JSON file beside them."""
+
+SUFFIXES = {
+    "comparison": (".h5", ".json", ".html"),
+    "kinds": (".h5", ".json", ".html"),
+    "verdict": (".json", ".html", *UNMARKED),
+}
+"""Types of results with arrays, which an .h5 file keeps, or with texts; all others have a page and a JSON file."""
 
 LARGE_PAGE = 10_000_000
 """Bytes of a page from which browsers open it slowly."""
@@ -72,8 +79,8 @@ class Output:
         suffixes = SUFFIXES.get(self.type_name, (".json", ".html"))
         return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
 
-    def write(self, result: Any) -> None:
-        """Write the files of the result, which is marked, all together."""
+    def write(self, result: Any, texts: Mapping[str, str]) -> None:
+        """Write the files of the result, which is marked, all together, with texts by their suffix."""
         files = self.files
         with written_together():
             if ".h5" in files:
@@ -81,6 +88,8 @@ class Output:
                 result.save(files[".h5"])
             result.to_json(files[".json"])
             result.to_html(files[".html"])
+            for suffix, text in texts.items():
+                write_text(files[suffix], text)
 
 
 def output_folder(
@@ -113,8 +122,9 @@ def output_folder(
         raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
     output = Output(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
     own = mark(type_name, output.job)
-    for path in output.files.values():
-        refuse_loss(path, lambda found: mark_of(found) == own, force)
+    for suffix, path in output.files.items():
+        marked = output.files[".json"] if suffix in UNMARKED else path
+        refuse_loss(path, lambda _, marked=marked: mark_of(marked) == own, force)  # type: ignore[misc]
     return output
 
 
@@ -154,11 +164,18 @@ def make_room(path: Path, type_name: str, force: bool) -> None:
         path.unlink()
 
 
-def emit(result: Document, output: Output | None, as_json: bool) -> None:
-    """Write the files of a result, and print it as a table, or as JSON; without an output, print only."""
+def emit(result: Document, output: Output | None, as_json: bool, texts: Mapping[str, str] | None = None) -> None:
+    """Write the files of a result, and print it as a table, or as JSON; without an output, print only.
+
+    Args:
+        result: the result.
+        output: its files.
+        as_json: whether to print JSON.
+        texts: content of further files, by suffix.
+    """
     if output is not None:
         result = result.marked(output.job)
-        output.write(result)
+        output.write(result, texts or {})
     if as_json:
         print(result.to_json())
         return

@@ -137,8 +137,8 @@ class Leaderboard(Document):
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets()  # gen has no zeros
-        >>> board = fe.leaderboard({"a": gen, "b": ref[:200]}, ref[200:])
+        >>> gen, ref = example_sets()
+        >>> board = fe.leaderboard({"a": 1 - gen, "b": ref[:200]}, ref[200:])  # a draws white on black
         >>> board.rows[0].name, board.rows[0].rank_set, board.separable("a", "b")
         ('b', (1, 1), True)
     """

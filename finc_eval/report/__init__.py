@@ -22,7 +22,7 @@ RESULTS: dict[str, tuple[str, str]] = {
     "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),
     "changes": ("changes", "finc_eval.comparison.changes:Changes"),
     "scores": ("scores", "finc_eval.metrics.score:Scores"),
-    "verdict": ("gate", "finc_eval.gate.verdict:Verdict"),
+    "verdict": ("gate", "finc_eval.gates.verdict:Verdict"),
     "audit": ("audit", "finc_eval.memorization.result:Audit"),
     "membership-score": ("membership", "finc_eval.kahm.membership:MembershipScore"),
     "private-score": ("private", "finc_eval.privacy.reference.result:PrivateScore"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from finc_eval.gallery.gallery import read_gallery
-from finc_eval.gate.verdict import Limit, Verdict
+from finc_eval.gates.verdict import Limit, Verdict
 from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples

@@ -69,9 +69,9 @@ def test_settings_are_read_from_a_table(tmp_path):
         ("[compare]\nrho = -1", "rho must be a positive number, got -1"),
         ('[compare]\nmethod = {name = "rarity", nvel = 2}', r'unknown key "method.nvel" \(did you mean "novel"\?\)'),
         ('[compare]\nmethod = "rarety"', "\"method\" must be one of finc, clusters, ken, rarity, fld, got 'rarety'"),
-        ("[comparing]\nrho = 2", r"has no table \[compare\]: rename \[comparing\]"),
+        ("[comparing]\nrho = 2", r"has no table \[compare\] \(did you mean .comparing.\?\)"),
         ("compare = 3", r"has no table \[compare\]"),
-        ("rho = ", "cannot be read as TOML"),
+        ("rho = ", "cannot be read as a TOML file"),
         ("[compare]\nnovel = 0.2", r'novel is a parameter of the method: write method = \{name = "rarity", novel'),
     ],
 )

@@ -131,7 +131,7 @@ def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
         ),
         ("std = [1.0, 1.0, 1.0]", "std = [1, 0, 1]", '"preprocessing.std" must be greater than 0, got 0'),
         ("shape = [37, 41, 3]", "shape = [37, 41]", '"golden.shape" must be [height, width, 3], got [37, 41]'),
-        ("[loader]", "[loader", "is not valid TOML"),
+        ("[loader]", "[loader", "cannot be read as a TOML file"),
     ],
 )
 def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, words):
@@ -150,7 +150,7 @@ def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, wo
             '\n[extra.a]\nlayer = "logits"\npooling = "none"\ndimension = 0\n',
             '"extra.a.dimension" must be greater than 0, got 0',
         ),
-        ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "is not valid TOML"),
+        ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "cannot be read as a TOML file"),
         (CLIP.replace("16", "0"), '"clip.frames" must be greater than 0, got 0'),
         (CLIP.replace("windows = 1", "windows = -2"), '"clip.windows" must be greater than 0, got -2'),
         (CLIP + "fps = 0.0\n", '"clip.fps" must be greater than 0, got 0.0'),
@@ -222,4 +222,4 @@ def test_what_is_no_path_is_refused(name):
 
 def test_a_card_nested_without_end_is_refused(tmp_path):
     (tmp_path / "deep.toml").write_text("a = " + "[" * 5000 + "]" * 5000)
-    assert "is not valid TOML" in message(load_card, tmp_path / "deep.toml")
+    assert "cannot be read as a TOML file" in message(load_card, tmp_path / "deep.toml")

@@ -342,6 +342,7 @@ def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch
     monkeypatch.setattr(EmbeddingCache, "__array__", lambda *_: pytest.fail("all rows were read at once"))
     monkeypatch.setattr(EmbeddingCache, "ids_between", recorded)
     monkeypatch.setattr("finc_eval.embeddings.cache.ID_BLOCK", 100)
+    monkeypatch.setattr("finc_eval.embeddings.pictures.ID_BLOCK", 100)
     monkeypatch.setattr("finc_eval.embeddings.base.PORTION", 250)
     found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", run=fe.Run(batch_size=200))
     check_planted(found)

@@ -15,9 +15,9 @@ from finc_eval.cli.options import Json, Ref, Work, embeds
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
-from finc_eval.core.storage import write_text, written_together
+from finc_eval.core.storage import write_text
 from finc_eval.extractors.settings import Extraction
-from finc_eval.gate.policy import Policy
+from finc_eval.gates.policy import Policy
 
 Looks = Annotated[
     int | None, typer.Option(help="Number of runs with more and more samples that share the policy's alpha.")
@@ -61,7 +61,7 @@ def gate(
     labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
     sources = {**dict(zip(labels, baseline, strict=True)), "ref": ref}
     if init:
-        from finc_eval.gate.first_policy import first_policy
+        from finc_eval.gates.first_policy import first_policy
 
         check_given(sources.values(), extraction.extractor)
         if policy.exists() and not force:
@@ -80,14 +80,11 @@ def gate(
     output = output_folder("gate", "verdict", sources, out, force)
     with work.running() as run:
         verdict = fe.gate(gen, baseline, ref, limits, anchor=anchor, train=train, extractor=extraction, run=run)
-    from finc_eval.gate.github import annotation_lines, tell_github
-    from finc_eval.gate.junit import junit_xml
-    from finc_eval.gate.markdown import markdown
+    from finc_eval.gates.github import annotation_lines, tell_github
+    from finc_eval.gates.junit import junit_xml
+    from finc_eval.gates.markdown import markdown
 
-    with written_together():
-        write_text(output.folder / "verdict.md", markdown(verdict))
-        write_text(output.folder / "verdict.xml", junit_xml(verdict))
-        emit(verdict, output, as_json)
+    emit(verdict, output, as_json, {".md": markdown(verdict), ".xml": junit_xml(verdict)})
     tell_github(verdict, os.environ)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print(*annotation_lines(verdict), sep="\n", file=sys.stderr if as_json else sys.stdout)

@@ -11,7 +11,10 @@ from typing import Any
 from finc_eval.core.errors import DataError
 
 MAX_DIGITS = 20
-"""Digits of the largest whole number that is read, with its sign: those of 64 bits."""
+"""Digits of the largest whole number in JSON, with its sign: those of 64 bits."""
+
+MAX_NUMBER = 1e300
+"""Numbers of TOML that are taken for infinite."""
 
 MALFORMED = (ValueError, RecursionError)
 """Errors of parsers on text that is not of their format, or nested endlessly."""
@@ -95,14 +98,15 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _check_numbers(value: Any) -> None:
-    if isinstance(value, dict | list):
-        for inside in value.values() if isinstance(value, dict) else value:
-            _check_numbers(inside)
-    elif isinstance(value, float):
-        _finite(str(value))
-    elif isinstance(value, int) and not isinstance(value, bool):
-        _whole(str(value))
+def _check_numbers(value: Any, key: str = "") -> None:
+    if isinstance(value, dict):
+        for name, inside in value.items():
+            _check_numbers(inside, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for inside in value:
+            _check_numbers(inside, key)
+    elif isinstance(value, int | float) and not abs(value) < MAX_NUMBER:
+        raise ValueError(f'"{key}" must be a finite number')
 
 
 def _refused(text: str) -> float:

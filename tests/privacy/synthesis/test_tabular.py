@@ -136,7 +136,7 @@ def test_positions_keep_levels_apart(table):
         ('"no", "yes"', '"no", "no"', "each once"),
         ('name = "ward"', 'name = "age"', "a name of its own"),
         ('label = "ill"', 'label = "age"', "label must be a column with values"),
-        ('label = "ill"', "label = ", "cannot be read as the description"),
+        ('label = "ill"', "label = ", "cannot be read as a TOML file"),
         ("[[columns]]", "[[column]]", "must have `columns`"),
     ],
 )

@@ -9,10 +9,10 @@ import numpy as np
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import row_hashes
-from finc_eval.gate.evidence import Evidence, Fact, Missing
-from finc_eval.gate.policy import BasicLimits, CopyingLimits
-from finc_eval.gate.sets import GEN, REF, GateSets
-from finc_eval.gate.shares import GainedShare, TwoCounts
+from finc_eval.gates.evidence import Evidence, Fact, Missing
+from finc_eval.gates.policy import BasicLimits, CopyingLimits
+from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.memorization.audit import audit
 from finc_eval.samples.profile import unlike_encodings
 

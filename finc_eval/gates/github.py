@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from finc_eval.core.terminal import visible
-from finc_eval.gate.markdown import markdown
-from finc_eval.gate.verdict import Verdict
+from finc_eval.gates.markdown import markdown
+from finc_eval.gates.verdict import Verdict
 
 MAX_ANNOTATIONS = 10
 """Annotations of one step that GitHub shows."""

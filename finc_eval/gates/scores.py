@@ -11,10 +11,10 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
-from finc_eval.gate.evidence import Evidence, Missing, Normal, Side, upper_quantile
-from finc_eval.gate.policy import MetricLimit, metric_of
-from finc_eval.gate.retraining import between_scores, widened
-from finc_eval.gate.sets import GEN, REF, GateSets, mean_group
+from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
+from finc_eval.gates.policy import MetricLimit, metric_of
+from finc_eval.gates.retraining import between_scores, widened
+from finc_eval.gates.sets import GEN, REF, GateSets, mean_group
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import ALPHA, normal_quantile

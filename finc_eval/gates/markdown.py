@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from finc_eval.core.terminal import visible
-from finc_eval.gate.verdict import Limit, Verdict
+from finc_eval.gates.verdict import Limit, Verdict
 
 MAX_SUMMARY_BYTES = 900 * 1024
 """Size of a summary: GitHub drops one of more than 1 MiB without a word."""

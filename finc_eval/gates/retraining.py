@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 
-from finc_eval.gate.evidence import upper_quantile
+from finc_eval.gates.evidence import upper_quantile
 
 Array = NDArray[np.float64]
 

@@ -12,13 +12,13 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gate.evidence import Normal, upper_quantile
-from finc_eval.gate.kinds import kind_evidence
-from finc_eval.gate.policy import NOISE, KindLimits, MetricLimit
-from finc_eval.gate.retraining import MIN_REPLICATES, SAMPLING_ONLY
-from finc_eval.gate.scores import score_evidence
-from finc_eval.gate.sets import GEN, REF, GateSets
-from finc_eval.gate.shares import TwoShares
+from finc_eval.gates.evidence import Normal, upper_quantile
+from finc_eval.gates.kinds import kind_evidence
+from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
+from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
+from finc_eval.gates.scores import score_evidence
+from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.shares import TwoShares
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.numerics.inference import ALPHA
 

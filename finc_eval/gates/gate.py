@@ -13,15 +13,15 @@ from finc_eval.core.record import plain
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gate.basics import basic_evidence, copying_evidence
-from finc_eval.gate.evidence import Evidence
-from finc_eval.gate.kinds import KindEvidence, kind_evidence
-from finc_eval.gate.policy import Policy
-from finc_eval.gate.retraining import MIN_REPLICATES, SAMPLING_ONLY
-from finc_eval.gate.rule import Judged, family_sentence, judge, overall_of
-from finc_eval.gate.scores import score_evidence
-from finc_eval.gate.sets import GateSets
-from finc_eval.gate.verdict import Limit, Verdict
+from finc_eval.gates.basics import basic_evidence, copying_evidence
+from finc_eval.gates.evidence import Evidence
+from finc_eval.gates.kinds import KindEvidence, kind_evidence
+from finc_eval.gates.policy import Policy
+from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
+from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of
+from finc_eval.gates.scores import score_evidence
+from finc_eval.gates.sets import GateSets
+from finc_eval.gates.verdict import Limit, Verdict
 from finc_eval.numerics.precision import arithmetic
 
 
@@ -61,6 +61,13 @@ def gate(
         UsageError: the policy limits nothing, or a value is out of range.
         DataError: a set or the policy cannot be read, or has too few samples.
         IncompatibleError: the sets come from unlike extractors.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets()
+        >>> fe.gate(1 - gen, gen, ref, {"kinds": {"new": 0.1, "level": 4}}).overall  # white on black is new
+        'regression'
     """
     policy, run = Policy.of(policy), run or Run()
     baselines = list(baseline) if isinstance(baseline, list | tuple) else [baseline]

@@ -10,9 +10,9 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gate.evidence import Side
-from finc_eval.gate.policy import Policy
-from finc_eval.gate.rule import Overall, Verb
+from finc_eval.gates.evidence import Side
+from finc_eval.gates.policy import Policy
+from finc_eval.gates.rule import Overall, Verb
 
 EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}
 """Exit code of each verdict."""
@@ -106,7 +106,7 @@ class Verdict(Document):
         >>> verdict = fe.gate(gen[:250], gen[250:], ref, {"kinds": {"lose": 0.9, "level": 2}})
         >>> verdict.overall, verdict.limits[0].verdict
         ('pass', 'held')
-        >>> fe.gate(gen, ref[:250], ref[250:], {"kinds": {"lose": 0.5, "level": 10}}).overall
+        >>> fe.gate(1 - gen, ref[:250], ref[250:], {"kinds": {"lose": 0.5, "level": 10}}).overall
         'regression'
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from finc_eval.core.terminal import visible
-from finc_eval.gate.verdict import Limit, Verdict
+from finc_eval.gates.verdict import Limit, Verdict
 
 
 def junit_xml(verdict: Verdict) -> str:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finc_eval.gate.evidence import Fact, Missing, Normal
-from finc_eval.gate.retraining import MIN_REPLICATES, between_scores, between_shares, moderate
-from finc_eval.gate.rule import decide, family_sentence, judge, overall_of
-from finc_eval.gate.shares import GainedShare, LostShare, TwoCounts
+from finc_eval.gates.evidence import Fact, Missing, Normal
+from finc_eval.gates.retraining import MIN_REPLICATES, between_scores, between_shares, moderate
+from finc_eval.gates.rule import decide, family_sentence, judge, overall_of
+from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
 
 ENDS = [-inf, -1.0, -0.2, 0.0, 0.3, 0.5, 0.6, 2.0, inf]
 

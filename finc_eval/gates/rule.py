@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import ceil, isnan
 from typing import Literal
 
-from finc_eval.gate.evidence import Evidence, Side
+from finc_eval.gates.evidence import Evidence, Side
 
 Verb = Literal["improved", "held", "regressed", "undecided", "missing"]
 """The verdict of one limit."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
-from finc_eval.gate.evidence import POWER, Evidence, Side, normal_level
+from finc_eval.gates.evidence import POWER, Evidence, Side, normal_level
 from finc_eval.numerics.exact_tests import mover
 
 SIDES: tuple[Side, Side] = ("low", "high")

@@ -8,8 +8,8 @@ import pytest
 from _releases import release
 
 import finc_eval as fe
-from finc_eval.gate.first_policy import first_policy
-from finc_eval.gate.retraining import SAMPLING_ONLY
+from finc_eval.gates.first_policy import first_policy
+from finc_eval.gates.retraining import SAMPLING_ONLY
 
 
 def by_name(verdict, rule):
@@ -50,8 +50,8 @@ def test_a_verdict_comes_back_from_json(failed, tmp_path):
 
 def test_with_one_baseline_every_output_says_that_training_is_not_covered(passed, tmp_path, capsys):
     from finc_eval import report
-    from finc_eval.gate.junit import junit_xml
-    from finc_eval.gate.markdown import markdown
+    from finc_eval.gates.junit import junit_xml
+    from finc_eval.gates.markdown import markdown
 
     page = passed.to_html(tmp_path / "verdict.html").read_text()
     report.show(passed)

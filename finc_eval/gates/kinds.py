@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.gate.evidence import Evidence, Missing
-from finc_eval.gate.policy import KindLimits
-from finc_eval.gate.retraining import between_shares
-from finc_eval.gate.sets import GEN, REF, GateSets
-from finc_eval.gate.shares import GainedShare, LostShare, TwoCounts
+from finc_eval.gates.evidence import Evidence, Missing
+from finc_eval.gates.policy import KindLimits
+from finc_eval.gates.retraining import between_shares
+from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
 from finc_eval.partitions.counts import Counted, Counts, count
 from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
 
