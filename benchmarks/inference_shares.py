@@ -141,8 +141,11 @@ class Members:
         weights = sets.shares[label == "ref"]
         part = self.member(candidate, scored, rows, label)
         counts = np.bincount(which, minlength=len(weights))
-        rates = np.bincount(which, part, len(weights)) / np.maximum(counts, 1)
-        error = weights**2 * rates * (1 - rates) / np.maximum(counts, 1)
+        inside = np.bincount(which, part, len(weights))
+        rates = inside / np.maximum(counts, 1)
+        # None of 1000 is not known to be none.
+        spread = (inside + 1) / (counts + 2)
+        error = weights**2 * spread * (1 - spread) / np.maximum(counts, 1)
         return float(weights @ rates), float(np.sqrt(error.sum()))
 
     def member(self, candidate, scored, rows, label):

@@ -162,7 +162,7 @@ def _remove(path: Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write a text file whole or not at all, and return its path."""
+    """Write a text file whole or not at all, and return its path. What UTF-8 cannot hold is written as an escape."""
     with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
     return Path(path)

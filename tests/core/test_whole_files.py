@@ -123,3 +123,8 @@ def test_two_threads_do_not_write_one_file_at_the_same_time(tmp_path):
         temporary.write_text("first")
     assert (tmp_path / "a").read_text() == "first"
     assert "is being written by another process" in errors[0]
+
+
+def test_a_text_that_utf8_cannot_hold_is_escaped(tmp_path):
+    """A forged file can name a sample by half of a surrogate pair."""
+    assert write_text(tmp_path / "page.html", "a\ud800b").read_text() == "a\\ud800b"
