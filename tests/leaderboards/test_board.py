@@ -169,7 +169,6 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
         "leaderboard",
         "--ref",
         f"{tmp_path}/ref.npy",
-        "--gen",
         f"a={tmp_path}/a.npy",
         "--gen",
         f"b={tmp_path}/b.npy",
@@ -180,7 +179,7 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["rows"][0]["name"] == "a"
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
-    refused = CliRunner().invoke(app, [*words[:4]])
+    refused = CliRunner().invoke(app, words[:4])
     assert refused.exit_code == 3
 
 
