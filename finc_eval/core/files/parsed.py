@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 from finc_eval.core.errors import DataError
 
 MAX_DIGITS = 20
-"""Digits of the largest whole number in JSON, with its sign: those of 64 bits."""
-
-MAX_NUMBER = 1e300
-"""Numbers of TOML that are taken for infinite."""
+"""Digits of the largest whole number that is read, with its sign: those of 64 bits."""
 
 MALFORMED = (ValueError, RecursionError)
 """Errors of parsers on text that is not of their format, or nested endlessly."""
@@ -105,7 +102,7 @@ def _check_numbers(value: Any, key: str = "") -> None:
     elif isinstance(value, list):
         for inside in value:
             _check_numbers(inside, key)
-    elif isinstance(value, int | float) and not abs(value) < MAX_NUMBER:
+    elif isinstance(value, int | float) and not abs(value) < (10**MAX_DIGITS if isinstance(value, int) else inf):
         raise ValueError(f'"{key}" must be a finite number')
 
 
