@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
+from finc_eval.core.files.sink import Sink
 from finc_eval.core.storage import PROGRAM, written_whole
 
 if TYPE_CHECKING:
@@ -43,10 +44,12 @@ def filled_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
     """Yield a new file at a temporary path; it gets its header and its front when the block ends well."""
     import h5py  # a fifth of a second of import, which readers do not need
 
-    with h5py.File(path, "w", userblock_size=FRONT_BYTES) as hdf5:
-        new = NewFile(hdf5)
-        yield new
-        start, header = new.write_header(type_name, layout)
+    with Sink(path) as sink:
+        with h5py.File(sink, "w", userblock_size=FRONT_BYTES) as hdf5:
+            new = NewFile(hdf5, sink.check)
+            yield new
+            start, header = new.write_header(type_name, layout)
+        sink.check()
     front = Front(type_name, layout, path.stat().st_size, start, len(header), hashlib.sha256(header).hexdigest())
     with path.open("r+b") as file:
         file.write(front.encoded())
@@ -59,9 +62,9 @@ class NewFile:
         header: what the header says besides its arrays: plain JSON types.
     """
 
-    def __init__(self, hdf5: h5py.File) -> None:
+    def __init__(self, hdf5: h5py.File, check: Callable[[], None]) -> None:
         self.header: dict[str, Any] = {}
-        self._hdf5 = hdf5
+        self._hdf5, self._check = hdf5, check
         self._arrays: dict[str, NewArray] = {}
 
     def array(self, name: str, values: ArrayLike) -> None:
@@ -71,6 +74,7 @@ class NewFile:
 
     def rows(self, name: str, shape: tuple[int, ...], dtype: str) -> NewArray:
         """Reserve the space of an array, whose rows are appended in their order."""
+        self._check()
         self._arrays[name] = NewArray(self._hdf5, name, shape, np.dtype(dtype))
         return self._arrays[name]
 
