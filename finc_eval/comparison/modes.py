@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.core.checks import check_fraction
+from finc_eval.core.digest import text_bytes
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
 from finc_eval.core.shown import Shown
 from finc_eval.naming.causes import CauseKind
@@ -219,7 +220,7 @@ class Mode(Record, Shown):
 
 def mode_id(role_or_set: str, best_sample: str) -> str:
     """Return the name of the mode of a role, or a set, from its best sample: "over-1f09ab"."""
-    return f"{role_or_set}-{hashlib.blake2b(best_sample.encode('utf-8', 'surrogateescape'), digest_size=3).hexdigest()}"
+    return f"{role_or_set}-{hashlib.blake2b(text_bytes(best_sample), digest_size=3).hexdigest()}"
 
 
 def unique_id(role_or_set: str, samples: Iterable[str], taken: Container[str]) -> str:

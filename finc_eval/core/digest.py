@@ -20,3 +20,11 @@ def array_bytes(array: Any) -> memoryview:
     """Return the bytes of an array or a tensor in row-major order, without a copy where they lie so in memory."""
     values = array.detach().cpu().numpy() if hasattr(array, "detach") else array
     return np.ascontiguousarray(values).data
+
+
+def text_bytes(text: str) -> bytes:
+    """Return the bytes of a text. File names on Linux need not be UTF-8, and have the bytes that they have."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a surrogate pair, which no file name has
+        return text.encode("utf-8", "surrogatepass")

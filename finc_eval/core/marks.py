@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from finc_eval.core.digest import text_bytes
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import header_of
@@ -30,7 +31,7 @@ def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
 
 def text_digest(text: str) -> str:
     """Return 16 hexadecimal digits of the SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return hashlib.sha256(text_bytes(text)).hexdigest()[:16]
 
 
 def mark(type_name: str, job: str | None) -> str:

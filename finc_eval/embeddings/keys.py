@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.digest import text_bytes
+
 WINDOW = re.compile(r"#\d+$")
 """End of the id of a window of a video: "#3" in "clip.mp4#3"."""
 
@@ -46,5 +48,5 @@ def value_hashes(values: Sequence[str], ids: Sequence[str]) -> NDArray[np.uint64
 
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
     """Return a 64-bit BLAKE2b hash of each string."""
-    digests = b"".join(hashlib.blake2b(i.encode("utf-8", "surrogateescape"), digest_size=8).digest() for i in names)
+    digests = b"".join(hashlib.blake2b(text_bytes(i), digest_size=8).digest() for i in names)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import UnidentifiedImageError
 
+from finc_eval.core.digest import text_bytes
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
@@ -165,7 +166,7 @@ class Source(ABC):
         digest = hashlib.sha256()
         for name, content in zip(self.ids, found, strict=True):
             # Ids are free of NUL and content digests have one length, so two sets never give the same bytes.
-            digest.update(utf8(name) + b"\0" + content.tobytes())
+            digest.update(text_bytes(name) + b"\0" + content.tobytes())
         return Manifest(self.kind, len(self.ids), digest.hexdigest(), self.ignored, self._metadata_digest())
 
     def _metadata_digest(self) -> str | None:
@@ -222,7 +223,7 @@ def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
 
 def failure_digest(error: str) -> bytes:
     """Return the content digest of a sample whose bytes cannot be read."""
-    return bytes_digest(b"unreadable: " + utf8(error))
+    return bytes_digest(b"unreadable: " + text_bytes(error))
 
 
 def ahead(
@@ -281,11 +282,6 @@ def reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return (str(error).splitlines() or [""])[0][:120] or type(error).__name__
-
-
-def utf8(name: str) -> bytes:
-    """Encode a file name; names on Linux may be invalid UTF-8, which Python holds as surrogates."""
-    return name.encode("utf-8", "surrogateescape")
 
 
 def aligned(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:

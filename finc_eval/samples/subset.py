@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from heapq import nsmallest
 
-from finc_eval.samples.source import THREADS, Result, Sample, Source, utf8
+from finc_eval.core.digest import text_bytes
+from finc_eval.samples.source import THREADS, Result, Sample, Source
 
 
 class Subset(Source):
@@ -22,7 +23,7 @@ class Subset(Source):
         key = str(seed).encode()
 
         def rank(number: int) -> bytes:
-            return hashlib.blake2b(utf8(inner.ids[number]), digest_size=16, key=key).digest()
+            return hashlib.blake2b(text_bytes(inner.ids[number]), digest_size=16, key=key).digest()
 
         self._numbers = sorted(nsmallest(n, range(len(inner.ids)), rank))
         super().__init__(

@@ -130,3 +130,10 @@ def test_a_cache_reads_its_pictures_again_while_they_are_there(tmp_path: Path):
         assert one.images_at(np.array([3, 1])) is None
         folder.rename(tmp_path / "away")
         assert CachedEmbeddings(cache).images_at(np.array([0])) is None
+
+
+def test_half_of_a_surrogate_pair_is_an_id_like_any_other():
+    """An npz of somebody else can hold it (found by the fuzz)."""
+    rows = np.eye(30, dtype=np.float32)
+    found = fe.EmbeddingSet(rows, ids=["\udf8f", *map(str, range(29))])
+    assert len(np.unique(np.concatenate([hashes for _, hashes in found.id_hashes()]))) == 30

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from finc_eval.core.digest import text_bytes
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
 from finc_eval.core.files.sink import Sink
 from finc_eval.core.storage import PROGRAM, written_whole
@@ -80,7 +81,7 @@ class NewFile:
 
     def texts(self, name: str, strings: Sequence[str]) -> None:
         """Write a list of texts. File names on Linux need not be valid UTF-8; their bytes are kept as they are."""
-        encoded = [string.encode("utf-8", "surrogateescape") for string in strings]
+        encoded = [text_bytes(string) for string in strings]
         self.array(f"{name}/{TEXT_BYTES}", np.frombuffer(b"".join(encoded), np.uint8))
         self.array(f"{name}/{TEXT_ENDS}", np.cumsum([len(one) for one in encoded], dtype=np.int64))
 
