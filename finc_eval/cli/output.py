@@ -79,8 +79,20 @@ class Output:
         suffixes = SUFFIXES.get(self.type_name, (".json", ".html"))
         return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
 
+    def check(self) -> None:
+        """Raise UsageError where a file would be lost that another job made."""
+        own = mark(self.type_name, self.job)
+        for suffix, path in self.files.items():
+            marked = self.files[".json"] if suffix in UNMARKED else path
+            refuse_loss(path, lambda _, marked=marked: mark_of(marked) == own, self.force)  # type: ignore[misc]
+
     def write(self, result: Any, texts: Mapping[str, str]) -> None:
-        """Write the files of the result, which is marked, all together, with texts by their suffix."""
+        """Write the files of the result, which is marked, all together, with texts by their suffix.
+
+        Raises:
+            UsageError: another job has put its files there since this one began.
+        """
+        self.check()
         files = self.files
         with written_together():
             if ".h5" in files:
@@ -121,10 +133,7 @@ def output_folder(
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
     output = Output(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
-    own = mark(type_name, output.job)
-    for suffix, path in output.files.items():
-        marked = output.files[".json"] if suffix in UNMARKED else path
-        refuse_loss(path, lambda _, marked=marked: mark_of(marked) == own, force)  # type: ignore[misc]
+    output.check()
     return output
 
 

@@ -129,3 +129,15 @@ def test_kinds_keep_what_later_sets_are_counted_by(made, tmp_path):
     assert "did not make it" in refused(
         "kinds", "--gen", f"a={made / 'ref.h5'}", "--gen", f"b={made / 'gen.h5'}", "--out", tmp_path / "k"
     )
+
+
+def test_files_that_another_job_made_meanwhile_are_not_replaced(made, tmp_path):
+    """Two comparisons into one folder at once: the first to end wins, and the other says so."""
+    sets = {"gen": str(made / "ref.h5"), "ref": str(made / "gen.h5")}
+    begun = output_folder("compare", "comparison", sets, tmp_path / "race", force=False)
+    done(*compare(made, tmp_path / "race"))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "race").iterdir()}
+    result = fe.compare(made / "ref.h5", made / "gen.h5", features=30).marked(begun.job)
+    with pytest.raises(fe.FincEvalError, match="did not make it: choose another --out"):
+        begun.write(result, {})
+    assert {path.name: path.read_bytes() for path in (tmp_path / "race").iterdir()} == before
