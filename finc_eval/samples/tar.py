@@ -27,6 +27,9 @@ BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{}]*,[^{}]*))\}")
 MAX_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 
+UNREADABLE = (tarfile.TarError, OSError, EOFError)
+"""Errors of an archive that is not one, or is cut short."""
+
 
 class _Place(NamedTuple):
     """Place of the bytes of an image."""
@@ -151,17 +154,24 @@ def _members(path: Path) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.Ta
                     continue
                 stem, dot, suffix = name.name.partition(".")
                 yield str(name.with_name(stem)), (dot + suffix).lower(), member, archive
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(
-            f"{path} cannot be read as a .tar file ({reason(error)}): "
-            "it may be cut short, compressed or of another type; copy or save it again"
-        ) from error
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{archive.name!s}: {member.name}")
-    stream = archive.extractfile(member)
-    return stream.read() if stream else b""
+    try:
+        stream = archive.extractfile(member)
+        return stream.read() if stream else b""
+    except UNREADABLE as error:
+        raise _unreadable(archive.name, error) from error
+
+
+def _unreadable(path: object, error: Exception) -> DataError:
+    return DataError(
+        f"{path} cannot be read as a .tar file ({reason(error)}): "
+        "it may be cut short, compressed or of another type; copy or save it again"
+    )
 
 
 def _label_and_prompt(suffix: str, data: bytes, where: str) -> tuple[str | None, str | None]:

@@ -126,6 +126,13 @@ def test_a_shard_cut_short_after_it_was_opened_gives_failures(tmp_path):
     assert source.sample(5).error == "the shard is cut short"
 
 
+def test_a_shard_cut_short_in_a_text_is_one_sentence(tmp_path):
+    save_tar(tmp_path / "s.tar", {"a.png": png(np.zeros((4, 4, 3), np.uint8)), "a.txt": b"x" * 5000})
+    whole = (tmp_path / "s.tar").read_bytes()
+    (tmp_path / "s.tar").write_bytes(whole[: whole.index(b"xxxx") + 100])
+    assert "cannot be read as a .tar file" in message(open_source, tmp_path / "s.tar")
+
+
 def test_patterns_expand_as_in_a_shell():
     assert expand("s-{08..10}.tar") == ["s-08.tar", "s-09.tar", "s-10.tar"]
     assert expand("{a,b}/{0..1}") == ["a/0", "a/1", "b/0", "b/1"]

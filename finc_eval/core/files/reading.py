@@ -136,6 +136,8 @@ class StoredFile:
     def _without_front(self, start: bytes, type_name: str) -> DataError:
         if start.startswith(FIRST_BYTES) or HDF5_SIGNATURE in start[1:]:
             return self.damaged("its first bytes are not those that were written")
+        if start.lstrip().startswith(b"{"):
+            return DataError(f"{self.path} is JSON, and the {type_name} with its arrays is needed: pass its .h5 file")
         version = " of this version" if start.startswith(HDF5_SIGNATURE) else ""
         return DataError(
             f"{self.path} was not written by finc-eval{version}: a finc-eval file of the type {type_name!r} is needed "
