@@ -82,9 +82,12 @@ class Output:
     def check(self) -> None:
         """Raise UsageError where a file would be lost that another job made."""
         own = mark(self.type_name, self.job)
-        for suffix, path in self.files.items():
-            marked = self.files[".json"] if suffix in UNMARKED else path
-            refuse_loss(path, lambda _, marked=marked: mark_of(marked) == own, self.force)  # type: ignore[misc]
+
+        def is_own(path: Path) -> bool:
+            return mark_of(path.with_suffix(".json") if path.suffix in UNMARKED else path) == own
+
+        for path in self.files.values():
+            refuse_loss(path, is_own, self.force)
 
     def write(self, result: Any, texts: Mapping[str, str]) -> None:
         """Write the files of the result, which is marked, all together, with texts by their suffix.
