@@ -17,15 +17,14 @@ from finc_eval.gates.kinds import finest_level, kind_evidence
 from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
-from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import TwoShares
-from finc_eval.metrics.evaluate import evaluate
 from finc_eval.numerics.inference import ALPHA
 
 LOSE, NEW = 0.5, 0.02
 """Limits on kinds that are proposed: half of a share, and 2 % of the samples."""
 
-METRICS = ("fd", "kid", "vendi")
+METRICS = ("fd", "kid")
 """Metrics of which the first that has an interval is proposed."""
 
 
@@ -85,16 +84,13 @@ def _floor(one: TwoShares, family: int) -> float:
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str]:
-    scores = evaluate(sets.sources[GEN], sets.sources[REF], METRICS, extractor=sets.extractor, run=run)
+    limit = MetricLimit(worse=NOISE, difference=NOISE)
     for metric in METRICS:
-        own = [one for one in scores if one.signature.metric == metric]
-        if own and own[0].interval is not None and own[0].higher_is_better is not None:
-            for rule, limit in (("worse", MetricLimit(worse=NOISE)), ("difference", MetricLimit(difference=NOISE))):
-                (one,) = score_evidence(sets, {metric: limit}, ALPHA, run)
-                if isinstance(one, Normal):
-                    least = 2 * upper_quantile(ALPHA, one.degrees) * one.error
-                    what = "part" if rule == "worse" else "amount"
-                    return [_line(f"metrics.{metric}.{rule}", 0.0, least, f"{what} by which it may be worse")]
+        found = score_evidence(sets, {metric: limit}, ALPHA, run)
+        for one, rule, what in zip(found, ("worse", "difference"), ("part", "amount"), strict=True):
+            if isinstance(one, Normal):
+                least = 2 * upper_quantile(ALPHA, one.degrees) * one.error
+                return [_line(f"metrics.{metric}.{rule}", 0.0, least, f"{what} by which it may be worse")]
     return []
 
 
