@@ -121,6 +121,16 @@ def test_metrics_are_held_by_their_intervals(sets, limit, verdict):
     assert [one.verdict for one in found.limits] == [verdict]
 
 
+@pytest.mark.parametrize("limit", [{"difference": 0.08}, {"most": 0.08}])
+def test_samples_that_a_metric_lacks_are_not_promised_where_the_reference_is_what_lacks(limit):
+    new, old = release(600, 8), release(600, 9)
+    (large,) = fe.gate(new, old, release(6000, 3), {"metrics": {"fd": limit}}).limits
+    (small,) = fe.gate(new, old, release(210, 3), {"metrics": {"fd": limit}}).limits
+    assert (large.verdict, small.verdict) == ("undecided", "undecided")
+    assert large.needed > 600
+    assert small.needed is None
+
+
 def test_a_metric_that_got_worse_is_a_regression(sets):
     found = fe.gate(
         release(2000, 8, lost=8), release(2000, 9, lost=4), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}}
