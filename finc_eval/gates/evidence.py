@@ -82,7 +82,7 @@ class Normal(Evidence):
     """An estimate with normal errors, or with Student's where the error itself is an estimate.
 
     Attributes:
-        error: standard error, of which the reference's part does not shrink with more generated samples.
+        error: standard error.
         fixed: the part of the error that stays with more samples of the generators, such as that of the reference, or
             of training once more.
         degrees: degrees of freedom of the standard error; infinite if it is known.

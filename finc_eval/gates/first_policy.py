@@ -13,19 +13,18 @@ from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.evidence import Normal, upper_quantile
-from finc_eval.gates.kinds import kind_evidence
+from finc_eval.gates.kinds import finest_level, kind_evidence
 from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
-from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import TwoShares
-from finc_eval.metrics.evaluate import evaluate
 from finc_eval.numerics.inference import ALPHA
 
 LOSE, NEW = 0.5, 0.02
 """Limits on kinds that are proposed: half of a share, and 2 % of the samples."""
 
-METRICS = ("fd", "kid", "vendi")
+METRICS = ("fd", "kid")
 """Metrics of which the first that has an interval is proposed."""
 
 
@@ -50,15 +49,21 @@ def first_policy(
     ]
     if len(baselines) < MIN_REPLICATES:
         lines.append(f"# They cover {SAMPLING_ONLY}.")
-    found, _ = kind_evidence(sets, KindLimits(lose=LOSE, new=NEW), 0, run)
+    # A new kind of less than the finest kinds' mean share would be hidden in one of them.
+    new = max(NEW, 1 / finest_level(sets))
+    limits = KindLimits(lose=LOSE, new=new)
+    found, division = kind_evidence(sets, limits, 0, run)
     told = {
         "lose": (LOSE, "part of its share that no kind of at least 1 % of the reference may lose"),
-        "new": (NEW, "share by which no kind may grow that the reference lacks"),
+        "new": (new, "share by which no kind may grow that the reference lacks"),
     }
     for rule, (margin, about) in told.items():
         kinds = [one.evidence for one in found if one.evidence.name.startswith(f"kinds.{rule}")]
         floors = [_floor(one, len(kinds)) for one in kinds if isinstance(one, TwoShares)]
         if floors:
+            chosen = _chosen(margin, max(floors))
+            if rule == "lose" and chosen < 1:
+                lines += [f"# {one[0].upper()}{one[1:]}." for one in division.hidden(chosen, limits.min_share)]
             lines.append(_line(f"kinds.{rule}", margin, max(floors), about))
     lines += _metric_line(sets, run)
     lines.append("basics.duplicates = 0.01  # share of samples that may repeat another")
@@ -79,22 +84,19 @@ def _floor(one: TwoShares, family: int) -> float:
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str]:
-    scores = evaluate(sets.sources[GEN], sets.sources[REF], METRICS, extractor=sets.extractor, run=run)
+    limit = MetricLimit(worse=NOISE, difference=NOISE)
     for metric in METRICS:
-        own = [one for one in scores if one.signature.metric == metric]
-        if own and own[0].interval is not None and own[0].higher_is_better is not None:
-            for rule, limit in (("worse", MetricLimit(worse=NOISE)), ("difference", MetricLimit(difference=NOISE))):
-                (one,) = score_evidence(sets, {metric: limit}, ALPHA, run)
-                if isinstance(one, Normal):
-                    least = 2 * upper_quantile(ALPHA, one.degrees) * one.error
-                    what = "part" if rule == "worse" else "amount"
-                    return [_line(f"metrics.{metric}.{rule}", 0.0, least, f"{what} by which it may be worse")]
+        found = score_evidence(sets, {metric: limit}, ALPHA, run)
+        for one, rule, what in zip(found, ("worse", "difference"), ("part", "amount"), strict=True):
+            if isinstance(one, Normal):
+                least = 2 * upper_quantile(ALPHA, one.degrees) * one.error
+                return [_line(f"metrics.{metric}.{rule}", 0.0, least, f"{what} by which it may be worse")]
     return []
 
 
 def _line(key: str, margin: float, least: float, about: str) -> str:
-    """Return a line of the policy; the margin is at least the floor, rounded up to two digits."""
-    chosen = max(margin, _rounded_up(least))
+    """Return a line of the policy."""
+    chosen = _chosen(margin, least)
     share = not key.endswith("difference")
     told = [f"{100 * value:.2g} %" if share else f"{value:.2g}" for value in (least, chosen)]
     if key == "kinds.lose" and chosen >= 1:
@@ -102,7 +104,7 @@ def _line(key: str, margin: float, least: float, about: str) -> str:
     return f"{key} = {chosen:g}  # {about}: floor {told[0]} at this n; your limit {told[1]}"
 
 
-def _rounded_up(value: float) -> float:
-    """Return a number rounded up to two digits."""
-    unit = 10.0 ** (floor(log10(value)) - 1)
-    return round(ceil(value / unit) * unit, 12)
+def _chosen(margin: float, least: float) -> float:
+    """Return the margin, or the floor if it is larger, rounded up to two digits."""
+    unit = 10.0 ** (floor(log10(least)) - 1)
+    return max(margin, round(ceil(least / unit) * unit, 12))

@@ -72,7 +72,12 @@ def gate(
     policy, run = Policy.of(policy), run or Run()
     baselines = list(baseline) if isinstance(baseline, list | tuple) else [baseline]
     sets = GateSets.open(gen, baselines, ref, policy.groups, run, anchor=anchor, extractor=extractor)
-    kinds, digest = kind_evidence(sets, policy.kinds, policy.seed, run) if policy.kinds else ([], "none")
+    kinds: list[KindEvidence] = []
+    digest, warnings = "none", sets.warnings
+    if policy.kinds:
+        kinds, division = kind_evidence(sets, policy.kinds, policy.seed, run)
+        digest = division.digest
+        warnings += division.hidden(policy.kinds.lose or 0.0, policy.kinds.min_share)
     others: list[Evidence] = []
     if policy.metrics:
         others += score_evidence(sets, policy.metrics, policy.alpha / policy.looks, run)
@@ -88,11 +93,10 @@ def gate(
         limits=tuple(_limit(one, part) for one, part in zip(judged, shown, strict=True)),
         family=family_sentence(evidence, policy.alpha, policy.looks),
         noise=noise_sentence(len(baselines)),
-        first=False,
         policy=policy,
         sets=sets.infos,
         signature=_signature(sets, policy, digest),
-        warnings=sets.warnings,
+        warnings=warnings,
         provenance=Provenance.here(run.device),
     )
 

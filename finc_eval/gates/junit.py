@@ -21,6 +21,8 @@ def junit_xml(verdict: Verdict) -> str:
     stated = {"verdict": verdict.overall, "noise": verdict.noise, "family": verdict.family}
     for name, value in {**stated, "signature": str(verdict.signature)}.items():
         SubElement(properties, "property", name=name, value=visible(value))
+    for warning in verdict.warnings:
+        SubElement(properties, "property", name="warning", value=visible(warning))
     for limit in verdict.limits:
         case = SubElement(suite, "testcase", classname=f"gate.{limit.rule}", name=visible(limit.name), time="0")
         tag = _tag(limit, verdict.policy.undecided == "warn")

@@ -14,7 +14,7 @@ from finc_eval.gates.evidence import Evidence, Missing
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.retraining import between_shares
 from finc_eval.gates.sets import GEN, REF, GateSets
-from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
+from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
 from finc_eval.partitions.counts import Counted, Counts, count
 from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
 
@@ -55,15 +55,45 @@ class CountedSets:
         names: name of each kind of each level.
         counted: counts by label.
         digest: digest of the kinds.
+        place: place of the level that limits on lost kinds are on.
+        enough: factor on the number of generated samples from which on a new kind of the limit's share can be one by
+            itself; at most 1 if it can now.
     """
 
     names: list[list[str]]
     counted: dict[str, Counted]
     digest: str
+    place: int = 0
+    enough: float = 1.0
 
 
-def kind_evidence(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> tuple[list[KindEvidence], str]:
-    """Count all sets by the same kinds, and return the evidence of each limit, and a digest of the kinds."""
+@dataclass(frozen=True)
+class Division:
+    """Kinds that limits on lost kinds are on.
+
+    Attributes:
+        digest: their digest.
+        kinds: how many clusters they are; 0 for the values of a column.
+        largest: share of the baseline that the largest of them has.
+    """
+
+    digest: str
+    kinds: int = 0
+    largest: float = 0.0
+
+    def hidden(self, lose: float, min_share: float) -> tuple[str, ...]:
+        """Return a sentence on what can be lost within one cluster while its limit holds, if it is much."""
+        if self.largest * lose <= min_share:
+            return ()
+        return (
+            f"there are {self.kinds} kinds, the largest of them {100 * self.largest:.2g} % of the baseline: a class of "
+            f"up to {100 * self.largest * lose:.2g} % of the samples can be lost within it, and kinds.lose holds; more "
+            "samples, a finer level or a labelled column show more",
+        )
+
+
+def kind_evidence(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> tuple[list[KindEvidence], Division]:
+    """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are."""
     found = _by_column(sets, limits.column) if limits.column else _by_clusters(sets, limits, seed, run)
     evidence: list[KindEvidence] = []
     for against in filter(None, (sets, sets.against_anchor())):
@@ -71,7 +101,17 @@ def kind_evidence(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> tu
             evidence += _lost(against, found, limits, limits.lose)
         if limits.new is not None:
             evidence += _new(against, found, limits, limits.new)
-    return evidence, found.digest
+    if limits.column:
+        return evidence, Division(found.digest)
+    level = _Level.of(sets, found.counted, found.place)
+    largest = max((level.counts(kind).old_share for kind in _limited(level, found, limits)), default=0.0)
+    return evidence, Division(found.digest, len(found.names[found.place]), largest)
+
+
+def finest_level(sets: GateSets) -> int:
+    """Return the largest number of kinds that the level "auto" knows and all samples together are enough for."""
+    rows = sum(map(_independent, sets.all.values()))
+    return max((level for level in AUTO_LEVELS if level * MIN_SAMPLES_PER_KIND <= rows), default=AUTO_LEVELS[0])
 
 
 def level_of(limits: KindLimits, sets: GateSets) -> int:
@@ -89,16 +129,18 @@ def _independent(embeddings: Embeddings) -> int:
 
 def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
     """Count by clusters of all samples together, blind to which set a sample is from."""
-    rows = pooled_sample(list(sets.all.values()))
-    levels = {level_of(limits, sets)}
+    rows, level, enough = pooled_sample(list(sets.all.values())), level_of(limits, sets), 1.0
+    levels = {level}
     if limits.new is not None:
         # Fine enough that a new kind of the limit's share can be one by itself.
         fine = next((level for level in AUTO_LEVELS if level * limits.new >= 1), AUTO_LEVELS[-1])
-        levels |= {fine} if fine * MIN_SAMPLES_PER_KIND <= len(rows) else set()
+        levels |= {fine} if fine <= finest_level(sets) else set()
+        real = _independent(sets.ref)
+        enough = (fine * MIN_SAMPLES_PER_KIND - real) / (sum(map(_independent, sets.all.values())) - real)
     partition = Partition.fit(rows, tuple(levels), seed, run)
     counted = {label: count(one, partition, run=run.named(f"count {label}")) for label, one in sets.all.items()}
     names = [[f"k{level}-{kind}" for kind in range(level)] for level in partition.levels]
-    return CountedSets(names, counted, partition.digest[:12])
+    return CountedSets(names, counted, partition.digest[:12], partition.place_of(level), enough)
 
 
 def _by_column(sets: GateSets, column: str) -> CountedSets:
@@ -153,14 +195,19 @@ class _Level:
         )
 
 
+def _limited(level: _Level, found: CountedSets, limits: KindLimits) -> list[int]:
+    """Return the kinds that must not be lost."""
+    return [kind for kind in _named(found.names[found.place], limits) if level.ref_share[kind] >= limits.min_share]
+
+
 def _lost(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
-    level = _Level.of(sets, found.counted, 0)
-    kinds = [kind for kind in _named(found.names[0], limits) if level.ref_share[kind] >= limits.min_share]
+    level, names = _Level.of(sets, found.counted, found.place), found.names[found.place]
+    kinds = _limited(level, found, limits)
     yield from _unmatched(found, limits, sets.rule("kinds.lose"), margin, kinds)
     for kind in kinds:
         counts = level.counts(kind)
         evidence = LostShare(
-            name=f"{sets.rule('kinds.lose')} {found.names[0][kind]}",
+            name=f"{sets.rule('kinds.lose')} {names[kind]}",
             value=LostShare.value_of(counts.share, counts.old_share, limits.min_share),
             margin=margin,
             n=sets.gen.n,
@@ -168,11 +215,15 @@ def _lost(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float)
             unchanged=0.0 if counts.share <= level.ref_share[kind] else None,
             counts=counts,
         )
-        yield _shown(evidence, sets, found, 0, kind)
+        yield _shown(evidence, sets, found, found.place, kind)
 
 
 def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
-    any_lacked = False
+    any_lacked = found.enough > 1
+    if any_lacked:
+        note = f"with so few samples, a new kind of {100 * margin:.2g} % would be hidden in a larger one"
+        name = sets.rule("kinds.new")
+        yield KindEvidence(Unseen(name=name, margin=margin, n=sets.gen.n, enough=found.enough, note=note), {}, {})
     for place, names in enumerate(found.names):
         level = _Level.of(sets, found.counted, place)
         for kind in _named(names, limits):
@@ -206,11 +257,12 @@ def _unmatched(
 ) -> Iterator[KindEvidence]:
     """Yield what the policy names and no set has, and a limit that would otherwise be about nothing."""
     least = f"{100 * limits.min_share:g} %"
-    names = {found.names[0][kind] for kind in kinds}
+    every = found.names[found.place]
+    names = {every[kind] for kind in kinds}
     for value in limits.only:
         name = f"{limits.column}={value}"
         if name not in names:
-            note = f"{name} is less than {least} of the reference" if name in found.names[0] else f"no set has {name}"
+            note = f"{name} is less than {least} of the reference" if name in every else f"no set has {name}"
             yield KindEvidence(Missing(name=f"{rule} {name}", margin=margin, note=note), {}, {})
     if not kinds and not limits.only:
         note = f"no kind is {least} of the reference: lower min_share, or the level"

@@ -31,11 +31,14 @@ class Measured:
     Attributes:
         value: the score, without its known bias.
         error: standard error over other samples of the same sets.
+        fixed: part of it that the reference has, which more generated samples leave as it is; variances are taken to go
+            by the numbers of samples.
         higher_is_better: whether a better generator has a larger value; None if neither is better.
     """
 
     value: float
     error: float
+    fixed: float
     higher_is_better: bool | None
 
 
@@ -89,7 +92,8 @@ def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
     half = max(score.interval[1] - value, value - score.interval[0])
     # Metrics take their samples as independent; those of groups tell less, at worst by this factor.
     effect = max(mean_group(sets.all[label]), mean_group(sets.ref))
-    return Measured(value, half / normal_quantile() * sqrt(effect), score.higher_is_better)
+    error, n, m = half / normal_quantile() * sqrt(effect), sets.all[label].n, sets.ref.n
+    return Measured(value, error, error * sqrt(n / (n + m)), score.higher_is_better)
 
 
 def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Iterator[Evidence]:
@@ -100,7 +104,9 @@ def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Ite
             if isinstance(new, str):
                 yield Missing(name=title, margin=margin, note=new)
             else:
-                yield Normal(name=title, value=new.value, margin=margin, harm=harm, n=n, error=new.error)
+                yield Normal(
+                    name=title, value=new.value, margin=margin, harm=harm, n=n, error=new.error, fixed=new.fixed
+                )
 
 
 def _relative_limits(
@@ -141,6 +147,7 @@ def _relative(
     sign = -1.0 if new.higher_is_better else 1.0
     spread, degrees = between_scores(values)
     error = hypot(new.error, growth * base_error) / unit
+    fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in told)) / len(told)) / unit
     error, degrees = widened(error, spread / unit, degrees, alpha)
     # The noise of a release like the baseline, whatever the error of this one is.
     unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
@@ -152,7 +159,7 @@ def _relative(
         unchanged=0.0,
         n=n,
         error=error,
-        fixed=error if degrees < inf else 0.0,
+        fixed=error if degrees < inf else fixed,
         degrees=degrees,
         growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
         note=f"{new.value:.4g}, the baseline {base:.4g}",

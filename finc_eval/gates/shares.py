@@ -170,6 +170,22 @@ class GainedShare(TwoShares):
         return one.bound("low", level) > one.margin
 
 
+@dataclass(frozen=True, kw_only=True)
+class Unseen(Evidence):
+    """Limit on a share that so few samples cannot show, so that it may be anything.
+
+    Attributes:
+        enough: factor on the number of samples of the generators from which on it could be seen.
+    """
+
+    value: float = 0.0
+    enough: float
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return 0 or 1; with enough samples, the value."""
+        return 1.0 if side == "high" and factor < self.enough else self.value
+
+
 def _power(beside: float) -> float:
     """Return the power that one variance must leave, where another that is so many times as large comes beside it."""
     return float(ndtr(ndtri(POWER) * sqrt(1 + beside)))

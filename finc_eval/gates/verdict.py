@@ -93,7 +93,6 @@ class Verdict(Document):
         limits: the limits, in the order of the policy.
         family: which error the run keeps, over which limits.
         noise: which noise the intervals cover.
-        first: whether there was no baseline, so that nothing was compared.
         policy: the policy.
         sets: descriptions of the sets, by label.
         signature: everything that changes the numbers.
@@ -116,7 +115,6 @@ class Verdict(Document):
     limits: tuple[Limit, ...]
     family: str
     noise: str
-    first: bool
     policy: Policy
     sets: dict[str, SetInfo]
     signature: SignatureText
@@ -141,8 +139,7 @@ class Verdict(Document):
         """The verdict in a few plain sentences."""
         found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
         head = f"{self.overall.capitalize()}: of {counted(len(self.limits), 'limit')}, {', '.join(found)}."
-        first = " There was no baseline: this run makes one, and compared nothing with it." if self.first else ""
-        return f"{head}{first} Covers {self.noise}."
+        return f"{head} Covers {self.noise}."
 
     def _frame_rows(self) -> tuple[Limit, ...]:
         return self.limits

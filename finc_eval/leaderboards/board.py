@@ -18,11 +18,19 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import labeled
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.leaderboards.columns import SHARES, Column, metric_columns, share_columns
+from finc_eval.leaderboards.columns import (
+    DEFAULT_METRICS,
+    SHARES,
+    Column,
+    default_metrics,
+    metric_column,
+    share_columns,
+)
 from finc_eval.leaderboards.estimates import joint_covariance
 from finc_eval.leaderboards.ranks import rank
 from finc_eval.leaderboards.result import Criterion, Leaderboard, Row, Standing
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
+from finc_eval.metrics.registry import get_metric
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.counts import Counted, count
@@ -87,10 +95,12 @@ def leaderboard(
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     if len(sources) < 2:
         raise UsageError(f"at least two models are needed to rank, got {len(sources)}")
-    _check_order(chosen)
+    _check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
     opened, warnings = open_sets({**sources, REFERENCE: ref}, chosen.groups, run, extractor)
     sets = {label: one.embeddings for label, one in opened.items()}
     candidates = {label: one for label, one in sets.items() if label != REFERENCE}
+    metrics = chosen.metrics or default_metrics(candidates, sets[REFERENCE])
+    _check_order(chosen.rank_by, metrics)
     partition, counted = _counted(sets, chosen, run)
     shared = (("ref", sets[REFERENCE].digest[:12]), ("partition", partition.digest[:12]))
     signature = Signature.of(
@@ -100,10 +110,8 @@ def leaderboard(
     ref_counts = effective.pop(REFERENCE)
     columns = [
         *share_columns(effective, ref_counts, Signature("", (*shared, *chosen.signature()))),
-        *metric_columns(chosen.metrics, candidates, sets[REFERENCE], run),
+        *(metric_column(get_metric(name), candidates, sets[REFERENCE], run) for name in metrics),
     ]
-    if chosen.rank_by not in [one.key for one in columns]:
-        raise UsageError(f"rank_by is {chosen.rank_by}, which is not among the metrics: add it to metrics")
     ranked = [_ranked(one, list(candidates)) for one in columns]
     return Leaderboard(
         rows=_rows(list(candidates), ranked, chosen.rank_by),
@@ -120,12 +128,12 @@ def leaderboard(
     )
 
 
-def _check_order(settings: LeaderboardSettings) -> None:
-    """Raise UsageError if rows are to be ordered by a number that is not asked for, before any work."""
-    known = (*SHARES, *settings.metrics)
-    if settings.metrics and settings.rank_by not in known:
-        hint = did_you_mean(settings.rank_by, known)
-        raise UsageError(f"rank_by must be one of {', '.join(known)}, got {settings.rank_by!r}{hint}")
+def _check_order(rank_by: str, metrics: Sequence[str]) -> None:
+    """Raise UsageError if rows are to be ordered by a number that is not asked for."""
+    known = (*SHARES, *metrics)
+    if rank_by not in known:
+        hint = did_you_mean(rank_by, known)
+        raise UsageError(f"rank_by must be one of {', '.join(known)}, got {rank_by!r}{hint}: add it to metrics")
 
 
 def _counted(

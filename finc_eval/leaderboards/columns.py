@@ -20,7 +20,6 @@ from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric
 from finc_eval.metrics.kid import polynomial_kernel
 from finc_eval.metrics.mmd import kernel_sums
-from finc_eval.metrics.registry import get_metric
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import normal_quantile
 
@@ -30,6 +29,9 @@ SHARES: dict[str, tuple[str, ShareRule]] = {
     "novel": ("share of its samples that are novel", ShareRule(False, FACTOR)),
 }
 """Numbers from counts of kinds: what each is in words, and its rule."""
+
+DEFAULT_METRICS = ("fd", "kid")
+"""Metrics of which a board takes one by default."""
 
 FRECHET = ("fid", "fd", "fd_dinov2")
 """Fréchet distances of whole embeddings, whose influence values give the covariance of models."""
@@ -79,10 +81,13 @@ def share_columns(
 
 
 def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddings, run: Run) -> Column:
-    """Return a metric of all models. Those whose sets it refuses have a reason instead."""
+    """Return a metric of all models, by its first score that has a better direction.
+
+    Models whose sets it refuses have a reason instead.
+    """
     lower = 0.0 if metric.name in FRECHET else -inf
     sizes = Signature(metric.name, (("ref", ref.digest[:12]), ("fx", ref.space)))
-    estimates, values, reasons = {}, {}, {}
+    title, estimates, values, reasons = metric.description, {}, {}, {}
     better: set[bool] = set()
     frechet: FrechetReference | None = None
     for done, (name, one) in enumerate(models.items()):
@@ -100,6 +105,8 @@ def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddi
             reasons[name] = str(error)
             continue
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])
+        if len(scores) > 1:
+            title = f"{score.key}, of {metric.description}"
         if score.higher_is_better is not None:
             better.add(score.higher_is_better)
         if score.higher_is_better is None or score.interval is None:
@@ -110,7 +117,7 @@ def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddi
     run.progress(metric.name, len(models), len(models))
     return Column(
         key=metric.name,
-        title=metric.description,
+        title=title,
         higher_is_better=True in better,
         signature=sizes,
         bounds=(lower, inf),
@@ -122,19 +129,8 @@ def metric_column(metric: Metric, models: Mapping[str, Embeddings], ref: Embeddi
 
 def default_metrics(models: Mapping[str, Embeddings], ref: Embeddings) -> tuple[str, ...]:
     """Return the metrics of a board for which none was named: fd where it has an interval, else kid."""
-    return ("fd",) if all(_has_full_rank(one, ref) for one in models.values()) else ("kid",)
-
-
-def metric_columns(names: tuple[str, ...], models: Mapping[str, Embeddings], ref: Embeddings, run: Run) -> list[Column]:
-    """Return metrics of all models.
-
-    Args:
-        names: names of the metrics; none: the default.
-        models: sets by the name of their model.
-        ref: the reference.
-        run: device, portions and progress.
-    """
-    return [metric_column(get_metric(name), models, ref, run) for name in names or default_metrics(models, ref)]
+    fd, kid = DEFAULT_METRICS
+    return (fd,) if all(_has_full_rank(one, ref) for one in models.values()) else (kid,)
 
 
 def _kid(model: Embeddings, ref: Embeddings, run: Run) -> Estimate:

@@ -210,5 +210,5 @@ class Leaderboard(Document):
 
     def _summary(self) -> str:
         main = self.criterion()
-        order = " > ".join(" = ".join(group) for group in main.groups)
+        order = " > ".join(" = ".join(group) for group in main.groups) or "none is ranked"
         return f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"

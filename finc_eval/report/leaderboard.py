@@ -68,14 +68,14 @@ def show(board: Leaderboard) -> None:
 def summary(board: Leaderboard) -> str:
     """Return what the board can tell in a few plain sentences."""
     main = board.criterion()
-    if len(main.names) < 2:
-        return f"Fewer than two models are ranked by {main.key}. Ranks cover {board.covers}."
     return f"By {main.key} ({main.title}): {header(main)}. Ranks cover {board.covers}."
 
 
 def header(criterion: Criterion) -> str:
     """Return how many models can be told apart by a number."""
-    neighbors = max(len(criterion.names) - 1, 0)
+    neighbors = len(criterion.names) - 1
+    if neighbors < 1:
+        return "fewer than two models are ranked"
     gap = criterion.smallest_separable_gap
     told = (
         f"{criterion.separable_neighbors} of {counted(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "

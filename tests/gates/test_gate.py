@@ -121,6 +121,16 @@ def test_metrics_are_held_by_their_intervals(sets, limit, verdict):
     assert [one.verdict for one in found.limits] == [verdict]
 
 
+@pytest.mark.parametrize("limit", [{"difference": 0.08}, {"most": 0.08}])
+def test_samples_that_a_metric_lacks_are_not_promised_where_the_reference_is_what_lacks(limit):
+    new, old = release(600, 8), release(600, 9)
+    (large,) = fe.gate(new, old, release(6000, 3), {"metrics": {"fd": limit}}).limits
+    (small,) = fe.gate(new, old, release(210, 3), {"metrics": {"fd": limit}}).limits
+    assert (large.verdict, small.verdict) == ("undecided", "undecided")
+    assert large.needed > 600
+    assert small.needed is None
+
+
 def test_a_metric_that_got_worse_is_a_regression(sets):
     found = fe.gate(
         release(2000, 8, lost=8), release(2000, 9, lost=4), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}}
@@ -155,6 +165,35 @@ def test_few_samples_are_undecided_and_say_how_many_decide(sets):
     assert verdict.overall == "undecided"
     assert verdict.exit_code == 2
     assert any(limit.needed for limit in verdict.of("undecided"))
+
+
+def test_few_kinds_say_what_can_be_lost_within_them(sets):
+    few, ref = release(150, 10), release(500, 11)
+    text = first_policy([few], ref)
+    verdict = fe.gate(few, few, ref, {"kinds": {"lose": 0.5}})
+    share = max(limit.shares["baseline"] for limit in verdict.limits)
+    told = f"2 kinds, the largest of them {100 * share:.2g} % of the baseline: a class of up to {50 * share:.2g} %"
+    assert any(told in warning for warning in verdict.warnings)
+    assert "# There are 2 kinds, the largest of them" in text
+    labelled = fe.EmbeddingSet(few, metadata={"label": ["one"] * 150})
+    by_column = fe.gate(labelled, labelled, labelled, {"kinds": {"lose": 0.5, "column": "label"}})
+    assert not any("the largest of them" in warning for warning in by_column.warnings)
+
+
+def test_a_new_kind_that_so_few_samples_would_hide_is_undecided():
+    """A twelfth of 150 samples is new, and one of two clusters has it, with half of what the reference has."""
+    new, old, ref = release(150, 10, new=0.08), release(150, 11), release(500, 12)
+    policy = {"kinds": {"new": 0.02}}
+    (one,) = fe.gate(new, old, ref, policy).limits
+    assert (one.name, one.verdict, one.interval) == ("kinds.new", "undecided", (0.0, 1.0))
+    enough = [release(n, seed) for n, seed in ((one.needed, 10), (one.needed, 11), (500, 12))]
+    assert {limit.name.split("-")[0] for limit in fe.gate(*enough, policy).limits} == {"kinds.new k50"}
+
+
+def test_lost_kinds_are_those_of_the_level_that_was_asked_for(sets):
+    limits = {"kinds": {"lose": 0.5, "new": 0.05, "level": 40}}
+    verdict = fe.gate(sets["same"], sets["old"], sets["ref"], limits)
+    assert {limit.name.split("-")[0] for limit in by_name(verdict, "kinds.lose")} == {"kinds.lose k40"}
 
 
 def test_sets_that_cannot_be_judged_are_refused(sets, policy):

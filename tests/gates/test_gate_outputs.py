@@ -55,7 +55,10 @@ def with_verdicts(verdict, *verdicts, undecided="fail"):
 
 
 def test_junit_has_a_case_per_limit(passed, failed):
-    assert check_junit(junit_xml(passed)).attrib["failures"] == "0"
+    suite = check_junit(junit_xml(passed))
+    assert suite.attrib["failures"] == "0"
+    assert [one.get("value") for one in suite.iter("property") if one.get("name") == "warning"] == [*passed.warnings]
+    assert passed.warnings
     suite = check_junit(junit_xml(failed))
     assert int(suite.attrib["failures"]) == len(failed.of("regressed")) > 0
 

@@ -11,6 +11,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.report.leaderboard import header
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 8))
 
@@ -103,6 +104,15 @@ def test_metrics_without_a_common_error_are_ranked_by_their_intervals(sets):
     assert board["good"].scores["mmd"].rank_set == (1, 1)
 
 
+def test_a_metric_of_several_scores_says_which_one_ranks(sets):
+    few = {"good": sets["good"][:200], "gaps": sets["gaps"][:200]}
+    board = fe.leaderboard(few, samples(range(10), 200, 5), metrics=("precision_recall", "vendi"), level=5)
+    assert board.criterion("precision_recall").title.startswith("precision, of ")
+    (precision, _) = fe.evaluate(few["good"], samples(range(10), 200, 5), "precision_recall")
+    assert board["good"].scores["precision_recall"].value == precision.value
+    assert header(board.criterion("vendi")) == "fewer than two models are ranked"
+
+
 def test_two_halves_of_one_model_are_not_called_different():
     called = 0
     for seed in range(20):
@@ -119,6 +129,8 @@ def test_two_halves_of_one_model_are_not_called_different():
         (["one", "ref"], {}, UsageError, 'a model cannot be called "ref"'),
         (["one", "two"], {"metrics": ("fdd",)}, UsageError, 'did you mean "fd"'),
         (["one", "two"], {"metrics": ("kid",), "rank_by": "fd"}, UsageError, "rank_by must be one of"),
+        (["one", "two"], {"rank_by": "mmd"}, UsageError, "rank_by must be one of difference, .*: add it to metrics"),
+        (["one", "two"], {"rank_by": "fd"}, UsageError, "rank_by must be one of difference, .*: add it to metrics"),
         (["one", "two"], {"level": 1}, UsageError, "level must be"),
         (["one", "two"], {"kinds": 5}, UsageError, "unknown option 'kinds'"),
     ],
