@@ -110,7 +110,7 @@ def _has_floats(path: Path) -> bool:
                     shape, _, dtype = npy_header(stream, path)
                 if len(shape) == 2 and dtype.kind == "f":
                     return True
-    except (*DAMAGED, DataError, NotImplementedError):
+    except (*DAMAGED, DataError):
         pass
     return False
 

@@ -81,7 +81,7 @@ class NpzSource(Source):
         try:
             with self._zip.open(member) as stream:
                 yield stream
-        except (*DAMAGED, NotImplementedError) as error:
+        except DAMAGED as error:
             raise DataError(f"{self._path} is damaged ({member}: {reason(error)}): save it again") from error
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:

@@ -53,7 +53,7 @@ class NpzFile:
             raise DataError(f"{path} does not exist")
         try:
             self._zip = zipfile.ZipFile(self.path)
-        except (*DAMAGED, NotImplementedError) as error:
+        except DAMAGED as error:
             raise DataError(f"{path} cannot be read as an .npz ({error}): save it again with numpy.savez") from error
         self._members = {info.filename.removesuffix(".npy"): info for info in self._zip.infolist()}
 
@@ -75,12 +75,8 @@ class NpzFile:
         """
         with self.opened(name) as (stream, header):
             check_decoded(header.size, f"{self.path}: the array {name}")
-            values = np.empty(math.prod(header.shape), header.dtype)
-            end = 0
-            for block in blocks(stream, len(values), header.dtype):
-                values[end : end + len(block)] = block
-                end += len(block)
-            self._verify_end(stream)
+            values = _values(stream, math.prod(header.shape), header.dtype)
+            _verify_end(stream)
         return values.reshape(header.shape, order="F" if header.by_columns else "C")
 
     def mapped(self, name: str) -> NDArray[Any]:
@@ -93,7 +89,7 @@ class NpzFile:
                 return np.empty(header.shape, header.dtype)
             for _ in blocks(stream, math.prod(header.shape), header.dtype):
                 pass
-            self._verify_end(stream)
+            _verify_end(stream)
         with self.path.open("rb") as file:
             file.seek(info.header_offset)
             _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
@@ -113,10 +109,6 @@ class NpzFile:
         """Open the array at its first value, as a block."""
         return _Opened(self.path, self._zip, self._members[name])
 
-    def _verify_end(self, stream: IO[bytes]) -> None:
-        if stream.read(1):
-            raise ValueError("bytes follow the array")
-
 
 class _Opened:
     """An array that is open at its first value; errors of damaged bytes become a DataError."""
@@ -127,7 +119,7 @@ class _Opened:
     def __enter__(self) -> tuple[IO[bytes], Header]:
         try:
             self._stream = self._archive.open(self._info)
-        except (*DAMAGED, NotImplementedError) as error:
+        except DAMAGED as error:
             raise self._damaged(error) from error
         header = npy_header(self._stream, self._path)
         if header.dtype.hasobject:
@@ -173,14 +165,8 @@ class NpzRows:
             values = math.prod(self._row.shape)
             for start in range(0, len(self), size):
                 count = min(size, len(self) - start)
-                found = np.empty(count * values, self.dtype)
-                end = 0
-                for block in blocks(stream, count * values, self.dtype):
-                    found[end : end + len(block)] = block
-                    end += len(block)
-                yield found.reshape(count, *self._row.shape)
-            if stream.read(1):
-                raise ValueError("bytes follow the array")
+                yield _values(stream, count * values, self.dtype).reshape(count, *self._row.shape)
+            _verify_end(stream)
 
 
 def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
@@ -194,6 +180,20 @@ def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[NDArray[
         yield np.frombuffer(data, dtype) if dtype.itemsize else np.empty(count, dtype)
 
 
+def _values(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Read the n values that follow in a stream."""
+    found, end = np.empty(n, dtype), 0
+    for block in blocks(stream, n, dtype):
+        found[end : end + len(block)] = block
+        end += len(block)
+    return found
+
+
+def _verify_end(stream: IO[bytes]) -> None:
+    if stream.read(1):
+        raise ValueError("bytes follow the array")
+
+
 def npy_header(stream: IO[bytes], path: Path) -> Header:
     """Read the header of an array in an npz file. `stream` is left at the first row.
 
@@ -204,6 +204,9 @@ def npy_header(stream: IO[bytes], path: Path) -> Header:
         version = np.lib.format.read_magic(stream)
         # Version 3 only differs for named fields, which samples do not have.
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        return Header(*read[version](stream))
+        header = Header(*read[version](stream))
+        if min(header.shape, default=0) < 0:
+            raise ValueError("a length is negative")
+        return header
     except Exception as error:  # the header is Python text, and damaged text may be anything
         raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error
