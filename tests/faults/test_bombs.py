@@ -53,13 +53,13 @@ def zipped(path, **members):
 
 def test_labels_and_rows_of_an_npz(tmp_path):
     wide = npz(tmp_path / "a.npz", images=((50, 4, 4), "|u1"), labels=((50,), "<U20000"))
-    with pytest.raises(DataError, match=f"labels.npy, 50 labels of type <U20000, takes 4 MB when decoded, {LIMIT}"):
+    with pytest.raises(DataError, match=f"a.npz: labels, 50 labels of type <U20000, takes 4 MB when decoded, {LIMIT}"):
         open_source(wide)
     large = npz(tmp_path / "b.npz", images=((2, 1000, 1000), "|u1"))
-    with pytest.raises(DataError, match=rf"each row of images.npy, of shape \(1000, 1000\), takes 12 MB .*{LIMIT}"):
+    with pytest.raises(DataError, match=rf"each row of images, of shape \(1000, 1000\), takes 12 MB .*{LIMIT}"):
         open_source(large)
     clips = npz(tmp_path / "c.npz", images=((2, 20, 100, 100, 3), "|u1"))
-    with pytest.raises(DataError, match=f"each row of images.npy, .*{LIMIT}"):
+    with pytest.raises(DataError, match=f"each row of images, .*{LIMIT}"):
         open_clips(clips, Clip(2, 1, 1, "loop"))
 
 
