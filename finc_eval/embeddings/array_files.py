@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.files.npz import DAMAGED, NpzFile, npy_header
+from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.tables import parquet_table
@@ -45,10 +44,10 @@ def is_array_file(path: str | Path) -> bool:
 
 def holds_statistics(path: str | Path) -> bool:
     """Return whether this file is an npz of statistics, as opposed to samples: mu and sigma."""
-    if not zipfile.is_zipfile(path) or Path(path).suffix.lower() != ".npz":
+    try:
+        return Path(path).suffix.lower() == ".npz" and {"mu", "sigma"} <= set(NpzFile(path).names)
+    except DataError:
         return False
-    with zipfile.ZipFile(path) as file:
-        return {"mu.npy", "sigma.npy"} <= set(file.namelist())
 
 
 def read_array_file(path: str | Path) -> EmbeddingSet:
@@ -104,15 +103,11 @@ def _texts(values: Any) -> list[str]:
 def _has_floats(path: Path) -> bool:
     """Return whether an .npz file has floats in two dimensions; False if it is damaged."""
     try:
-        with zipfile.ZipFile(path) as file:
-            for member in file.namelist():
-                with file.open(member) as stream:
-                    shape, _, dtype = npy_header(stream, path)
-                if len(shape) == 2 and dtype.kind == "f":
-                    return True
-    except (*DAMAGED, DataError, NotImplementedError):
-        pass
-    return False
+        file = NpzFile(path)
+        headers = map(file.header, file.names)
+        return any(len(header.shape) == 2 and header.dtype.kind == "f" for header in headers)
+    except DataError:
+        return False
 
 
 def _npy(path: Path) -> Arrays:

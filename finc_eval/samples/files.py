@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, decoding, excess, readable
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, readable
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.metadata import Metadata, find_metadata
 from finc_eval.samples.source import (
@@ -120,14 +120,13 @@ class FileSource(RandomAccessSource):
         return Sample(name, pixels, None, traits, content)
 
     def content(self, number: int) -> bytes:
-        with decoding():
-            try:
-                with self.open(number) as stream:
-                    return bytes_digest(whole(stream))
-            except MemoryError:
-                raise
-            except Exception as error:
-                return failure_digest(reason(error))
+        try:
+            with self.open(number) as stream:
+                return bytes_digest(whole(stream))
+        except MemoryError:
+            raise
+        except Exception as error:
+            return failure_digest(reason(error))
 
 
 class ImageFiles(FileSource):

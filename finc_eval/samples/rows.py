@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.npz import DAMAGED, blocks, npy_header
+from finc_eval.core.files.npz import NpzFile, blocks
 from finc_eval.core.memory import check_decoded
-from finc_eval.samples.files import open_zip
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
-from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, reason
+from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest
 
 CHANNELS = 3
 
@@ -51,38 +48,18 @@ class NpzSource(Source):
     kind = "npz"
 
     def __init__(self, path: Path) -> None:
-        self._path = path.resolve()
-        self._zip = open_zip(path)
-        members = [info.filename for info in self._zip.infolist() if info.filename.endswith(".npy")]
-        keys = [member.removesuffix(".npy") for member in members]
+        file = NpzFile(path)
+        keys = file.names
         chosen = [key for key in ("arr_0", "images") if key in keys] or (keys if len(keys) == 1 else [])
         if not chosen:
             raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
-        self._member = f"{chosen[0]}.npy"
-        with self._opened(self._member) as stream:
-            shape, by_columns, dtype = npy_header(stream, self._path)
-        if by_columns and len(shape) > 1 and dtype == np.uint8:
-            raise DataError(
-                f"{path}: {self._member} is stored in Fortran order and cannot be streamed: "
-                "save np.ascontiguousarray(images)"
-            )
+        shape, _, dtype = file.header(chosen[0])
         self.check_shape(shape, dtype, f"{path}, array {chosen[0]},")
         copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
-        check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {self._member}, of shape {shape[1:]},")
-        stored = self._zip.getinfo(self._member).file_size
-        if math.prod(shape) > stored:
-            raise DataError(f"{path} is damaged: {self._member} has {stored} bytes for the shape {shape}")
-        self._shape = shape
-        labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(f"{key}.npy"))), None)
-        super().__init__(str(self._path), _numbers(shape[0]), {}, labels)
-
-    @contextmanager
-    def _opened(self, member: str) -> Iterator[IO[bytes]]:
-        try:
-            with self._zip.open(member) as stream:
-                yield stream
-        except (*DAMAGED, NotImplementedError) as error:
-            raise DataError(f"{self._path} is damaged ({member}: {reason(error)}): save it again") from error
+        check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen[0]}, of shape {shape[1:]},")
+        self._rows = file.rows(chosen[0])
+        labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(file, key))), None)
+        super().__init__(str(path.resolve()), _numbers(shape[0]), {}, labels)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return (_sample(number, row) for number, row in zip(numbers, self.rows(numbers), strict=True))
@@ -94,29 +71,18 @@ class NpzSource(Source):
         """Raise DataError for an array that is not a set of samples."""
         check_rows(shape, dtype, who)
 
-    def _labels(self, member: str) -> list[str] | None:
-        """Read the labels; None if the array has another shape or type."""
-        with self._opened(member) as stream:
-            shape, _, dtype = npy_header(stream, self._path)
-            if shape != self._shape[:1] or dtype.kind not in "biuUS":
-                return None
-            check_decoded(shape[0] * dtype.itemsize, f"{self._path}: {member}, {shape[0]} labels of type {dtype},")
-            return [text for values in blocks(stream, shape[0], dtype) for text in map(_text, values.tolist())]
-
     def rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
         """Yield the rows with these increasing numbers as they are stored, uint8."""
-        row_shape = self._shape[1:]
-        size = math.prod(row_shape)
-        following = 0
-        with self._opened(self._member) as stream:
-            npy_header(stream, self._path)
-            for number in numbers:
-                stream.seek((number - following) * size, os.SEEK_CUR)
-                following = number + 1
-                data = stream.read(size)
-                if len(data) != size:
-                    raise EOFError("it is cut short")
-                yield np.frombuffer(data, np.uint8).reshape(row_shape)
+        return self._rows.at(numbers)
+
+    def _labels(self, file: NpzFile, key: str) -> list[str] | None:
+        """Read the labels; None if the array has another shape or type."""
+        shape, _, dtype = file.header(key)
+        if shape != self._rows.shape[:1] or dtype.kind not in "biuUS":
+            return None
+        check_decoded(shape[0] * dtype.itemsize, f"{file.path}: {key}, {shape[0]} labels of type {dtype},")
+        with file.opened(key) as (stream, _):
+            return [text for values in blocks(stream, shape[0], dtype) for text in map(_text, values.tolist())]
 
 
 def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:

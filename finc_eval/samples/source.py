@@ -198,7 +198,7 @@ class RandomAccessSource(Source):
         return ahead(counted(lambda number: function(self.sample(number))), numbers, threads)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        return ahead(self.content, numbers)
+        return ahead(counted(self.content), numbers)
 
 
 def fingerprint(pixels: Pixels) -> int:

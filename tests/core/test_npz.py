@@ -99,6 +99,13 @@ def test_what_claims_more_than_it_holds_takes_no_memory(tmp_path):
             read(claimed(tmp_path / "a.npz", (10**11, 28, 28), "|u1"), "x")
 
 
+@pytest.mark.parametrize("shape", [(-2, -3), (2, -1, -3), (-1,)])
+def test_a_negative_length_is_one_sentence(tmp_path, shape):
+    for read in (NpzFile.array, NpzFile.mapped, NpzFile.rows):
+        with pytest.raises(DataError, match=r"x.npy is not a readable npy array"):
+            read(claimed(tmp_path / "a.npz", shape, "|u1", bytes(6)), "x")
+
+
 def test_what_would_fill_the_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "1MB")
     file = claimed(tmp_path / "a.npz", (2, 2_000_000), "|u1", bytes(4_000_000))

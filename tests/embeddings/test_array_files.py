@@ -89,6 +89,15 @@ def test_a_damaged_file_is_one_sentence(suffix, tmp_path):
         as_embeddings(path)
 
 
+def test_an_npz_whose_directory_is_damaged_is_one_sentence(tmp_path):
+    np.savez(tmp_path / "x.npz", mu=ROWS[0], sigma=np.eye(4))
+    data = bytearray((tmp_path / "x.npz").read_bytes())
+    data[data.rfind(b"PK\x01\x02")] = 0
+    (tmp_path / "x.npz").write_bytes(data)
+    with pytest.raises(fe.DataError, match=r"cannot be read as an .npz"):
+        fe.compare(tmp_path / "x.npz", ROWS)
+
+
 def test_a_pickle_is_not_run(tmp_path):
     torch.save({"embeddings": ROWS.tolist(), "call": pytest.fail}, tmp_path / "x.pt")
     with pytest.raises(fe.DataError, match="cannot be read"):

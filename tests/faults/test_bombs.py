@@ -3,6 +3,7 @@
 import io
 import tarfile
 import threading
+import time
 import zipfile
 
 import numpy as np
@@ -16,7 +17,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import max_decoded
 from finc_eval.embeddings.array_files import read_array_file
 from finc_eval.embeddings.tables import metadata_table
-from finc_eval.samples import images, open_source
+from finc_eval.samples import files, images, open_source
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.video_files import open_clips
 
@@ -53,13 +54,13 @@ def zipped(path, **members):
 
 def test_labels_and_rows_of_an_npz(tmp_path):
     wide = npz(tmp_path / "a.npz", images=((50, 4, 4), "|u1"), labels=((50,), "<U20000"))
-    with pytest.raises(DataError, match=f"labels.npy, 50 labels of type <U20000, takes 4 MB when decoded, {LIMIT}"):
+    with pytest.raises(DataError, match=f"a.npz: labels, 50 labels of type <U20000, takes 4 MB when decoded, {LIMIT}"):
         open_source(wide)
     large = npz(tmp_path / "b.npz", images=((2, 1000, 1000), "|u1"))
-    with pytest.raises(DataError, match=rf"each row of images.npy, of shape \(1000, 1000\), takes 12 MB .*{LIMIT}"):
+    with pytest.raises(DataError, match=rf"each row of images, of shape \(1000, 1000\), takes 12 MB .*{LIMIT}"):
         open_source(large)
     clips = npz(tmp_path / "c.npz", images=((2, 20, 100, 100, 3), "|u1"))
-    with pytest.raises(DataError, match=f"each row of images.npy, .*{LIMIT}"):
+    with pytest.raises(DataError, match=f"each row of images, .*{LIMIT}"):
         open_clips(clips, Clip(2, 1, 1, "loop"))
 
 
@@ -120,6 +121,26 @@ def test_threads_decode_no_more_side_by_side_than_is_allowed(tmp_path, monkeypat
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "1GiB")
     list(source.mapped(lambda sample: sample.error, range(12), 8))
     assert most[0] > 1 and not meeting.broken
+
+
+def test_threads_hash_no_more_side_by_side_than_is_allowed(tmp_path, monkeypatch):
+    (tmp_path / "set").mkdir()
+    for number in range(8):
+        (tmp_path / "set" / f"{number}.png").write_bytes(bytes(700_000))
+    inside, most, lock, digest = [0], [0], threading.Lock(), files.bytes_digest
+
+    def watched(data):
+        with lock:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+        time.sleep(0.01)
+        with lock:
+            inside[0] -= 1
+        return digest(data)
+
+    monkeypatch.setattr(files, "bytes_digest", watched)
+    assert len(open_source(tmp_path / "set").digests()) == 8
+    assert most[0] == 1
 
 
 def test_windows_of_folders_of_frames(tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -53,9 +55,10 @@ class NpzFile:
             raise DataError(f"{path} does not exist")
         try:
             self._zip = zipfile.ZipFile(self.path)
-        except (*DAMAGED, NotImplementedError) as error:
+        except DAMAGED as error:
             raise DataError(f"{path} cannot be read as an .npz ({error}): save it again with numpy.savez") from error
-        self._members = {info.filename.removesuffix(".npy"): info for info in self._zip.infolist()}
+        arrays = (info for info in self._zip.infolist() if info.filename.endswith(".npy"))
+        self._members = {info.filename.removesuffix(".npy"): info for info in arrays}
 
     @property
     def names(self) -> list[str]:
@@ -63,9 +66,9 @@ class NpzFile:
         return list(self._members)
 
     def header(self, name: str) -> Header:
-        """Return the header of an array."""
-        with self.opened(name) as (_, header):
-            return header
+        """Return the header of an array, which nothing is checked of."""
+        with self._member(name) as stream:
+            return npy_header(stream, self.path)
 
     def array(self, name: str) -> NDArray[Any]:
         """Read a whole array.
@@ -75,12 +78,8 @@ class NpzFile:
         """
         with self.opened(name) as (stream, header):
             check_decoded(header.size, f"{self.path}: the array {name}")
-            values = np.empty(math.prod(header.shape), header.dtype)
-            end = 0
-            for block in blocks(stream, len(values), header.dtype):
-                values[end : end + len(block)] = block
-                end += len(block)
-            self._verify_end(stream)
+            values = _values(stream, math.prod(header.shape), header.dtype)
+            _verify_end(stream)
         return values.reshape(header.shape, order="F" if header.by_columns else "C")
 
     def mapped(self, name: str) -> NDArray[Any]:
@@ -93,7 +92,7 @@ class NpzFile:
                 return np.empty(header.shape, header.dtype)
             for _ in blocks(stream, math.prod(header.shape), header.dtype):
                 pass
-            self._verify_end(stream)
+            _verify_end(stream)
         with self.path.open("rb") as file:
             file.seek(info.header_offset)
             _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
@@ -109,46 +108,37 @@ class NpzFile:
         """Return the rows of an array, to be read in order."""
         return NpzRows(self, name)
 
-    def opened(self, name: str) -> _Opened:
-        """Open the array at its first value, as a block."""
-        return _Opened(self.path, self._zip, self._members[name])
+    @contextmanager
+    def opened(self, name: str) -> Iterator[tuple[IO[bytes], Header]]:
+        """Yield an array that is open at its first value, and its header; errors of damaged bytes become a DataError.
 
-    def _verify_end(self, stream: IO[bytes]) -> None:
-        if stream.read(1):
-            raise ValueError("bytes follow the array")
+        Raises:
+            DataError: it holds Python objects, or fewer bytes than its header says.
+        """
+        with self._member(name) as stream:
+            header = npy_header(stream, self.path)
+            if header.dtype.hasobject:
+                raise DataError(
+                    f"{self.path}: {stream.name} holds Python objects, which are not read: save numbers or texts"
+                )
+            if header.size > (size := self._members[name].file_size):
+                raise ValueError(f"{size} bytes for the shape {header.shape}")
+            yield stream, header
 
-
-class _Opened:
-    """An array that is open at its first value; errors of damaged bytes become a DataError."""
-
-    def __init__(self, path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-        self._path, self._archive, self._info = path, archive, info
-
-    def __enter__(self) -> tuple[IO[bytes], Header]:
+    @contextmanager
+    def _member(self, name: str) -> Iterator[IO[bytes]]:
+        info = self._members[name]
         try:
-            self._stream = self._archive.open(self._info)
-        except (*DAMAGED, NotImplementedError) as error:
-            raise self._damaged(error) from error
-        header = npy_header(self._stream, self._path)
-        if header.dtype.hasobject:
+            with self._zip.open(info) as stream:
+                yield stream
+        except DAMAGED as error:
             raise DataError(
-                f"{self._path}: {self._info.filename} holds Python objects, which are not read: save numbers or texts"
-            )
-        if header.size > self._info.file_size:
-            raise self._damaged(f"{self._info.file_size} bytes for the shape {header.shape}")
-        return self._stream, header
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._stream.close()
-        if isinstance(error, DAMAGED):
-            raise self._damaged(error) from error
-
-    def _damaged(self, why: object) -> DataError:
-        return DataError(f"{self._path} is damaged ({self._info.filename}: {why or 'cut short'}): save it again")
+                f"{self.path} is damaged ({info.filename}: {str(error) or 'cut short'}): save it again"
+            ) from error
 
 
 class NpzRows:
-    """The rows of an array in an .npz file, read in order: `rows[a:b]` for growing a.
+    """The rows of an array in an .npz file, read in order.
 
     Attributes:
         shape: shape of the array.
@@ -156,7 +146,8 @@ class NpzRows:
     """
 
     def __init__(self, file: NpzFile, name: str) -> None:
-        header = file.header(name)
+        with file.opened(name) as (_, header):
+            pass
         if header.by_columns and len(header.shape) > 1:
             raise DataError(f"{file.path}: {name} is stored in Fortran order: save np.ascontiguousarray({name})")
         self.shape, self.dtype = header.shape, header.dtype
@@ -167,20 +158,23 @@ class NpzRows:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def at(self, numbers: Iterable[int]) -> Iterator[NDArray[Any]]:
+        """Yield the rows with these increasing numbers."""
+        following = 0
+        with self._file.opened(self._name) as (stream, _):
+            for number in numbers:
+                stream.seek((number - following) * self._row.size, os.SEEK_CUR)
+                following = number + 1
+                yield _values(stream, math.prod(self._row.shape), self.dtype).reshape(self._row.shape)
+
     def batches(self, size: int) -> Iterator[NDArray[Any]]:
         """Yield all rows in order, at most `size` at a time."""
         with self._file.opened(self._name) as (stream, _):
             values = math.prod(self._row.shape)
             for start in range(0, len(self), size):
                 count = min(size, len(self) - start)
-                found = np.empty(count * values, self.dtype)
-                end = 0
-                for block in blocks(stream, count * values, self.dtype):
-                    found[end : end + len(block)] = block
-                    end += len(block)
-                yield found.reshape(count, *self._row.shape)
-            if stream.read(1):
-                raise ValueError("bytes follow the array")
+                yield _values(stream, count * values, self.dtype).reshape(count, *self._row.shape)
+            _verify_end(stream)
 
 
 def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
@@ -194,6 +188,20 @@ def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[NDArray[
         yield np.frombuffer(data, dtype) if dtype.itemsize else np.empty(count, dtype)
 
 
+def _values(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Read the n values that follow in a stream."""
+    found, end = np.empty(n, dtype), 0
+    for block in blocks(stream, n, dtype):
+        found[end : end + len(block)] = block
+        end += len(block)
+    return found
+
+
+def _verify_end(stream: IO[bytes]) -> None:
+    if stream.read(1):
+        raise ValueError("bytes follow the array")
+
+
 def npy_header(stream: IO[bytes], path: Path) -> Header:
     """Read the header of an array in an npz file. `stream` is left at the first row.
 
@@ -204,6 +212,9 @@ def npy_header(stream: IO[bytes], path: Path) -> Header:
         version = np.lib.format.read_magic(stream)
         # Version 3 only differs for named fields, which samples do not have.
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        return Header(*read[version](stream))
+        header = Header(*read[version](stream))
+        if min(header.shape, default=0) < 0:
+            raise ValueError("a length is negative")
+        return header
     except Exception as error:  # the header is Python text, and damaged text may be anything
         raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error

@@ -271,8 +271,8 @@ class PlannedLedger(Ledger):
         }
         lines, before = _line(header), _root(header)
         for spending in spendings:
-            line = _line(asdict(spending), before)
-            lines, before = lines + line, json.loads(line)[CHECK]
+            lines += _line(asdict(spending), before)
+            before = _check(asdict(spending), before)
         with written_whole(self.path) as temporary:
             temporary.write_bytes(lines)
         _sync_folder(self.path)
