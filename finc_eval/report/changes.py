@@ -79,8 +79,8 @@ def _unfollowed(changes: Changes) -> list[str]:
         if modes:
             are, them = ("is", "it") if len(modes) == 1 else ("are", "them")
             sentences.append(
-                f"{counted(len(modes), 'mode')} of the {one} release {are} significant and could not be followed, since "
-                f"it cannot be told whether the {other} one lacks {them}: {listed([mode.id for mode in modes])}."
+                f"{counted(len(modes), 'mode')} of the {one} release {are} significant and could not be followed, "
+                f"since it cannot be told whether the {other} one lacks {them}: {listed([mode.id for mode in modes])}."
             )
     return sentences
 
