@@ -122,6 +122,8 @@ def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monke
     monkeypatch.chdir(other)
     assert run("report", "comparison.h5").exit_code == 0
     assert (other / "comparison.html").read_bytes() == text and text.count(b"data:image/") > 16
+    saved = fe.load(other / "comparison.h5")
+    assert set(saved.captions["gen"]) == set(saved.shown_ids("gen")) and b"nearest reference sample: " in text
 
 
 def test_compare_can_leave_pictures_out(folders, tmp_path):

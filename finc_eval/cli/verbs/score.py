@@ -26,7 +26,7 @@ from finc_eval.report.terminal import print_table
 BEFORE = ("id", "best_mode", "member_of")
 """Columns before those of the modes."""
 
-NO_THRESHOLD = "– only clusters found this mode: no score tells its members, and it is the best mode of no sample"
+NO_THRESHOLD = "– modes that only clusters found: no score tells their members, and they are the best mode of no sample"
 
 
 @dataclass(frozen=True)
