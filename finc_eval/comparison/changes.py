@@ -76,6 +76,8 @@ class Changes(Document):
         changes: new modes, then grown, gone, shrunk and unchanged ones, each by the size of the change.
         alpha: adjusted p-value up to which a mode counts.
         old, new: signatures of the two comparisons.
+        unfollowed_old, unfollowed_new: modes that are significant in one comparison alone, where it cannot be told
+            whether the other lacks them or has missed them.
 
     Example:
         >>> import finc_eval as fe
@@ -92,13 +94,17 @@ class Changes(Document):
     alpha: float
     old: SignatureText
     new: SignatureText
+    unfollowed_old: tuple[Mode, ...]
+    unfollowed_new: tuple[Mode, ...]
 
     def _frame_rows(self) -> tuple[Change, ...]:
         return self.changes
 
     def _summary(self) -> str:
-        counts = Counter(change.status for change in self.changes)
-        return ", ".join(f"{count} {status}" for status, count in counts.items()) or "no mode is significant"
+        counts = Counter[str](change.status for change in self.changes)
+        counts["not followed"] = len(self.unfollowed_old) + len(self.unfollowed_new)
+        found = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        return found or "no mode is significant"
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)
@@ -118,7 +124,7 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     it lies outside all that the other comparison reports, significant or not. Refits find it again (stability above
     one half), since what halves of the data do not agree on two releases need not share. And the other comparison would
     have seen it: the least difference of shares that its interval allows is larger than `detectable` there. So compare
-    with more `modes` than you expect to differ.
+    with more `modes` than you expect to differ. Significant modes of which this cannot be told are listed as such.
 
     Args:
         old: comparison of the earlier release with the reference, or the path of its file.
@@ -155,7 +161,21 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     family = len(old.modes) + len(new.modes)
     changes = [_change(*pair, family) for pair in pairs]
     in_order = sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))
-    return Changes(tuple(in_order), alpha, old.signature, new.signature, provenance=Provenance.here("cpu"))
+    return Changes(
+        tuple(in_order),
+        alpha,
+        old.signature,
+        new.signature,
+        _missing(old.significant(alpha), [change.old for change in changes]),
+        _missing(new.significant(alpha), [change.new for change in changes]),
+        provenance=Provenance.here("cpu"),
+    )
+
+
+def _missing(modes: Sequence[Mode], followed: Sequence[Mode | None]) -> tuple[Mode, ...]:
+    """Return the modes of a comparison that are not among those that were followed."""
+    ids = {mode.id for mode in followed if mode is not None}
+    return tuple(mode for mode in modes if mode.id not in ids)
 
 
 def _comparison(one: Comparison | str | Path, name: str) -> Comparison:

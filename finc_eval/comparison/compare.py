@@ -7,6 +7,7 @@ what both found, name it, describe.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 import torch
@@ -30,7 +31,7 @@ from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature,
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
-from finc_eval.comparison.settings import SHOWN_SAMPLES, Clusters, Finc, Fld, Options, Settings, settings_of
+from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -136,7 +137,7 @@ def _describe(
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
     overall = kinds.difference if kinds else None
     error = approximation_error(phi, sample) if len(sample) > 1 else None
-    return Comparison(
+    found = Comparison(
         over=tuple(mode for mode in modes if mode.role == "over"),
         under=tuple(mode for mode in modes if mode.role == "under"),
         difference=overall.value if overall else None,
@@ -166,21 +167,17 @@ def _describe(
             *opened.warnings,
         ),
         feature_map=phi,
-        captions=_captions(gen, ref, modes, run),
         provenance=Provenance.here(run.device),
     )
+    return replace(found, captions=_captions(found, gen, ref, run))
 
 
-def _captions(gen: SketchedSet, ref: SketchedSet, modes: Sequence[Mode], run: Run) -> Captions:
-    """Describe the samples that a page may show; none without pictures to show."""
+def _captions(found: Comparison, gen: SketchedSet, ref: SketchedSet, run: Run) -> Captions:
+    """Describe the samples that a page shows; none without pictures to show."""
     sets = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
-    if len(sets) < 2 or gen.info().samples is None:
+    if len(sets) < 2 or found.gen.samples is None:
         return {}
-    shown: dict[str, list[str]] = {}
-    for label in SET_NAMES:
-        grids = [ids for mode in modes for ids in (mode.typical(label), mode.drawn(label))]
-        shown[label] = [name for ids in grids for name in ids[:SHOWN_SAMPLES]]
-    return captions_of(sets, shown, run)
+    return captions_of(sets, {label: found.shown_ids(label) for label in SET_NAMES}, run)
 
 
 def _space(gen: SketchedSet, ref: SketchedSet) -> str:

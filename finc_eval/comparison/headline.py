@@ -73,6 +73,18 @@ def findings(modes: Sequence[Mode]) -> list[tuple[Mode, ...]]:
     return groups
 
 
+def alone(groups: Sequence[tuple[Mode, ...]], role: Role) -> list[Mode]:
+    """Return the modes of a role that show a kind by themselves, in their order."""
+    return [group[0] for group in groups if len(group) == 1 and group[0].role == role]
+
+
+def is_full(found: _Compared, role: Role) -> bool:
+    """Tell whether as many modes of a role were found as were asked for, so that there may be more."""
+    mine = [mode for mode in significant(found.modes, ALPHA) if mode.role == role]
+    by_clusters = sum(mode.found_by == "clusters" for mode in mine)
+    return found.settings.modes in (by_clusters, len(mine) - by_clusters)
+
+
 def in_words(mode: Mode) -> str:
     """Return a mode with both shares and the interval of their difference."""
     low, high = mode.share_difference_interval
@@ -112,11 +124,10 @@ def missed(found: _Compared) -> list[str]:
 
 def _counts(found: _Compared) -> list[str]:
     groups = findings(found.modes)
-    alone = {group[0].role for group in groups if len(group) == 1}
     alike = sum(len(group) > 1 for group in groups)
     if not groups:
         return ["No single kind of samples is significantly more or less frequent in the generated set."]
-    parts = [f"{words} {_number(found, role)}" for role, words in WORDS.items() if role in alone]
+    parts = [f"{words} {_number(found, role)}" for role, words in WORDS.items() if alone(groups, role)]
     sentences = [f"The generated set has {listed(parts)}."] if parts else []
     if alike:
         sentences.append(f"{counted(alike, 'kind')} {'looks' if alike == 1 else 'look'} different in it.")
@@ -125,10 +136,6 @@ def _counts(found: _Compared) -> list[str]:
 
 def _number(found: _Compared, role: Role) -> str:
     """Return how many kinds of a role stand alone; where as many were found as were asked for, there may be more."""
-    groups = findings(found.modes)
-    count = sum(len(group) == 1 and group[0].role == role for group in groups)
-    mine = [mode for mode in significant(found.modes, ALPHA) if mode.role == role]
-    by_clusters = sum(mode.found_by == "clusters" for mode in mine)
-    full = found.settings.modes in (by_clusters, len(mine) - by_clusters)
+    count, full = len(alone(findings(found.modes), role)), is_full(found, role)
     asked = ", the most that were asked for" * (full and count == found.settings.modes)
     return f"{'at least ' * full}{counted(count, 'kind')}{asked}"

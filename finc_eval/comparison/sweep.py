@@ -109,7 +109,8 @@ def sweep(
 
     A sweep over σ fills one sketch a bandwidth, all together, so its memory is that of one comparison times the number
     of bandwidths, and its default number of frequencies is half of that of `compare`. A sweep over ρ needs one sketch.
-    Only directions are tested: clusters would be the same under every σ.
+    Only directions are tested, since clusters would be the same under every σ, and intervals are conservative, as those
+    of sketches: `compare` may find more at the same value.
     "No mode passes ρ = 5" is a normal answer.
 
     Args:

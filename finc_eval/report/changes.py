@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.modes import Mode
+from finc_eval.core.words import counted, listed
 from finc_eval.report.formats import interval, number
 from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
@@ -54,14 +55,34 @@ def show(changes: Changes) -> None:
 
 
 def summary(changes: Changes) -> str:
-    """Return what changed in one or two plain sentences."""
+    """Return what changed, and which modes could not be followed, in a few plain sentences."""
+    return " ".join([_followed(changes), *_unfollowed(changes)])
+
+
+def _followed(changes: Changes) -> str:
+    lost = bool(changes.unfollowed_old or changes.unfollowed_new)
     if not len(changes):
+        if lost:
+            return "No mode could be followed."
         return f"Nothing changed: no mode is significant in either comparison (adjusted p ≤ {changes.alpha:g})."
-    if all(change.status == "unchanged" for change in changes):
+    if not lost and all(change.status == "unchanged" for change in changes):
         return "Nothing changed: the interval of every change holds zero."
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
-    listed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{len(changes)} {'mode was' if len(changes) == 1 else 'modes were'} followed: {listed}."
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    return f"{counted(len(changes), 'mode')} {'was' if len(changes) == 1 else 'were'} followed: {told}."
+
+
+def _unfollowed(changes: Changes) -> list[str]:
+    """Return which modes only one release has, as far as is known, in a sentence a release."""
+    sentences = []
+    for modes, one, other in ((changes.unfollowed_old, "old", "new"), (changes.unfollowed_new, "new", "old")):
+        if modes:
+            are, them = ("is", "it") if len(modes) == 1 else ("are", "them")
+            sentences.append(
+                f"{counted(len(modes), 'mode')} of the {one} release {are} significant and could not be followed, "
+                f"since it cannot be told whether the {other} one lacks {them}: {listed([mode.id for mode in modes])}."
+            )
+    return sentences
 
 
 def _rows(changes: Changes) -> list[list[str]]:

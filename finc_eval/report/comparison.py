@@ -29,10 +29,7 @@ from finc_eval.report.formats import (
     ratio,
     share_interval,
 )
-from finc_eval.report.pages import (
-    METHOD_NAMES,
-    render,
-)
+from finc_eval.report.pages import METHOD_NAMES, render
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import TOO, kind, lead, sentence, short, verdict
@@ -191,7 +188,7 @@ def modes_of(comparison: Comparison, role: Role) -> tuple[Mode, ...]:
 
 def own_ids(mode: Mode) -> Sequence[str]:
     """Return the ids of the samples that are most of a mode, from the set that has more of it."""
-    return mode.tails[0].gen_ids if mode.role == "over" else mode.tails[0].ref_ids
+    return mode.typical(sets_of(mode.role)[0])
 
 
 def tests_in_words(comparison: Comparison) -> str:

@@ -24,6 +24,11 @@ SYMBOLS = {"sigma": "σ", "rho": "ρ"}
 DEFAULT = "compare's default"
 PAPERS_RULE = "the papers' rule"
 
+NARROWER = (
+    "A sweep tests directions alone, without clusters, and by conservative intervals, so that compare may find more "
+    "at the same value."
+)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -105,10 +110,11 @@ def show(sweep: Sweep) -> None:
         for row in sweep_rows(sweep)
     ]
     print_table("Modes that differ significantly", [sweep.parameter, *COLUMNS, "Notes"], rows, prose=["Notes"])
-    print(f"compare's default: {sweep.parameter} {sweep.default:.4g}")
+    print(f"{DEFAULT}: {sweep.parameter} {sweep.default:.4g}")
     if sweep.parameter == "sigma":
         picked = "none of these values" if sweep.papers_rule is None else f"sigma {sweep.papers_rule:.4g}"
         print(f"the papers' rule: {picked}")
+    print(NARROWER)
     print_notes(common_warnings(sweep))
 
 
@@ -155,7 +161,7 @@ def summary(sweep: Sweep) -> str:
         )
     else:
         sentences.append(f"No kind of samples differs significantly under any of them (adjusted p ≤ {ALPHA:g}).")
-    sentences.append(f"By default, compare takes {symbol} = {sweep.default:.4g}.")
+    sentences += [NARROWER, f"By default, compare takes {symbol} = {sweep.default:.4g}."]
     if sweep.parameter == "sigma":
         picked = "accepts none of these" if sweep.papers_rule is None else f"picks σ = {sweep.papers_rule:.4g}"
         sentences.append(f"The rule of the KEN and FINC papers {picked}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from finc_eval.comparison.headline import findings, missed, overall
+from finc_eval.comparison.headline import alone, findings, is_full, missed, overall
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent, points
@@ -32,10 +32,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
     groups = findings(comparison.modes)
     if not groups:
         return f"No kind of sample was found that {gen} has significantly more or less often than {ref}."
-    alone: dict[Role, list[Mode]] = {
-        role: [group[0] for group in groups if len(group) == 1 and group[0].role == role] for role in TOO
-    }
-    parts = [f"{TOO[role]} {_listed(modes[:TOLD], ref)}" for role, modes in alone.items() if modes]
+    parts = [f"{words} {_listed(modes[:TOLD], ref)}" for role, words in TOO.items() if (modes := alone(groups, role))]
     sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
     alike = [group for group in groups if len(group) > 1]
     if alike:
@@ -48,13 +45,17 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
 def lead(comparison: Comparison) -> str:
     """Return how different the sets are, in how many kinds, and what may have been missed."""
     groups = findings(comparison.modes)
-    counts = [(sum(len(g) == 1 and g[0].role == role for g in groups), words) for role, words in TOO.items()]
-    told = [f"{count:,} {words}" for count, words in counts if count]
+    told = [
+        f"{'at least ' * is_full(comparison, role)}{len(modes):,} {words}"
+        for role, words in TOO.items()
+        if (modes := alone(groups, role))
+    ]
     if alike := sum(len(group) > 1 for group in groups):
         told.append(f"{alike:,} that look{'s' * (alike == 1)} different")
     sentences = [*overall(comparison)]
     if told:
-        sentences.append(f"{counted(len(groups), 'kind')} differ{'s' * (len(groups) == 1)}: {listed(told)}.")
+        least = "At least " * any(is_full(comparison, role) for role in TOO)
+        sentences.append(f"{least}{counted(len(groups), 'kind')} differ{'s' * (len(groups) == 1)}: {listed(told)}.")
     return " ".join([*sentences, *missed(comparison)])
 
 

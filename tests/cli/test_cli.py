@@ -96,9 +96,12 @@ def test_score_writes_a_row_a_sample(folders, tmp_path):
     assert len(rows) == 301
     best = max(rows[1:], key=lambda row: float(row[3]))
     assert best[0] == loaded.over[0].tails[0].gen_ids[0]
+    thresholds = {mode.id: mode.threshold for mode in loaded.modes}
+    assert None in thresholds.values()
     for row in rows[1:]:
         scores = {mode.id: float(score) for mode, score in zip(loaded.modes, row[3:], strict=True)}
-        assert row[1] == max(scores, key=scores.get)
+        told = {name: score for name, score in scores.items() if thresholds[name]}
+        assert row[1] == max(told, key=told.get)
         inside = [mode.id for mode in loaded.modes if mode.threshold and scores[mode.id] >= mode.threshold]
         assert row[2].split() == inside
     shown = {cells[0].split(", ")[-1]: cells[1:] for cells in table_rows(result.stdout)}
@@ -119,6 +122,8 @@ def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monke
     monkeypatch.chdir(other)
     assert run("report", "comparison.h5").exit_code == 0
     assert (other / "comparison.html").read_bytes() == text and text.count(b"data:image/") > 16
+    saved = fe.load(other / "comparison.h5")
+    assert set(saved.captions["gen"]) == set(saved.shown_ids("gen")) and b"nearest reference sample: " in text
 
 
 def test_compare_can_leave_pictures_out(folders, tmp_path):
@@ -226,6 +231,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
         assert row[3] == (percent(max(shares), 1) if shares else "–")
     assert "sigma 30 is too large" in rows[1][6]
     assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
+    assert "compare may find more" in " ".join(result.stdout.split())
     assert str(out / "sweep-sigma.html") in result.stdout
     assert "Modes against σ" in (out / "sweep-sigma.html").read_text()
 

@@ -11,7 +11,20 @@ from typer.testing import CliRunner
 from finc_eval.cli.app import VERBS, app
 
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
-EMBED = ("compare", "kinds", "extract", "sketch", "score", "sweep", "methods", "metrics", "models", "audit")
+EMBED = (
+    "compare",
+    "kinds",
+    "extract",
+    "sketch",
+    "score",
+    "sweep",
+    "methods",
+    "metrics",
+    "models",
+    "audit",
+    "leaderboard",
+    "gate",
+)
 EMBED_PRIVATE = tuple(f"private-sketch {verb}" for verb in ("release", "score", "compare"))
 GROUPED = {
     "private-sketch": ("release", "score", "compare", "merge", "inspect"),

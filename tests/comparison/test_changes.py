@@ -128,6 +128,18 @@ def test_two_draws_of_one_law_with_loose_kinds_have_nothing_new_and_nothing_gone
     assert {change.status for change in changes} == {"unchanged"}
 
 
+def test_what_cannot_be_told_is_named_in_place_of_followed(changes, releases):
+    blind = replace(releases[1], detectable=None)  # as where no clusters were tested: nothing is surely missing there
+    found = fe.compare_releases(releases[0], blind)
+    lost = {mode.id for mode in found.unfollowed_old}
+    assert {change.id for change in changes if change.status == "gone"} <= lost
+    assert not any(change.status == "gone" for change in found)
+    for one, side, own in (("old", found.unfollowed_old, releases[0]), ("new", found.unfollowed_new, blind)):
+        followed = {getattr(change, one).id for change in found if getattr(change, one)}
+        assert followed.isdisjoint(mode.id for mode in side)
+        assert followed | {mode.id for mode in side} >= {mode.id for mode in own.significant()}
+
+
 def test_the_order_in_which_modes_are_reported_does_not_matter(changes, releases):
     # Unrotated modes come by eigenvalue, not by excess.
     backward = [replace(release, over=release.over[::-1]) for release in releases]

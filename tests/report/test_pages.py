@@ -324,14 +324,14 @@ def test_the_notebook_view_of_models_has_the_significant_modes():
 # --- changes --------------------------------------------------------------------------------------------------
 
 
-def some_changes(*statuses):
+def some_changes(*statuses, lost=()):
     modes = {"new": (None, "over-1"), "gone": ("over-2", None), "unchanged": ("over-3", "over-4")}
     made = tuple(
         Change(status, "over", *(name and a_mode(name) for name in modes[status]), 0.9, -0.02, (-0.03, -0.01))
         for status in statuses
     )
     old, new = (Signature("finc", (("n", size),)) for size in "12")
-    return Changes(made, 0.05, old, new, provenance=made_by("9.8.7"))
+    return Changes(made, 0.05, old, new, tuple(map(a_mode, lost)), (), provenance=made_by("9.8.7"))
 
 
 def test_the_page_of_changes_has_a_row_a_mode():
@@ -361,6 +361,21 @@ def test_the_summary_of_changes_says_what_changed(statuses, text, capsys):
     changes.show(found)
     assert capsys.readouterr().out.endswith(text + "\n")
     assert Page(found._repr_html_()).texts("caption") == [text]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "lost", "text"),
+    [
+        ((), ["over-9"], "No mode could be followed. 1 mode of the old release is significant and could not"),
+        (("unchanged",), ["over-8", "over-9"], "1 mode was followed: 1 unchanged. 2 modes of the old release are"),
+    ],
+)
+def test_modes_that_could_not_be_followed_are_named(statuses, lost, text, capsys):
+    found = some_changes(*statuses, lost=lost)
+    changes.show(found)
+    told = capsys.readouterr().out
+    assert text in told and all(name in told for name in lost) and "Nothing changed" not in told
+    assert text in Page(changes.page(found, {})).texts("p", "summary")[0]
 
 
 @pytest.mark.parametrize(("module", "result"), [(changes, some_changes("new")), (sweeps, a_sweep())])

@@ -34,7 +34,13 @@ def test_two_of_each_role_are_told_the_largest_first():
     ]
     told = verdict(a_comparison(modes), TITLES)
     assert told == "fgan has too many “3” (13 % of its samples, 4 % of real) and “2” (13 %, 4 %)."
-    assert "4 kinds differ: 4 too many." in lead(a_comparison(modes))
+    assert " 4 kinds differ: 4 too many." in lead(a_comparison(modes))
+
+
+def test_where_as_many_were_found_as_were_asked_for_there_may_be_more():
+    found = a_comparison([THREES, replace(THREES, id="over-2")], [SEVENS])
+    full = replace(found, settings=replace(found.settings, modes=2))
+    assert "At least 3 kinds differ: at least 2 too many and 1 too few." in lead(full)
 
 
 def test_modes_that_show_one_kind_look_different():

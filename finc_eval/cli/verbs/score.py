@@ -26,6 +26,8 @@ from finc_eval.report.terminal import print_table
 BEFORE = ("id", "best_mode", "member_of")
 """Columns before those of the modes."""
 
+NO_THRESHOLD = "– modes that only clusters found: no score tells their members, and they are the best mode of no sample"
+
 
 @dataclass(frozen=True)
 class ModeCount(Record):
@@ -37,7 +39,7 @@ class ModeCount(Record):
         role: "over" or "under".
         threshold: score from which on a sample is a member; None for a mode that only clusters found.
         members: samples at or above the threshold.
-        best: samples that score higher on this mode than on any other.
+        best: samples that score higher on this mode than on any other with a threshold; None without a threshold.
     """
 
     id: str
@@ -45,7 +47,7 @@ class ModeCount(Record):
     role: str
     threshold: float | None
     members: int | None
-    best: int
+    best: int | None
 
 
 @embeds
@@ -60,10 +62,10 @@ def score(
 ) -> None:
     """Score samples on the modes of a comparison.
 
-    The file has one row per sample. Its columns: id; best_mode, the mode on which the sample scores highest; member_of,
-    the modes that it is a member of, separated by spaces; and the score on each mode, from −1 to 1. A sample is a
-    member of a mode if its score is at least the threshold that is printed. Modes that only clusters found have scores
-    and no threshold.
+    The file has one row per sample. Its columns: id; best_mode, the mode with a threshold on which the sample scores
+    highest; member_of, the modes that it is a member of, separated by spaces; and the score on each mode, from −1 to 1.
+    A sample is a member of a mode if its score is at least the threshold that is printed. Modes that only clusters
+    found have scores and no threshold: they are in neither of these columns.
     """
     check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
@@ -73,6 +75,7 @@ def score(
     modes = result.modes
     columns = [*BEFORE, *(mode.id for mode in modes)]
     refuse_loss(out, lambda found: _scores(found, columns, samples), force)
+    told = [place for place, mode in enumerate(modes) if mode.threshold is not None]
     members, best = np.zeros(len(modes), int), np.zeros(len(modes), int)
     with work.running() as run:
         sources = {"samples": samples}
@@ -83,17 +86,15 @@ def score(
             for batch, scores in result.score_batches(embeddings, modes):
                 inside = is_member(modes, scores)
                 members += inside.sum(0)
-                best += np.bincount(scores.argmax(1), minlength=len(modes)) if modes else 0
+                best += np.bincount(np.take(told, scores[:, told].argmax(1)), minlength=len(modes)) if told else 0
                 for name, line, own in zip(batch.ids, scores, inside, strict=True):
-                    first = modes[int(line.argmax())].id if modes else ""
+                    first = modes[told[int(line[told].argmax())]].id if told else ""
                     of = " ".join(mode.id for mode, is_one in zip(modes, own, strict=True) if is_one)
                     writer.writerow([name, first, of, *(f"{value:.6f}" for value in line)])
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
     counts = [
-        ModeCount(
-            mode.id, mode.title, mode.role, mode.threshold, None if mode.threshold is None else int(inside), int(first)
-        )
-        for mode, inside, first in zip(modes, members, best, strict=True)
+        ModeCount(mode.id, mode.title, mode.role, mode.threshold, *((inside, first) if place in told else (None, None)))
+        for place, (mode, inside, first) in enumerate(zip(modes, members.tolist(), best.tolist(), strict=True))
     ]
     if as_json:
         print_json({"path": str(out), "n": embeddings.n, "columns": columns, "modes": counts})
@@ -115,12 +116,14 @@ def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
             f"{one.role}-represented",
             "–" if one.threshold is None else f"{one.threshold:.3f}",
             "–" if one.members is None else f"{one.members:,} ({percent(one.members / n, 1)})",
-            f"{one.best:,}",
+            "–" if one.best is None else f"{one.best:,}",
         ]
         for one in counts
     ]
     columns = ["mode", "role", "threshold", "members", "best mode of"]
     print_table(f"Scores of {counted(n, 'sample')}", columns, rows, names=["mode"])
+    if any(one.threshold is None for one in counts):
+        print(NO_THRESHOLD)
 
 
 def _scores(path: Path, columns: list[str], samples: str) -> bool:

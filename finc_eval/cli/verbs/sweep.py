@@ -54,8 +54,9 @@ def sweep(
 ) -> None:
     """Compare two sets at many bandwidths, or at many values of ρ.
 
-    Each set is read once. Intervals are conservative, so that fewer modes are significant than in compare, which you
-    run next with the value that you choose. For sigma, the default of --features is 1000.
+    Each set is read once. A sweep tests directions alone, without clusters, and its intervals are conservative, so that
+    fewer modes are significant than in compare, also at compare's default. Run compare next, with the value that you
+    choose. For sigma, the default of --features is 1000.
     """
     useless = given_options(context, *USELESS[parameter])
     if useless:

@@ -13,7 +13,7 @@
   addEventListener("afterprint", () => all("details[data-folded]").forEach((node) => { node.open = false; delete node.dataset.folded; }));
 
   // Enlarge: every sample opens large, with its neighbors by the arrow keys.
-  const pictures = all(".tiles img, .copies img, .suspects img, .lead-samples img");
+  const pictures = all(".tiles img, .copies img, .suspects img");
   if (pictures.length) {
     const dialog = document.createElement("dialog");
     dialog.className = "large";
@@ -95,7 +95,7 @@
       tools.querySelector("output").textContent = count === cards.length ? `${count} modes` : `${count} of ${cards.length} modes`;
     };
     const read = () => {
-      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      const target = document.getElementById(location.hash.slice(1));
       if (!target) {
         const state = new URLSearchParams(location.hash.slice(1));
         fields.forEach((field) => { field.value = state.get(field.name) || ""; if (field.selectedIndex === -1) field.value = ""; });
