@@ -109,6 +109,10 @@ def test_pictures_in_files_are_read_in_one_pass_and_one_that_changed_is_refused(
     monkeypatch.setattr(EmbeddedSamples, "read", lambda self, ids: passes.append(len(ids)) or read(self, ids))
     assert (train_hashes(samples, Run()) == train_hashes(with_pictures(pictures[:7]), Run())).all()
     assert passes == [7]
+    monkeypatch.setattr(EmbeddedSamples, "read", lambda self, ids: reversed([*read(self, ids)]))
+    with pytest.raises(DataError, match="the pictures of train are not at hand"):
+        train_hashes(samples, Run())
+    monkeypatch.setattr(EmbeddedSamples, "read", read)
     pictures[9].save(tmp_path / "set" / "5.png")
     with pytest.raises(DataError, match="the pictures of train are not at hand, or have changed"):
         train_hashes(samples, Run())
