@@ -18,7 +18,7 @@ from finc_eval.core.shown import Shown
 from finc_eval.core.storage import PROGRAM, write_text
 
 LAYOUT = 2
-"""Layout of the JSON of all results. Layout 1 was written by version 0.1.0."""
+"""Layout of the JSON of all results. Layout 1 is older, and is not read."""
 
 CHECKSUM = "checksum"
 """Key of the digest of all other keys."""

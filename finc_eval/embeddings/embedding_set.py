@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,6 +91,10 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
 
     def content(self) -> NDArray[np.uint64] | None:
         """Return digests of the pixels in RGB; None without images."""
+        return self._content
+
+    @cached_property
+    def _content(self) -> NDArray[np.uint64] | None:
         if self._images is None:
             return None
         pixels = (np.asarray(picture(image).convert("RGB")) for image in self._images)

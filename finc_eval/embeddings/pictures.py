@@ -46,6 +46,18 @@ class EmbeddedSamples:
             return None
         return [picture(found[name]) for name in ids] if found.keys() >= set(ids) else None
 
+    def every_picture(self) -> Iterator[Image.Image]:
+        """Read the pictures of all samples of the cache in one pass, in order, up to the first that cannot be had."""
+        try:
+            with EmbeddingCache(self.path) as cache:
+                ids = cache.ids_between(0, cache.n)
+            for name, sample in zip(ids, self.read(ids), strict=False):
+                if sample.id != name or sample.pixels is None:
+                    return
+                yield picture(sample.pixels)
+        except FincEvalError:
+            return
+
     @cached_property
     def _source(self) -> Source:
         return open_source(self.place, clip=self.clip)

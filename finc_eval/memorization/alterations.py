@@ -12,7 +12,16 @@ from PIL import Image, ImageOps
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.memorization.hashes import MAX_STEPS, SHIFT, Views, nearest_hashes, pictures_at, view_hashes
+from finc_eval.memorization.hashes import (
+    CROPPED,
+    MAX_STEPS,
+    PICTURES_HELD,
+    SHIFT,
+    Views,
+    nearest_hashes,
+    pictures_at,
+    view_hashes,
+)
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.samples import ahead
 
@@ -23,9 +32,6 @@ NOISE_DEVIATION = 8
 """Standard deviation of the noise, of 255."""
 
 JPEG_QUALITY = 30
-
-CROPPED = 0.9
-"""Side of a crop, in sides of the picture."""
 
 
 def noisy(image: Image.Image, rng: np.random.Generator) -> Image.Image:
@@ -93,11 +99,14 @@ def altered_distances(
     """
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.choice(train.n, min(MAX_ALTERED, train.n), replace=False))
-    images = [image.convert("RGB") for image in pictures_at(train, drawn, "train")]
-    found = {}
-    for done, (name, alter) in enumerate(ALTERATIONS.items(), start=1):
-        copies = [alter(image, rng) for image in images]
-        hashes = np.stack(list(ahead(lambda image: view_hashes(image, views), copies)))
-        found[name] = calibrated_distances(nearest_hashes(hashes, base, k, run).distances)
-        run.progress("altered copies", done, len(ALTERATIONS))
-    return found
+    hashes: dict[str, list[NDArray[np.uint8]]] = {name: [] for name in ALTERATIONS}
+    for start in range(0, len(drawn), PICTURES_HELD):
+        rows = drawn[start : start + PICTURES_HELD]
+        images = [image.convert("RGB") for image in pictures_at(train, rows, "train")]
+        for name, alter in ALTERATIONS.items():
+            hashes[name] += ahead(lambda image: view_hashes(image, views), [alter(image, rng) for image in images])
+        run.progress("altered copies", start + len(rows), len(drawn))
+    return {
+        name: calibrated_distances(nearest_hashes(np.stack(found), base, k, run).distances)
+        for name, found in hashes.items()
+    }

@@ -8,6 +8,7 @@ once, those of the other pictures while they are searched, so that only the form
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from PIL import Image
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples import ahead
@@ -41,9 +42,12 @@ MAX_STEPS = 2
 """Steps by which views are shifted along each axis."""
 
 CROPPED = 0.9
-"""Side of the cropped views, in sides of the picture."""
+"""Side of the cropped views, and of crops that are planted, in sides of the picture."""
 
-PICTURES_READ = 256
+PICTURES_HASHED = 256
+"""Pictures whose hashes are passed on together."""
+
+PICTURES_HELD = 8
 """Pictures that are held together."""
 
 HASH_ROWS, HASH_QUERIES = 1024, 32
@@ -111,7 +115,7 @@ def pictures_at(samples: Embeddings, rows: NDArray[np.int64], label: str) -> lis
     """Return the pictures of samples, or raise DataError."""
     images = samples.images_at(rows)
     if images is None:
-        raise DataError(f"the pictures of {label} are not at hand, or have changed since they were embedded")
+        raise _missing(label)
     return images
 
 
@@ -121,11 +125,30 @@ def hash_pictures(samples: Embeddings, views: Views, label: str, run: Run) -> It
     Raises:
         DataError: the pictures are not at hand.
     """
-    for start in range(0, samples.n, PICTURES_READ):
-        stop = min(start + PICTURES_READ, samples.n)
-        images = pictures_at(samples, np.arange(start, stop), label)
-        yield start, np.stack(list(ahead(lambda image: view_hashes(image, views), images)))
+    hashed = ahead(lambda image: view_hashes(image, views), _every_picture(samples), window=1)
+    for start in range(0, samples.n, PICTURES_HASHED):
+        stop = min(start + PICTURES_HASHED, samples.n)
+        found = list(islice(hashed, stop - start))
+        if len(found) < stop - start:
+            raise _missing(label)
+        yield start, np.stack(found)
         run.progress(f"hashes of {label}", stop, samples.n)
+
+
+def _every_picture(samples: Embeddings) -> Iterator[Image.Image]:
+    """Yield the pictures of a set in order, up to the first that is not at hand; samples in files are read once."""
+    if isinstance(samples, CachedEmbeddings) and samples.samples is not None:
+        yield from samples.samples.every_picture()
+        return
+    for start in range(0, samples.n, PICTURES_HELD):
+        images = samples.images_at(np.arange(start, min(start + PICTURES_HELD, samples.n)))
+        if images is None:
+            return
+        yield from images
+
+
+def _missing(label: str) -> DataError:
+    return DataError(f"the pictures of {label} are not at hand, or have changed since they were embedded")
 
 
 def train_hashes(train: Embeddings, run: Run) -> NDArray[np.uint8]:

@@ -22,21 +22,15 @@ from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.preprocess import resized
-from finc_eval.memorization.hashes import pictures_at
+from finc_eval.memorization.hashes import PICTURES_HELD, SHIFT, pictures_at
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.samples import Pixels
 
 if TYPE_CHECKING:
     from finc_eval.extractors.network import Embedder
 
-SHIFT = 1 / 28
-"""Step of the shifted views, in sides of the picture: one pixel of a digit."""
-
 WIDENED = 1 / 18
 """Mirrored border of the widened view, in sides: the picture is 0.9 of it, as a crop is of its original."""
-
-SAMPLES_EMBEDDED = 8
-"""Samples whose views are embedded together."""
 
 
 def altered_views(pixels: Pixels) -> Iterator[Pixels]:
@@ -142,8 +136,8 @@ def _embed_views(
 ) -> torch.Tensor:
     """Return the embeddings of all views of some samples, those of one sample together: (samples * views, d)."""
     parts = []
-    for done in range(0, len(rows), SAMPLES_EMBEDDED):
-        images = pictures_at(samples, rows[done : done + SAMPLES_EMBEDDED], label)
+    for done in range(0, len(rows), PICTURES_HELD):
+        images = pictures_at(samples, rows[done : done + PICTURES_HELD], label)
         views = [view for image in images for view in altered_views(np.asarray(image.convert("RGB")))]
         pixels = torch.from_numpy(np.stack([resized(view, card.preprocessing) for view in views]))
         parts.append(embed(pixels)[:, : card.output.dimension].cpu())

@@ -157,15 +157,16 @@ def summary(audit: Audit) -> str:
             f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
             f"{names})."
         )
-        if copying.memorized_strata:
-            found, tested = len(copying.memorized_strata), len(copying.strata)
-            sentences.append(f"Copying is found in {found} of {tested} modes of the training set.")
     else:
-        sentences += [
-            "No measure finds generated samples nearer to the training set than fresh ones are (adjusted p > "
-            f"{AUDIT_ALPHA:g}).",
-            power_sentence(audit),
-        ]
+        whole = "No measure of the whole set finds" if copying.memorized_strata else "No measure finds"
+        sentences.append(
+            f"{whole} generated samples nearer to the training set than fresh ones are (adjusted p > {AUDIT_ALPHA:g})."
+        )
+    if copying.memorized_strata:
+        found, tested = len(copying.memorized_strata), len(copying.strata)
+        sentences.append(f"Copying is found in {found} of {tested} modes of the training set.")
+    elif not copying.found_by:
+        sentences.append(power_sentence(audit))
     best = audit.strongest
     low, high = best.statistics.auc_interval
     tells = "tells members from others" if best.tells else "does not tell members from others"

@@ -68,7 +68,7 @@ def test_the_help_has_a_group_for_every_question():
 
 
 def completions(words, shell="bash"):
-    """What the shell offers after these words."""
+    """Return the words that the shell offers after these."""
     environment = {
         **os.environ,
         "_FINC_EVAL_COMPLETE": f"complete_{shell}",

@@ -1,4 +1,4 @@
-"""What is planted is found, and what is not there is not."""
+"""A comparison finds the planted kinds, and none where there are none."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def recovery(comparison, kinds):
 
 
 def in_sample_only(*arguments: object) -> CrossFit:
-    """What the comparison would do without cross-fitting: score all data by the directions fitted to all data."""
+    """Stand in for a comparison without cross-fitting: score all data by the directions fitted to all data."""
     fit = cross_fit(*arguments)
     return CrossFit(fit.full, (fit.full.vectors, fit.full.vectors), fit.stability)
 

@@ -17,13 +17,13 @@ NASTY = (
     '"' + "x" * 5000 + '"', "../../etc/passwd", "\\u0000", "'", "2020-01-01", "1_000", "0x10", "inf", "nan", "\n",
     "\x00", "\x1b[31m",
 )  # fmt: skip
-"""What text is replaced by."""
+"""Texts that take the place of words and numbers."""
 
 VALUES = (
     None, True, False, -1, 0, 1, 3.7, 1e308, -1e308, 10**30, 2**63, 2**31, "", "x", "\ud800", "/etc/passwd", [], {},
     [[]], [None], ["x"], [1, 2, 3], {"a": 1}, [1e308] * 3, "x" * 5000, 10**9,
 )  # fmt: skip
-"""What values of a header are replaced by."""
+"""Values that take the place of those in a header."""
 
 
 def of_bytes(data: bytes, rng: np.random.Generator) -> bytes:

@@ -1,4 +1,4 @@
-"""What a page tells of a sample: its metadata and the nearest reference sample, kept in the file."""
+"""Captions of samples: their metadata and the nearest reference sample, kept in the file."""
 
 import numpy as np
 from _pages import HOSTILE, OVER, Page, a_comparison, a_mode, a_tail, noise

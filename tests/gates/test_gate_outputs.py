@@ -1,4 +1,4 @@
-"""What pipelines read of a verdict: JUnit XML, a summary of bounded size, and what GitHub Actions takes."""
+"""Files of a verdict for pipelines: JUnit XML, a summary of bounded size, and the outputs for GitHub Actions."""
 
 import json
 import os

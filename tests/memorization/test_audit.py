@@ -103,6 +103,16 @@ def test_it_says_which_mode_of_the_training_set_was_memorized(threes, sets):
     assert sum(stratum.generated for stratum in threes.copying.strata) <= SIZE
 
 
+def test_a_memorized_mode_is_told_where_no_measure_of_the_whole_set_finds_it(fresh):
+    first, *others = fresh.copying.strata
+    found = replace(fresh.copying, strata=(replace(first, p_value=0.01), *others))
+    text = summary(replace(fresh, copying=found))
+    assert text.startswith("Samples are nearer to the training set")
+    assert "No measure of the whole set finds" in text
+    assert f"Copying is found in 1 of {len(others) + 1} modes of the training set." in text
+    assert "modes of the training set" not in summary(fresh)
+
+
 def test_the_strongest_attack_tells_the_copied_members_at_a_low_rate_of_false_alarms(threes):
     assert threes.strongest.name in ("nearest", "kahm")
     assert threes.strongest.statistics.at_1_percent.tpr > 0.05

@@ -5,10 +5,12 @@ import pytest
 from imagehash import phash
 from PIL import Image, ImageOps
 
+import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.pictures import EmbeddedSamples
 from finc_eval.memorization import alterations, hashes
 from finc_eval.memorization.alterations import ALTERATIONS, altered_distances
 from finc_eval.memorization.hashes import (
@@ -91,9 +93,29 @@ def test_altered_copies_of_digits_are_nearer_to_their_originals_than_any_fresh_d
 def test_hashes_do_not_depend_on_how_many_pictures_are_held(pictures, monkeypatch):
     samples = with_pictures(pictures[:10])
     whole = train_hashes(samples, Run())
-    monkeypatch.setattr(hashes, "PICTURES_READ", 3)
+    monkeypatch.setattr(hashes, "PICTURES_HELD", 3)
+    monkeypatch.setattr(hashes, "PICTURES_HASHED", 4)
     assert (train_hashes(samples, Run()) == whole).all()
     assert whole.shape == (10, len(TRAIN_VIEWS), 32)
+
+
+def test_pictures_in_files_are_read_in_one_pass_and_one_that_changed_is_refused(pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr(hashes, "PICTURES_HASHED", 2)
+    (tmp_path / "set").mkdir()
+    for row, image in enumerate(pictures[:7]):
+        image.save(tmp_path / "set" / f"{row}.png")
+    samples = as_embeddings(fe.extract(tmp_path / "set", "pixels", tmp_path / "set.h5"))
+    passes, read = [], EmbeddedSamples.read
+    monkeypatch.setattr(EmbeddedSamples, "read", lambda self, ids: passes.append(len(ids)) or read(self, ids))
+    assert (train_hashes(samples, Run()) == train_hashes(with_pictures(pictures[:7]), Run())).all()
+    assert passes == [7]
+    monkeypatch.setattr(EmbeddedSamples, "read", lambda self, ids: reversed([*read(self, ids)]))
+    with pytest.raises(DataError, match="the pictures of train are not at hand"):
+        train_hashes(samples, Run())
+    monkeypatch.setattr(EmbeddedSamples, "read", read)
+    pictures[9].save(tmp_path / "set" / "5.png")
+    with pytest.raises(DataError, match="the pictures of train are not at hand, or have changed"):
+        train_hashes(samples, Run())
 
 
 def test_shifted_views_are_searched_where_that_is_affordable():

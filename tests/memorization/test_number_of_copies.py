@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from finc_eval.memorization.tails import least_copies, tail_p_value, threshold_parts
+from finc_eval.memorization.tails import counts_below, least_copies, survival, tail_p_value, threshold_parts
 from finc_eval.memorization.verdict import Copies, verdict
+from finc_eval.numerics.attack_statistics import threshold_ranks
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,19 @@ def test_the_bound_is_above_zero_where_the_test_finds_copies_and_holds_in_almost
     assert np.median(bounds) >= copies / 2
     nothing = [least_copies(rng.random(250), rng.random(200), alpha) for _ in range(300)]
     assert np.mean(np.array(nothing) > 0) <= alpha
+
+
+def test_the_bound_is_one_more_than_the_largest_number_that_is_too_improbable():
+    rng, n, m, alpha = np.random.default_rng(2), 60, 40, 0.05
+    for copies in (8, 20, 35):
+        fresh, scores = rng.random(m), rng.random(n)
+        scores[:copies] *= 0.05
+        bounds = []
+        counts = zip(threshold_ranks(m), counts_below(scores, fresh), threshold_parts(m), strict=True)
+        for k, count, part in counts:
+            refused = [s for s in range(count) if survival(n - s, m, k)[count - s] <= alpha * part]
+            bounds.append(max(refused, default=-1) + 1)
+        assert least_copies(scores, fresh, alpha) == max(bounds) > 0
 
 
 def test_ten_exact_copies_among_a_thousand_samples_are_found_at_the_level_that_nine_measures_leave():

@@ -1,4 +1,4 @@
-"""What newcomers type, good and careless, and what they get: an exit code, one sentence, and no file but its own."""
+"""Commands that newcomers type, good and careless, with their exit code, their sentence, and the files they write."""
 
 import shlex
 from dataclasses import dataclass

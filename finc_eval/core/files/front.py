@@ -106,7 +106,7 @@ def is_stored(path: str | Path) -> bool:
 
 
 def is_other_hdf5(path: str | Path) -> bool:
-    """Return whether a file is HDF5 without a front: of another program, or of finc-eval 0.1.0."""
+    """Return whether a file is HDF5 without a front: of another program, or of finc-eval before it wrote fronts."""
     return _beginning(path).startswith(HDF5_SIGNATURE)
 
 
