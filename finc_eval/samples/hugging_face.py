@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import IO, Any
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.parsed import read_json
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 
@@ -56,11 +56,12 @@ def is_saved(folder: Path) -> bool:
 def open_saved(folder: Path) -> HuggingFaceSource:
     """Open one split that `save_to_disk` wrote."""
     if (folder / SPLITS).is_file():
-        try:
-            splits = json.loads((folder / SPLITS).read_text())["splits"]
-        except (OSError, ValueError, KeyError) as error:
-            raise DataError(f"{folder / SPLITS} cannot be read ({error}): save the dataset again") from error
-        raise DataError(f"{folder} holds the splits {', '.join(splits)}: pass the folder of one, {folder / splits[0]}")
+        match read_json(folder / SPLITS):
+            case {"splits": [str(first), *others]}:
+                listed = ", ".join(map(str, (first, *others)))
+                raise DataError(f"{folder} holds the splits {listed}: pass the folder of one, {folder / first}")
+            case _:
+                raise DataError(f"{folder / SPLITS} names no splits: save the dataset again")
     try:
         from datasets import load_from_disk
     except ImportError as error:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import tarfile
 import zipfile
 
@@ -188,6 +189,12 @@ def test_the_labels_of_stylegan_come_from_its_table(tmp_path):
     assert open_source(folder).labels == ["4", "7"]
     (folder / "dataset.json").write_text(json.dumps({"labels": None}))
     assert open_source(folder).labels is None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", '{"splits": 5}', '{"splits": []}', '{"splits": [{}]}'])
+def test_a_damaged_list_of_splits_is_one_sentence(tmp_path, text):
+    (tmp_path / "dataset_dict.json").write_text(text)
+    assert re.search("dataset_dict.json (names no splits: save|cannot be read as JSON)", message(open_source, tmp_path))
 
 
 @pytest.mark.parametrize("name", ["labels", "label", "arr_1"])
