@@ -237,4 +237,4 @@ def _embeddings(one: SketchedSet) -> Embeddings:
 
 
 def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
-    return np.concatenate([keys for _, keys in embeddings.id_hashes()])
+    return embeddings.id_keys()

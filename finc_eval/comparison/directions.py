@@ -128,7 +128,7 @@ class RotationSample:
         if entries is not None:
             vectors = padded(vectors, entries, self.features[0].shape[1])
         scores = torch.cat([part @ vectors for part in self.features])
-        return scores if fold is None else scores[self.folds == fold]
+        return scores if fold is None else scores[(self.folds == fold).nonzero().squeeze(1).to(scores.device)]
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,10 @@ from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.storage import written_together
-from finc_eval.embeddings.base import Batch, check_same_space
+from finc_eval.embeddings.base import Batch
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import check_same_space
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.captions import Captions, checked_captions
@@ -201,7 +202,7 @@ class Comparison(Document):
         chosen = self.modes if modes is None else modes
         scores = np.empty((rows.n, len(chosen)), np.float32)
         for batch, batch_scores in self.score_batches(rows, chosen):
-            scores[batch.start : batch.start + len(batch.ids)] = batch_scores
+            scores[batch.start : batch.start + len(batch.rows)] = batch_scores
         return scores
 
     def score_batches(self, embeddings: object, modes: Sequence[Mode]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:

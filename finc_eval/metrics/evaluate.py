@@ -10,8 +10,9 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
-from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings, Embeddings
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics

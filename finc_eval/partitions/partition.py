@@ -210,7 +210,7 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> to
     """
     keys, owner, index = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
     for number, one in enumerate(sets):
-        hashes, rows = np.concatenate([found for _, found in one.id_hashes()]), np.arange(one.n)
+        hashes, rows = one.id_keys(), np.arange(one.n)
         groups = one.group_hashes()
         if groups is not None:
             order = hashes.argsort(kind="stable")

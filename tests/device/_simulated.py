@@ -4,9 +4,9 @@
         fe.compare(gen, ref, run=fe.Run(device="sim"))
     device.waits, device.uploads, device.by_place()
 
-A tensor of this device refuses to be mixed with one of the CPU, as one of a GPU does. Its `is_cuda` is true, so that code
-takes the branches that it takes on a GPU. What a GPU does silently and slowly is counted, with the line of the package
-that asked for it:
+A tensor of this device refuses to be mixed with one of the CPU, as one of a GPU does. Its `is_cuda` is true, so that
+code takes the branches that it takes on a GPU. What a GPU does silently and slowly is counted, with the line of the
+package that asked for it:
 
     item          a number read by the host: float(t), bool(t), t.item(), t.tolist()
     to host       a tensor copied to the host
@@ -144,7 +144,8 @@ class SimTensor(torch.Tensor):
         if force:
             return self.cpu().numpy()
         raise TypeError(
-            f"can't convert {NAME}:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            f"can't convert {NAME}:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+            "first."
         )
 
     def __array__(self, *arguments, **named):
@@ -262,7 +263,9 @@ def check_mixing(name, overload, args, given, sims):
         if all(any(one is index for index in indices) for one in strangers):
             Stack.count("host index")
             return
-    raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two, {NAME}:0 and cpu")
+    raise RuntimeError(
+        f"{name}: Expected all tensors to be on the same device, but found at least two, {NAME}:0 and cpu"
+    )
 
 
 def masked(name, overload, args):
