@@ -32,7 +32,7 @@ from finc_eval.report.formats import (
 from finc_eval.report.pages import METHOD_NAMES, render
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOO, kind, lead, sentence, short, verdict
+from finc_eval.report.verdict import TOO, TWO_TESTS, is_share_open, kind, lead, sentence, short, verdict
 from finc_eval.samples import Samples
 
 TOP_SAMPLES = 6
@@ -152,6 +152,8 @@ def show(comparison: Comparison) -> None:
         else:
             print(f"{heading}, {meaning}: nothing significant")
     print_unstable(comparison.significant(ALPHA))
+    if told := open_shares(comparison):
+        print(told)
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
@@ -208,6 +210,14 @@ def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
         print("– refits find less than half of the mode again: not counted")
 
 
+def open_shares(comparison: Comparison) -> str | None:
+    """Return why intervals of significant modes hold 0; None where none does."""
+    held = [mode.id for mode in comparison.modes if is_share_open(mode)]
+    if not held:
+        return None
+    return f"The interval of {listed(held)} holds 0, though p is at most {ALPHA:g}: {TWO_TESTS}."
+
+
 def remark(mode: Mode | SharedMode) -> str | None:
     """Return why a mode is muted; None for one that counts."""
     if mode.p_value > ALPHA:
@@ -245,6 +255,7 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "columns": COLUMNS,
         "roles": _significant(comparison),
         "others": _others(comparison),
+        "open_shares": open_shares(comparison),
         "remark": remark,
         "set_names": SET_NAMES,
         "sets_of": sets_of,

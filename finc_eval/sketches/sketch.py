@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import torch
@@ -78,6 +78,8 @@ class Sketch(Shown):
         >>> (halves[0] + halves[1]).n
         300
     """
+
+    type_name: ClassVar[str] = SKETCH
 
     def __init__(
         self,
