@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from finc_eval.metrics.score import Score, Scores
+from finc_eval.report.exports.made import call
+from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.pages import refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
@@ -31,7 +33,24 @@ def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing. It shows no samples."""
     refuse_samples(scores, samples)
     columns = {**COLUMNS, "Notes": lambda score: "; ".join(score.notes)}
-    return render("scores.html", scores, columns=columns, summary=summary(scores), warnings=_failures(scores))
+    return render("scores.html", scores, outline(scores), columns=columns)
+
+
+def outline(scores: Scores) -> Outline:
+    """Return what the scores say in all outputs."""
+    metrics = [score.signature.metric for score in scores] + [*scores.failures]
+    return Outline(
+        kind="metrics of a generated set against a reference",
+        title=f"{scores.gen} against {scores.ref}",
+        headline=summary(scores),
+        sets=dict.fromkeys((scores.gen, scores.ref)),
+        signatures=[score.signature for score in scores],
+        call=call("evaluate", "gen", "ref", repr([*dict.fromkeys(metrics)])),
+        tables=[Table("The scores", [*COLUMNS], _rows(scores))],
+        details=[f"{score.key}: {note}." for score in scores for note in score.notes],
+        warnings=_failures(scores),
+        failures=_failures(scores),
+    )
 
 
 def fragment(scores: Scores) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from finc_eval.kahm.membership import membership_score
 from finc_eval.report import RESULTS, result_class
 
 MAX_SHORT = 300
-"""Characters of a short text."""
+"""Characters of the first line of a short text."""
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +56,25 @@ def test_every_type_of_result_is_among_them(results):
     assert {result_class(name) for name in RESULTS} <= {type(one) for one in results}
 
 
-def test_a_result_has_a_short_text_on_one_line(results):
+def test_a_result_has_a_short_text_of_at_most_ten_lines(results):
     for one in results:
-        text = repr(one)
-        assert text.startswith(f"{type(one).__name__}(") and "\n" not in text and len(text) < MAX_SHORT, text
+        first, *rows = repr(one).split("\n")
+        assert first.startswith(f"{type(one).__name__}(") and first.endswith(")") and len(first) < MAX_SHORT, first
+        assert len(rows) <= 9 and all(row.startswith("  ") and len(row) <= 122 for row in rows), rows
         assert type(one).__repr__ is Shown.__repr__, "one mechanism for all"
+
+
+def test_the_rows_of_a_short_text_are_those_that_count(results):
+    comparison = results[0]
+    rows = repr(comparison).split("\n")[1:]
+    assert [row.split(":")[0].strip() for row in rows] == [mode.title for mode in comparison.significant()]
+    assert repr(fe.evaluate(*example_sets(300), "vendi")).split("\n")[1].startswith("  vendi 18.4")
+
+
+def test_a_short_text_of_many_rows_ends_with_an_ellipsis_and_hides_no_control_character(results):
+    mode = replace(results[0].modes[0], name="a\x1b[2J\nb" + "c" * 500, p_value=0.0)
+    rows = repr(replace(results[0], over=(mode,) * 30)).split("\n")
+    assert len(rows) == 10 and rows[-1] == "  …" and rows[1].startswith("  a\\u001b[2J b") and len(rows[1]) == 122
 
 
 def test_a_result_has_a_view_in_notebooks_and_plain_types(results):

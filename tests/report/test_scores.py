@@ -23,7 +23,7 @@ def test_the_page_has_the_numbers_the_signatures_and_what_was_refused(scores, tm
     page = Page(scores.to_html(tmp_path / "scores.html").read_text())
     rows = [page.texts("td", inside=row) for row in page.find("tr", "mode")]
     assert [row[0] for row in rows] == [f"{score.value:.6g}" for score in scores.scores]
-    assert page.texts("code") == [str(score.signature) for score in scores.scores]
+    assert page.texts("p", "signature") == [str(score.signature) for score in scores.scores]
     assert "fid is defined on inception-fid" in page.visible
     assert "2 numbers on how gen compares with ref; 1 metric could not be computed." in page.visible
 
