@@ -67,6 +67,11 @@ class Document(Record, Shown):
 
     provenance: Provenance = field(kw_only=True)
 
+    @property
+    def mark(self) -> str:
+        """Mark of the files of the result: its type, and the job that made it or, made in Python, its content."""
+        return mark(self.type_name, self.provenance.job or checksum_of(_as_read(self.to_dict())))
+
     def marked(self, job: str | None) -> Self:
         """Return the result with the digest of the job that made it, by which the same job knows its files."""
         return replace(self, provenance=replace(self.provenance, job=job))
@@ -159,8 +164,7 @@ class Document(Record, Shown):
             >>> fe.evaluate(*example_sets(300), "vendi").to_csv().splitlines()[0]
             'result,key,value,signature,unbiased,interval.low,interval.high,floor,higher_is_better'
         """
-        made = {"result": mark(self.type_name, self.provenance.job)}
-        return _also_written(path, csv_text({**made, **row} for row in self._cell_rows()))
+        return _also_written(path, csv_text({"result": self.mark, **row} for row in self._cell_rows()))
 
     def _lines(self) -> Iterable[str]:
         return (one._summary() for one in self._frame_rows() if isinstance(one, Shown))
@@ -169,6 +173,15 @@ class Document(Record, Shown):
         from finc_eval import report
 
         return report.fragment(self)
+
+
+def _as_read(value: Any) -> Any:
+    """Return plain JSON types with whole numbers as decimal ones: a file that is read may have turned 1 into 1.0."""
+    if isinstance(value, Mapping):
+        return {key: _as_read(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_read(one) for one in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _also_written(path: str | Path | None, text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from finc_eval.core.terminal import visible
@@ -25,10 +25,11 @@ def annotation_lines(verdict: Verdict) -> Iterator[str]:
 
 def tell_github(verdict: Verdict, environment: Mapping[str, str]) -> None:
     """Append the output `verdict` and the summary to the files that GitHub Actions names; elsewhere do nothing."""
-    for variable, told in (
-        ("GITHUB_OUTPUT", lambda: f"verdict={verdict.overall}\n"),
-        ("GITHUB_STEP_SUMMARY", verdict.to_markdown),
-    ):
+    outputs: dict[str, Callable[[], str]] = {
+        "GITHUB_OUTPUT": lambda: f"verdict={verdict.overall}\n",
+        "GITHUB_STEP_SUMMARY": verdict.to_markdown,
+    }
+    for variable, told in outputs.items():
         if path := environment.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(told())

@@ -11,8 +11,6 @@ from importlib import import_module
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
-from finc_eval.core.marks import mark
-
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
     from finc_eval.report.exports.outline import Outline
@@ -56,7 +54,7 @@ def markdown(result: Document) -> str:
     from finc_eval.report.exports.markdown import markdown
 
     said = outline(result)
-    return markdown(said, how_made(result.provenance, said.call), mark(result.type_name, result.provenance.job))
+    return markdown(said, how_made(result.provenance, said.call), result.mark)
 
 
 def fragment(result: Document) -> str:

@@ -53,7 +53,7 @@ def outline(changes: Changes) -> Outline:
         headline=summary(changes),
         sets=dict.fromkeys(("old release", "new release", "reference")),
         signatures=[changes.old, changes.new],
-        call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha:g}"] if changes.alpha != ALPHA else [])),
+        call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
         tables=[Table("Modes of the two releases", [*COLUMNS], _rows(changes))] if len(changes) else [],
     )
 

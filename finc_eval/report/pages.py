@@ -15,7 +15,6 @@ from markupsafe import Markup, escape
 
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
-from finc_eval.core.marks import mark
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import counted, points
 from finc_eval.numerics.inference import ALPHA
@@ -116,11 +115,10 @@ def render(template: str, result: Document, outline: Outline, /, **context: Any)
     """Return the page of a result, from its template and what all outputs of the result say."""
     made = how_made(result.provenance, outline.call)
     version = result.provenance.versions["finc-eval"]
-    page_mark = mark(result.type_name, result.provenance.job)
-    return framed(template, outline, page_mark, result=result, made=made, version=version, **context)
+    return framed(template, outline, result.mark, result=result, made=made, version=version, **context)
 
 
-def framed(template: str, outline: Outline, page_mark: str, /, **context: Any) -> str:
+def framed(template: str, outline: Outline, mark: str, /, **context: Any) -> str:
     """Return a page of the family: header, links to its sections, policy, style and script are the same on all."""
     style, script = _asset("report.css"), _asset("report.js")
     shared: dict[str, Any] = {
@@ -131,7 +129,7 @@ def framed(template: str, outline: Outline, page_mark: str, /, **context: Any) -
         "navigation": Markup(NAVIGATION),
         "outline": outline,
         "alpha": ALPHA,
-        "mark": page_mark,
+        "mark": mark,
         "summary": outline.headline,
         "warnings": outline.warnings,
         "notes": (),

@@ -4,14 +4,12 @@ import json
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import finc_eval as fe
 from finc_eval.core import progress
 from finc_eval.core.shown import Shown
 from finc_eval.demo import example_sets
-from finc_eval.kahm.membership import membership_score
 from finc_eval.report import RESULTS, result_class
 
 MAX_SHORT = 300
@@ -19,33 +17,16 @@ MAX_SHORT = 300
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(documents):
     """One result of every kind."""
     gen, ref = example_sets(400)
     x, y = gen[:200], ref[:200]
-    comparison = fe.compare(x, y, features=50)
-    ledger = fe.privacy.Ledger.create(tmp_path_factory.mktemp("l") / "l", epsilon=1, delta=1e-5)
-    private = fe.privacy.release_sketch(y, public=ref[200:], epsilon=1, ledger=ledger)
-    scores = fe.evaluate(x, y, "vendi")
     table = fe.privacy.Table([fe.privacy.Category("kind", ("a", "b"))])
     settings = {"epsilon": 1, "ledger": None, "steps": 2, "count": 3}
     return [
-        comparison,
-        comparison.modes[0],
-        fe.compare_models([x, y], features=50),
-        fe.compare_methods(x, y, "finc", features=50),
-        fe.sweep(x, y, "rho", [1], features=50),
-        fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
-        fe.kinds([x, y], levels=(5,), level=5),
-        fe.leaderboard([x, gen[200:]], y, level=5),
-        fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "level": 5}}),
-        scores,
-        scores["vendi"],
-        fe.audit(gen, ref[:200], ref[200:]),
-        membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
-        private.score(x),
-        private.compare({"a": x, "b": gen[200:]}),
-        private,
+        *documents.values(),
+        documents["comparison"].modes[0],
+        documents["scores"]["vendi"],
         fe.Sketch.reference(y, features=50),
         fe.EmbeddingSet(x, metadata={"kind": ["a"] * 200}),
         fe.privacy.synthesize_table({"kind": ["a", "b"] * 40}, table, **settings),
@@ -83,18 +64,18 @@ def test_a_result_has_a_view_in_notebooks_and_plain_types(results):
         assert json.loads(json.dumps(one.to_dict())) == one.to_dict()
 
 
-def test_a_result_has_a_data_frame(results):
+def test_a_result_has_a_data_frame(results, documents):
     pytest.importorskip("pandas")
     frames = {type(one).__name__: one.to_frame() for one in results}
-    comparison, models = results[0], results[2]
+    comparison, models = documents["comparison"], documents["models"]
     assert list(frames["Comparison"]["id"]) == [mode.id for mode in comparison.modes]
     ends = frames["Comparison"][["share_difference_interval.low", "share_difference_interval.high"]]
     assert tuple(ends.iloc[0]) == comparison.modes[0].share_difference_interval
     label = models.modes[0].set_with_most
     assert frames["ModelComparison"][f"shares.{label}.share"][0] == models.modes[0].shares[label].share
-    assert list(frames["Scores"]["key"]) == ["vendi"]
+    assert list(frames["Scores"]["key"]) == [score.key for score in documents["scores"]]
     assert set(frames["Audit"]["block"]) == {"copying", "attacks"}
-    assert list(frames["PrivateComparison"]["name"]) == [one.name for one in results[14].scores]
+    assert list(frames["PrivateComparison"]["name"]) == [one.name for one in documents["private-comparison"].scores]
     assert frames["PrivateScore"]["name"][0] == "all"
     assert len(frames["EmbeddingSet"]) == 200 and set(frames["SyntheticTable"].columns) == {"kind"}
     assert all(len(frame.columns) for frame in frames.values())

@@ -34,7 +34,7 @@ def cells_of(line):
 def test_markdown_has_the_verdict_the_modes_and_how_they_were_made():
     found = a_comparison([OVER], [UNDER], warnings=("gen is small",))
     text = found.to_markdown()
-    assert text.startswith("<!-- finc-eval: comparison -->\n\n## gen against ref\n")
+    assert text.startswith(f"<!-- finc-eval: {found.mark} -->\n\n## gen against ref\n")
     assert f"\n\n{escaped(report.outline(found).headline)}\n" in text
     assert "**Before you trust the numbers**\n\n- gen is small\n" in text
     over, under = (cells_of(row) for row in rows_of(text) if "aaaaaa" in row or "bbbbbb" in row)
