@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
@@ -133,6 +133,9 @@ class ModelComparison(Document):
 
     def _frame_rows(self) -> tuple[SharedMode, ...]:
         return self.modes
+
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.significant())
 
     def _summary(self) -> str:
         modes, found = counted(len(self.modes), "mode"), len(self.significant())

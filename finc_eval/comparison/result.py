@@ -273,5 +273,8 @@ class Comparison(Document):
     def _frame_rows(self) -> tuple[Mode, ...]:
         return self.modes
 
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.significant())
+
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"
