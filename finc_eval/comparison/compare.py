@@ -31,7 +31,7 @@ from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature,
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
-from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
+from finc_eval.comparison.settings import MAX_SHOWN, Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -177,7 +177,8 @@ def _captions(found: Comparison, gen: SketchedSet, ref: SketchedSet, run: Run) -
     sets = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
     if len(sets) < 2 or found.gen.samples is None:
         return {}
-    return captions_of(sets, {label: found.shown_ids(label) for label in SET_NAMES}, run)
+    most = found.showing(MAX_SHOWN)
+    return captions_of(sets, {label: most.shown_ids(label) for label in SET_NAMES}, run)
 
 
 def _space(gen: SketchedSet, ref: SketchedSet) -> str:

@@ -29,7 +29,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.captions import Captions, checked_captions
+from finc_eval.gallery.captions import Captions, checked_captions, stored_captions
 from finc_eval.gallery.files import read_pictures, write_pictures
 from finc_eval.gallery.gallery import Gallery, Pictures, read_gallery
 from finc_eval.samples import Samples
@@ -171,7 +171,14 @@ class Comparison(Document):
             for ids in (mode.typical(label), mode.drawn(label), mode.opposite(label)):
                 found += ids[: self.shown]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
-        return [*found, *(pair[0 if label == "gen" else 1] for pair in pairs)]
+        found += (pair[0 if label == "gen" else 1] for pair in pairs)
+        return found if label == "gen" else [*found, *(other for mode in self.modes for other in self.nearest(mode))]
+
+    def nearest(self, mode: Mode) -> tuple[str, ...]:
+        """Return the ids of the reference samples nearest to the most typical generated ones, where they are known."""
+        captions = self.captions.get("gen", {})
+        known = (captions[name].nearest for name in mode.typical("gen")[: self.shown] if name in captions)
+        return tuple(one[0] for one in known if one)
 
     @cached_property
     def gallery(self) -> Gallery:
@@ -233,7 +240,8 @@ class Comparison(Document):
                 file.array("directions", rows)
                 write_feature_map(file, self.feature_map)
                 write_pictures(file, self.gallery.pictures)
-                file.header["captions"] = self.captions if self.shown else {}
+                shown: dict[str, list[str]] = {label: self.shown_ids(label) for label in SET_NAMES}
+                file.header["captions"] = stored_captions(self.captions, shown)
             self.to_json(twin)
 
     @staticmethod

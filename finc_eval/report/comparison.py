@@ -6,10 +6,9 @@ Every number comes from the comparison; only the few samples that are shown are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
-
-from markupsafe import Markup
 
 from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, SetLabel, significant
@@ -18,7 +17,7 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.naming.causes import CauseKind
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.forest import ROW, WIDTH, Scale, decimals
+from finc_eval.report.forest import Drawn, forest, forest_axis, forest_scale
 from finc_eval.report.formats import (
     bare_percent,
     interval,
@@ -104,7 +103,9 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     spectrum, names = comparison.spectrum, titles(comparison)
     found = sorted(comparison.significant(ALPHA), key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
     folded = [mode for mode in comparison.modes if mode.p_value > ALPHA]
-    scale = Scale.of(comparison.modes)
+    scale = forest_scale(
+        end for mode in comparison.modes for end in (mode.share_gen_interval[1], mode.share_ref_interval[1])
+    )
     return render(
         "comparison.html",
         comparison,
@@ -118,8 +119,8 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         significant=found,
         tops={role: [mode for mode in found if mode.role == role and mode.firm] for role in TOO},
         lead_samples=TOP_SAMPLES,
-        scale=scale,
-        forest={"width": WIDTH, "row": ROW, "decimals": decimals(scale)},
+        axis=forest_axis(scale),
+        forest=lambda mode: forest(mode.title, drawn_shares(mode, names), scale),
         details=DETAILS,
         evidence_shown=SHOWN_EVIDENCE,
         are_members=lambda mode, label: _are_members(mode, label, comparison.shown),
@@ -128,7 +129,8 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         tests=tests_in_words(comparison),
         method_names=METHOD_NAMES,
         warnings=comparison.warnings,
-        spectrum=Markup(spectrum_svg(spectrum.over, spectrum.under)) if spectrum.over or spectrum.under else None,
+        spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
+        eigenvalues=list(zip_longest(spectrum.over, spectrum.under)),
         shown_copies=SHOWN_COPIES,
     )
 
@@ -174,6 +176,14 @@ def titles(comparison: Comparison) -> tuple[str, str]:
         if ends[0] != ends[1]:
             return ends[0], ends[1]
     return comparison.gen.name, comparison.ref.name
+
+
+def drawn_shares(mode: Mode, names: tuple[str, str]) -> list[Drawn]:
+    """Return the shares of both sets to draw, with the titles of the sets."""
+    return [
+        Drawn("gen", names[0], mode.share_gen, mode.share_gen_interval),
+        Drawn("ref", names[1], mode.share_ref, mode.share_ref_interval),
+    ]
 
 
 def sets_of(role: Role) -> tuple[SetLabel, SetLabel]:
