@@ -31,7 +31,7 @@ from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature,
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
 from finc_eval.comparison.score_pass import score_set
-from finc_eval.comparison.settings import MAX_SHOWN, Clusters, Finc, Fld, Options, Settings, settings_of
+from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -39,6 +39,7 @@ from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.captions import Captions, captions_of
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.reference import ERROR_SAMPLE
 

@@ -12,7 +12,8 @@ from finc_eval.comparison.settings import METHODS
 from finc_eval.core.words import points
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.comparison import ROLES, modes_of, own_ids, sets_of, titles
+from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
+from finc_eval.report.mode_cards import sets_of
 from finc_eval.report.pages import METHOD_NAMES, interval_scale, kinds_in_words, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples

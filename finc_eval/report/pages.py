@@ -129,6 +129,7 @@ def render(template: str, result: Document, /, **context: Any) -> str:
         "mark": mark(result.type_name, result.provenance.job),
         "warnings": (),
         "notes": (),
+        "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})
     links = (f'<li><a href="#{name}">{Markup(heading).striptags()}</a></li>' for name, heading in SECTION.findall(text))

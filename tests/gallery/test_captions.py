@@ -5,10 +5,10 @@ from _pages import HOSTILE, OVER, Page, a_comparison, a_mode, a_tail, noise
 
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.settings import MAX_SHOWN
 from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.gallery.captions import MAX_LENGTH, Caption, captions_of
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.report.comparison import page
 
@@ -75,7 +75,7 @@ def test_the_nearest_reference_samples_of_the_typical_ones_are_pictures_on_the_p
     assert made.nearest(mode) == loaded.nearest(loaded.over[0]) == ("far", "z")
     assert loaded.gallery.pictures["ref"].keys() == {"far", "z", "r"}
     found = Page(page(loaded, {}))
-    (near,) = found.find("figure", "near", found.section(mode))
+    (near,) = found.find("figure", "ref", found.find("details", inside=found.section(mode))[0])
     shown = [found.attributes(n) for n in found.find("img", inside=near)]
     assert [one["data-id"] for one in shown] == ["far", "z"] and shown[0]["title"] == "far\nlabel: 7"
     own = found.attributes(found.find("img", inside=found.section(mode))[0])
