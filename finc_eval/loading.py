@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
@@ -24,16 +23,17 @@ from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
+    from finc_eval.gallery.pictured import Pictured
 
 NOT_RESULTS = ("embeddings", "sketch", "private sketch")
 """Types of files that results are made of."""
 
 
-def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | EmbeddingCache | Document:
+def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache:
     """Open a file that finc-eval wrote.
 
     Args:
-        path: .h5 file of a comparison, of kinds, a sketch, a private sketch or an embedding cache, or .json file of any
+        path: .h5 file of a result, a sketch, a private sketch or an embedding cache, or .json file of any
             result. Arrays, such as the directions of modes, are in the .h5 files alone.
 
     Raises:
@@ -51,8 +51,8 @@ def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | Embe
     if Path(path).suffix == ".json":
         return _from_json(Path(path))
     match file_type(path):
-        case "comparison":
-            return Comparison.load(path)
+        case "comparison" | "models" | "methods" | "sweep" | "changes" as type_name:
+            return cast("type[Pictured]", result_class(type_name)).load(path)
         case "kinds":
             return Kinds.load(path)
         case "sketch":

@@ -27,11 +27,14 @@ UNMARKED = (".xml",)
 """Files that do not say what made them: they are of what made the JSON file beside them."""
 
 SUFFIXES = {
-    "comparison": (".h5", ".json", ".html"),
-    "kinds": (".h5", ".json", ".html"),
+    **dict.fromkeys(
+        ("comparison", "kinds", "models", "methods", "sweep", "changes"),
+        (".h5", ".json", ".html"),
+    ),
     "verdict": (".json", ".html", ".md", *UNMARKED),
 }
-"""Types of results with arrays, which an .h5 file keeps, or for pipelines; all others have a page and a JSON file."""
+"""Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a
+JSON file."""
 
 LARGE_PAGE = 10_000_000
 """Bytes of a page from which browsers open it slowly."""

@@ -89,6 +89,13 @@ class SketchedSet:
         scores = self.sample[0] @ direction
         return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
 
+    def drawn(self, direction: torch.Tensor, threshold: float, count: int) -> tuple[str, ...]:
+        """Return ids of members drawn at random: the first of the bottom-k sample, which is in order of hash."""
+        if not self.sketch.sample.ids:
+            return ()
+        rows = (self.sample[0] @ direction.to(self.sample[0]) >= threshold).nonzero().flatten()[:count]
+        return tuple(self.sketch.sample.ids[row] for row in rows.tolist())
+
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the ids of the samples with these indices, as a score pass numbers them."""
         if self.embeddings is None:

@@ -53,7 +53,7 @@ def marked_text(type_name: str, job: str, text: str) -> str:
 
 
 def mark_of(path: Path) -> str | None:
-    """Return the mark of the page, text, JSON file, HDF5 file or unedited settings of a result; None for any other file."""
+    """Return the mark of a page, text, JSON or HDF5 file, or of an unedited policy; None for any other file."""
     with suppress(DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
         if path.suffix in MARKS:
             with path.open("rb") as file:
