@@ -1,7 +1,7 @@
 """Near-duplicate search in large sets: the inverted file against all pairs, in time, memory and recall.
 
-Generated unit embeddings of 512 entries around 2 000 centers; one in a hundred of the queries is a near-copy of a sample
-of the base. Exact search is timed on a part of the queries and extrapolated, as all of its pairs take equally long.
+Generated unit embeddings around 2 000 centers; one in a hundred of the queries is a near-copy of a sample of the base.
+Exact search is timed on a part of the queries and extrapolated, as all of its pairs take equally long.
 
     python benchmarks/neighbor_index.py [n] [d]      default: 50 000 × 256, two minutes of one core
 """
