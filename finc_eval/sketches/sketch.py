@@ -11,7 +11,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
-from finc_eval.core.device import sent
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
@@ -206,8 +205,8 @@ class Sketch(Shown):
 
     def _add(self, fold: int, rows: torch.Tensor) -> None:
         """Add embeddings of one fold to the moments."""
-        x = sent(rows, self.feature_map.device)
-        self.folds[fold].update(self.feature_map(x))
+        x = self.feature_map.prepared(rows)
+        self.folds[fold].update(self.feature_map.apply(x))
         if self.embedding is not None:
             self.embedding.update(x - self.feature_map.center)
 
