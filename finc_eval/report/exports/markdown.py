@@ -1,4 +1,4 @@
-"""A result as Markdown, within what the page of a CI job takes; names and labels in it stay text."""
+"""Markdown of a result, within the size that the page of a CI job takes; names and labels in it stay text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
 """Characters that begin something in Markdown, or that make a link of an address."""
 
 LINE_BEGINS = re.compile(r"^(\d*)([-+=.)])")
-"""What makes a list or a heading of a paragraph."""
+"""Beginnings that make a list or a heading of a paragraph."""
 
 
 def markdown(outline: Outline, made: Made, mark: str) -> str:
