@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.files.wrong_type import wrong_type
 from finc_eval.core.marks import mark_of
 from finc_eval.core.serialize import CHECKSUM, read_document
 from finc_eval.core.storage import PROGRAM
@@ -23,16 +23,17 @@ from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
+    from finc_eval.gallery.pictured import Pictured
 
 NOT_RESULTS = ("embeddings", "sketch", "private sketch")
 """Types of files that results are made of."""
 
 
-def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | EmbeddingCache | Document:
+def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache:
     """Open a file that finc-eval wrote.
 
     Args:
-        path: .h5 file of a comparison, of kinds, a sketch, a private sketch or an embedding cache, or .json file of any
+        path: .h5 file of a result, a sketch, a private sketch or an embedding cache, or .json file of any
             result. Arrays, such as the directions of modes, are in the .h5 files alone.
 
     Raises:
@@ -50,8 +51,8 @@ def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | Embe
     if Path(path).suffix == ".json":
         return _from_json(Path(path))
     match file_type(path):
-        case "comparison":
-            return Comparison.load(path)
+        case "comparison" | "models" | "methods" | "sweep" | "changes" as type_name:
+            return cast("type[Pictured]", result_class(type_name)).load(path)
         case "kinds":
             return Kinds.load(path)
         case "sketch":
@@ -77,7 +78,7 @@ def load_result(path: str | Path) -> Document:
     if kind is None and path.is_file():
         raise DataError(f"{path} is not a result of {PROGRAM} of this version: make it again")
     if kind in NOT_RESULTS:
-        raise DataError(f"{path} is of the type {kind!r}, which is not a result: pass what compare, for example, wrote")
+        raise wrong_type(path, kind, "a result, such as the .h5 file of finc-eval compare")
     return cast("Document", load(path))
 
 

@@ -13,9 +13,10 @@ from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import counted, points
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.comparison import ROLES, modes_of, own_ids, sets_of, titles
+from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.mode_cards import sets_of
 from finc_eval.report.pages import METHOD_NAMES, interval_scale, kinds_in_words, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples

@@ -9,10 +9,11 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, percent
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.comparison import not_significant, print_unstable, remark
+from finc_eval.report.comparison import not_significant, print_unstable
 from finc_eval.report.exports.made import call, source, sources
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
+from finc_eval.report.mode_cards import remark
 from finc_eval.report.pages import (
     LEAD_SAMPLES,
     SHOWN_SAMPLES,

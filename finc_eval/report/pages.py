@@ -133,6 +133,7 @@ def framed(template: str, outline: Outline, mark: str, /, **context: Any) -> str
         "summary": outline.headline,
         "warnings": outline.warnings,
         "notes": (),
+        "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})
     links = (f'<li><a href="#{name}">{Markup(heading).striptags()}</a></li>' for name, heading in SECTION.findall(text))

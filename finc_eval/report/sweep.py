@@ -74,14 +74,16 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     for point in sweep.points:
         for mode, spreadness in _significant(point):
             marks[mode.role].append(
-                Mark(point.value, 100 * abs(mode.share_difference), nan if spreadness is None else spreadness)
+                Mark(
+                    point.value, 100 * abs(mode.share_difference), nan if spreadness is None else spreadness, mode.title
+                )
             )
     symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
     rows = sweep_rows(sweep)
     columns: dict[str, Callable[[Row], str]] = {symbol: _value_and_marks, **COLUMNS}
     if any(row.warnings for row in rows):
         columns["Warnings"] = lambda row: "; ".join(row.warnings)
-    figure = sweep_svg(symbol, values, (marks["over"], marks["under"]), chosen_values(sweep))
+    figure = sweep_svg(symbol, values, marks, chosen_values(sweep))
     return render(
         "sweep.html",
         sweep,
@@ -91,7 +93,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         rows=rows,
         muted=lambda row: not row.over + row.under,
         comparison=sweep.points[0].comparison,
-        figure=Markup(figure),
+        figure=figure,
     )
 
 

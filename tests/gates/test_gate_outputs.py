@@ -166,11 +166,21 @@ def test_a_broken_input_is_one_sentence_exit_code_3_and_no_file(files, named, se
     assert not (files / "out").exists()
 
 
-def test_the_first_policy_is_written_once(files):
-    result = gate("--init", gen=None, out=None, policy="first.toml")
+def test_the_first_policy_is_written_again_unless_it_was_edited_or_is_of_other_sets(files):
+    def init(**named):
+        return gate("--init", gen=None, out=None, policy="first.toml", **named)
+
+    result = init()
     assert result.exit_code == 0, result.output
-    assert "kinds.lose" in (files / "first.toml").read_text()
-    assert gate("--init", gen=None, out=None, policy="first.toml").exit_code == 3
+    text = (files / "first.toml").read_text()
+    assert "kinds.lose" in text and Policy.of(files / "first.toml").kinds is not None
+    assert init().exit_code == 0 and (files / "first.toml").read_text() == text
+    other = init(baseline="bad.npy")
+    assert other.exit_code == 3 and "choose another --policy" in other.stderr
+    (files / "first.toml").write_text(text + "# ours\n")
+    assert init().exit_code == 3 and (files / "first.toml").read_text() == text + "# ours\n"
+    assert gate("--init", "--force", gen=None, out=None, policy="first.toml").exit_code == 0
+    assert "--policy must end in .toml" in gate("--init", gen=None, out=None, policy="first").stderr
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "gate.md"
