@@ -16,7 +16,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.report import changes, comparison, models
 from finc_eval.report import sweep as sweeps
-from finc_eval.report.plots import Mark, sweep_svg
+from finc_eval.report.drawings.plots import Mark, sweep_svg
 
 
 def sweep_page(sweep):

@@ -24,8 +24,8 @@ from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report.comparison import fragment, page, titles
+from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.formats import optional_percent, p_value, ratio
-from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.verdict import lead, verdict
 
 

@@ -29,7 +29,7 @@ LINE_BEGINS = re.compile(r"^(\d*)([-+=.)])")
 def markdown(outline: Outline, made: Made, mark: str) -> str:
     """Return a result as Markdown: the headline, the warnings, the tables, and how it was made.
 
-    Rows that a text of at most 900 KiB has no room for are left out, and counted.
+    Rows that do not fit into 900 KiB are left out, and counted.
 
     Args:
         outline: what the result says.
@@ -73,7 +73,7 @@ def escaped(text: str) -> str:
 
 
 def _table(table: Table, room: int) -> tuple[str, int]:
-    """Return a table, and how many of its rows there is no room for."""
+    """Return a table, and the number of rows that do not fit."""
     numeric = [place > 0 and _is_numeric(row[place] for row in table.rows) for place in range(len(table.columns))]
     title = [f"### {escaped(table.title)}", ""] if table.title else []
     lines = [*title, _row(table.columns), "|" + "|".join("--:" if one else "---" for one in numeric) + "|"]
