@@ -147,10 +147,7 @@ class Comparison(Pictured):
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
-        found: list[str] = []
-        for mode in self.modes:
-            for ids in (mode.typical(label), mode.drawn(label), mode.opposite(label)):
-                found += ids[: self.shown]
+        found = [name for mode in self.modes for name in mode.shown(label, self.shown)]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
         return found if label == "gen" else [*found, *(other for mode in self.modes for other in self.nearest(mode))]
