@@ -25,9 +25,9 @@ from finc_eval.kahm.density_difference import density_difference
 from finc_eval.kahm.element_noise import ElementNoise
 from finc_eval.kahm.fabrication import fit_private_classes
 from finc_eval.kahm.federated import combine, local_distances
-from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.membership import membership_score
 from finc_eval.kahm.models import fit_classes, fit_wide
+from finc_eval.kahm.settings import KahmSettings
 
 PERMUTATIONS = 39
 EPSILONS = (1, 2, 4, 8, 16, 32)

@@ -48,6 +48,8 @@ VERBS: dict[str, dict[str, str]] = {
         "guarantee hold?",
         "private-sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, "
         "and anybody scores any number of generators against it.",
+        "kahm": "Kernel affine hull machines: models of classes, their membership-inference score, fabricated data, "
+        "and one classifier over the data of several parties.",
         "dp-generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
     },
     "Housekeeping": {

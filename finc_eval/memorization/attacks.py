@@ -18,9 +18,10 @@ from pydantic import computed_field
 
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.kahm.machine import KahmSettings, whitening
+from finc_eval.kahm.machine import whitening
 from finc_eval.kahm.membership import nearest_distances
 from finc_eval.kahm.models import fit_wide
+from finc_eval.kahm.settings import KahmSettings
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics
 

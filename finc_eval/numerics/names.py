@@ -1,4 +1,4 @@
-"""The names of kernels, frequencies and precisions, apart from their arithmetic: settings and help texts do not wait for torch."""
+"""The names of kernels, frequencies and precisions, without their arithmetic: help texts do not wait for torch."""
 
 from __future__ import annotations
 
