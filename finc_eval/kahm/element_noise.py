@@ -149,8 +149,8 @@ def noise_quantile(t: torch.Tensor, epsilon: float, delta: float, diameter: floa
     Example:
         >>> import torch
         >>> import finc_eval as fe
-        >>> fe.kahm.noise_quantile(torch.tensor([0.1, 0.5]), epsilon=1.0, delta=0.0, diameter=1.0).round(decimals=2)
-        tensor([-1.6100,  0.0000])
+        >>> fe.kahm.noise_quantile(torch.tensor([0.1, 0.9]), epsilon=1.0, delta=0.0, diameter=1.0).round(decimals=2)
+        tensor([-1.6100,  1.6100])
     """
     import torch  # as in `ElementNoise.add`
 

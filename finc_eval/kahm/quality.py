@@ -1,4 +1,4 @@
-"""How well distances to classes tell them apart, where the classes are known."""
+"""Accuracy and AUCs of distances to classes, where the classes are known."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ class ClassificationQuality(Record):
         accuracy: share of the samples whose nearest class is their own (Definition 7).
         aucs: for each class, the probability that a sample of it has a larger matching score (Definition 8) than one of
             another class: the area under the curve of the paper's Table 4. None where all samples are of one side.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.kahm.ClassificationQuality(n=100, accuracy=0.97, aucs=(0.99, 0.98)).accuracy
+        0.97
     """
 
     n: int

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,6 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 import finc_eval as fe
+from finc_eval.cli.class_tables import all_ids, class_columns, table_head, tell_classes, write_classes
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Json, Samples, Work, embeds, takes
@@ -125,12 +125,12 @@ def classify(
     check_suffix(out, ".csv")
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
-        refuse_loss(out, lambda found: is_table_of(found, _columns(fitted.classes), samples), force)
+        refuse_loss(out, lambda found: is_table_of(found, class_columns(fitted.classes), samples), force)
         embeddings = _opened({"samples": samples}, extraction, run, [fitted.space])["samples"]
         values = fitted.distances(embeddings).values
     known = embeddings.column(label) if label in embeddings.columns else None
-    _write_classes(out, _ids(embeddings), fitted.classes, values)
-    _tell_classes(out, fitted.classes, values, known, as_json)
+    write_classes(out, all_ids(embeddings), fitted.classes, values)
+    tell_classes(out, fitted.classes, values, known, as_json)
 
 
 @app.command()
@@ -265,19 +265,19 @@ def federate(
         elif step == "gather":
             found = fe.kahm.federated.gather(exchange, gather)
             ids = [str(place) for place in range(len(found.values))]
-            refuse_loss(out, lambda path: _head(path) == _columns(found.classes), force)
-            _write_classes(out, ids, found.classes, found.values)
-            _tell_classes(out, found.classes, found.values, None, as_json)
+            refuse_loss(out, lambda path: table_head(path) == class_columns(found.classes), force)
+            write_classes(out, ids, found.classes, found.values)
+            tell_classes(out, found.classes, found.values, None, as_json)
         else:
             fitted = {name: fe.kahm.load_models(path, device=run.torch_device) for name, path in named.items()}
             queries = _opened({"samples": samples}, extraction, run, [one.space for one in fitted.values()])["samples"]
             found = fe.kahm.federated.combine(
                 [fe.kahm.federated.local_distances(models, queries) for models in fitted.values()]
             )
-            refuse_loss(out, lambda path: is_table_of(path, _columns(found.classes), str(samples)), force)
-            _write_classes(out, _ids(queries), found.classes, found.values)
+            refuse_loss(out, lambda path: is_table_of(path, class_columns(found.classes), str(samples)), force)
+            write_classes(out, all_ids(queries), found.classes, found.values)
             known = queries.column("label") if "label" in queries.columns else None
-            _tell_classes(out, found.classes, found.values, known, as_json)
+            tell_classes(out, found.classes, found.values, known, as_json)
 
 
 def _step(
@@ -293,8 +293,8 @@ def _step(
     }
     if given not in steps:
         raise UsageError(
-            "these options are no step of federated classification: pass SAMPLES with --party and --out, or with "
-            "--exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
+            "these options are not one of the steps of federated classification: pass SAMPLES with --party and --out, "
+            "or with --exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
         )
     return steps[given]
 
@@ -324,59 +324,6 @@ def _labels(embeddings: Embeddings, column: str) -> list[str]:
     return labels
 
 
-def _ids(embeddings: Embeddings) -> list[str]:
-    return embeddings.ids_between(0, embeddings.n)
-
-
-def _columns(classes: Sequence[Hashable]) -> list[str]:
-    return ["id", "class", "distance", *(f"score {name}" for name in classes)]
-
-
-def _write_classes(
-    out: Path | None, ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64]
-) -> None:
-    scores = fe.kahm.matching_scores(values)
-    with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:  # type: ignore[arg-type]
-        writer = csv.writer(file)
-        writer.writerow(_columns(classes))
-        for name, distances, line in zip(ids, values, scores, strict=True):
-            place = int(distances.argmin())
-            own = "" if np.isinf(distances[place]) else str(classes[place])
-            writer.writerow([name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)])
-
-
-def _tell_classes(
-    out: Path | None,
-    classes: Sequence[Hashable],
-    values: NDArray[np.float64],
-    labels: Sequence[str] | None,
-    as_json: bool,
-) -> None:
-    undefined = np.isinf(values).all(1)
-    nearest = np.where(undefined, -1, values.argmin(1))
-    counts = {str(name): int((nearest == place).sum()) for place, name in enumerate(classes)}
-    names = [str(name) for name in classes]
-    known = labels is not None and set(labels) <= set(names)
-    quality = fe.kahm.classification_quality(values, names, labels) if known and labels is not None else None
-    if as_json:
-        told = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
-        print_json({**told, "quality": None if quality is None else plain(quality)})
-        return
-    from finc_eval.report.terminal import print_table
-
-    aucs = [None] * len(names) if quality is None else quality.aucs
-    rows = [
-        [name, f"{counts[name]:,}", "–" if area is None else f"{area:.3f}"]
-        for name, area in zip(names, aucs, strict=True)
-    ]
-    print_table(f"Classes of {counted(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
-    if quality is not None:
-        print(f"accuracy {quality.accuracy:.4f}")
-    if undefined.any():
-        print(f"{counted(int(undefined.sum()), 'sample')} without a distance to any class")
-    print(out)
-
-
 def _tell(text: str, told: dict[str, Any], as_json: bool) -> None:
     print(json.dumps(told, indent=1) if as_json else text)
 
@@ -391,11 +338,3 @@ def _source(path: Path) -> str | None:
     if file_type(path) != "kahm":
         return None
     return fe.kahm.load_models(path).source
-
-
-def _head(path: Path) -> list[str]:
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return next(csv.reader(file), [])
-    except (OSError, ValueError, csv.Error):
-        return []
