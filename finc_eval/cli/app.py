@@ -29,6 +29,7 @@ VERBS: dict[str, dict[str, str]] = {
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
         "sketch": "Reduce a set to the statistics that a comparison needs.",
         "score": "Score samples on the modes of a comparison.",
+        "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
         "report": "Write the report of a saved comparison again.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
