@@ -16,7 +16,7 @@ from finc_eval.report import audit as audits
 from finc_eval.report import kinds, methods, scores
 from finc_eval.report.comparison import titles
 from finc_eval.report.pages import refuse_samples, render, style_of, table_fragment
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
 
 QUESTIONS = {
@@ -56,7 +56,10 @@ def fragment(result: Evaluation) -> str:
 
 def show(result: Evaluation) -> None:
     """Print the answers, then what qualifies them."""
-    print_table(" against ".join(titles(result.comparison)), COLUMNS, answers(result), prose=COLUMNS)
+    print(" against ".join(titles(result.comparison)))
+    for question, answer in answers(result):
+        print(f"\n{question}\n{answer}")
+    print()
     print_notes(result.warnings)
 
 

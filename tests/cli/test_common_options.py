@@ -13,6 +13,7 @@ from finc_eval.cli.app import VERBS, app
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
 EMBED = (
     "compare",
+    "evaluate",
     "kinds",
     "extract",
     "sketch",

@@ -52,6 +52,7 @@ WRONG = [
     ("compare", "--gen", ".", "--ref", "gone"),
     ("compare", "--gen", ".", "--ref", ".", "--extractor", "gone"),
     ("compare", "--gen", ".", "--ref", ".", "--out", "gone.html"),
+    ("evaluate", "--gen", ".", "--ref", ".", "--train", ".", "--holdout", "gone"),
     ("extract", "gone"),
     ("metrics", "--gen", "gone", "--ref", "."),
     ("models", "--gen", "a=gone", "--gen", "b=."),

@@ -41,6 +41,7 @@ def results(tmp_path_factory):
         scores,
         scores["vendi"],
         fe.audit(gen, ref[:200], ref[200:]),
+        fe.evaluate_generator(x[:60], y[:60], features=20),
         membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
         private.score(x),
         private.compare({"a": x, "b": gen[200:]}),
