@@ -69,4 +69,4 @@ class Evaluation(Document):
         return modes + [{"part": "scores", **plain(score)} for score in self.scores or ()]
 
     def _summary(self) -> str:
-        return f"{self.comparison.headline} Parts: {', '.join(self.parts)}"
+        return f"{self.comparison._summary()}; parts: {', '.join(self.parts)}"
