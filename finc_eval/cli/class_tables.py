@@ -30,12 +30,10 @@ def class_columns(classes: Sequence[Hashable]) -> list[str]:
     return ["id", "class", "distance", *(f"score {name}" for name in classes)]
 
 
-def write_classes(
-    out: Path | None, ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64]
-) -> None:
+def write_classes(out: Path, ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64]) -> None:
     """Write id, nearest class, distance and matching scores of every sample; the class is empty if all are infinite."""
     scores = fe.kahm.matching_scores(values)
-    with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:  # type: ignore[arg-type]
+    with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(class_columns(classes))
         for name, distances, line in zip(ids, values, scores, strict=True):
@@ -45,7 +43,7 @@ def write_classes(
 
 
 def tell_classes(
-    out: Path | None,
+    out: Path,
     classes: Sequence[Hashable],
     values: NDArray[np.float64],
     labels: Sequence[str] | None,

@@ -79,7 +79,8 @@ def evaluate_generator(
     settings, run = settings_of(settings, options), run or Run()
     given = {"gen": gen, "ref": ref} | ({} if train is None else {"train": train, "holdout": holdout})
     sets = opened_sets(given, as_embeddings, extractor, run)
-    two = {label: sets[label] for label in ("gen", "ref")}
+    x, y = sets["gen"], sets["ref"]
+    two = {"gen": x, "ref": y}
     missing: dict[str, str] = {}
 
     def part(name: PartName, compute: Callable[[], T]) -> T | None:
@@ -90,10 +91,10 @@ def evaluate_generator(
             return None
 
     found = Evaluation(
-        comparison=compare(**two, settings=settings, run=run),
+        comparison=compare(x, y, settings, run=run),
         kinds=part("kinds", lambda: kinds(two, KindSettings(seed=settings.seed, groups=settings.groups), run=run)),
-        scores=part("scores", lambda: evaluate(two["gen"], two["ref"], METRICS, run=run)),
-        methods=part("methods", lambda: compare_methods(**two, methods=_methods(two), settings=settings, run=run)),
+        scores=part("scores", lambda: evaluate(x, y, METRICS, run=run)),
+        methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run)),
         audit=None if train is None else part("audit", lambda: _audited(sets, settings, run)),
         encodings=_encodings(two),
         missing=missing,

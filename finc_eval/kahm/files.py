@@ -64,7 +64,7 @@ def save_models(path: str | Path, models: ClassModels) -> None:
         tuple(tuple(machine.lam for machine in layers) for layers in model.branches) for model in models.models.values()
     )
     with new_file(path, MODELS_TYPE, MODELS_LAYOUT) as file:
-        classes: tuple[bool | int | float | str, ...] = tuple(models.classes)  # type: ignore[assignment]
+        classes: tuple[bool | int | float | str, ...] = tuple(models.classes)  # type: ignore[arg-type]
         file.header |= plain(ModelsHeader(classes, models.settings, lambdas, models.space, models.source))
         for place, model in enumerate(models.models.values()):
             for branch, layers in enumerate(model.branches):

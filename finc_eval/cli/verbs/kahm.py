@@ -250,53 +250,45 @@ def federate(
     """
     named = dict(_party(one) for one in party or [])
     check_given([samples, *named.values()], extraction.extractor)
-    step = _step(samples, named, exchange, gather, out)
     if out is not None:
         check_suffix(out, ".csv")
     with work.running() as run:
-        if step == "ask":
-            queries = _opened({"samples": samples}, extraction, run)["samples"]
-            fe.kahm.federated.ask(exchange, queries.rows_at(np.arange(queries.n)).numpy())
-            _tell(f"{exchange}: asked about {counted(queries.n, 'sample')}", {"asked": queries.n}, as_json)
-        elif step == "answer":
-            for name, path in named.items():
-                fe.kahm.federated.answer(exchange, name, fe.kahm.load_models(path, device=run.torch_device))
-            _tell(f"{exchange}: {listed([*named])} answered", {"answered": [*named]}, as_json)
-        elif step == "gather":
-            found = fe.kahm.federated.gather(exchange, gather)
-            ids = [str(place) for place in range(len(found.values))]
-            refuse_loss(out, lambda path: table_head(path) == class_columns(found.classes), force)
-            write_classes(out, ids, found.classes, found.values)
-            tell_classes(out, found.classes, found.values, None, as_json)
-        else:
-            fitted = {name: fe.kahm.load_models(path, device=run.torch_device) for name, path in named.items()}
-            queries = _opened({"samples": samples}, extraction, run, [one.space for one in fitted.values()])["samples"]
-            found = fe.kahm.federated.combine(
-                [fe.kahm.federated.local_distances(models, queries) for models in fitted.values()]
-            )
-            refuse_loss(out, lambda path: is_table_of(path, class_columns(found.classes), str(samples)), force)
-            write_classes(out, all_ids(queries), found.classes, found.values)
-            known = queries.column("label") if "label" in queries.columns else None
-            tell_classes(out, found.classes, found.values, known, as_json)
+        match samples, named or None, exchange, gather, out:
+            case str(asked), None, Path() as folder, None, None:
+                queries = _opened({"samples": asked}, extraction, run)["samples"]
+                fe.kahm.federated.ask(folder, queries.rows_at(np.arange(queries.n)).numpy())
+                _tell(f"{folder}: asked about {counted(queries.n, 'sample')}", {"asked": queries.n}, as_json)
+            case None, dict(parties), Path() as folder, None, None:
+                for name, path in parties.items():
+                    fe.kahm.federated.answer(folder, name, fe.kahm.load_models(path, device=run.torch_device))
+                _tell(f"{folder}: {listed([*parties])} answered", {"answered": [*parties]}, as_json)
+            case None, None, Path() as folder, tuple(names), Path() as table:
+                found = fe.kahm.federated.gather(folder, names)
+                ids = [str(place) for place in range(len(found.values))]
+                columns = class_columns(found.classes)
+                refuse_loss(table, lambda path: table_head(path) == columns, force)
+                write_classes(table, ids, found.classes, found.values)
+                tell_classes(table, found.classes, found.values, None, as_json)
+            case str(asked), dict(parties), None, None, Path() as table:
+                _classify_together(asked, parties, table, force, as_json, extraction, run)
+            case _:
+                raise UsageError(
+                    "these options are not one of the steps of federated classification: pass SAMPLES with --party "
+                    "and --out, or with --exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
+                )
 
 
-def _step(
-    samples: str | None, parties: dict[str, str], exchange: Path | None, gather: Sequence[str] | None, out: Path | None
-) -> Literal["ask", "answer", "gather", "all"]:
-    """Return which step of federated classification these options are."""
-    given = (samples is not None, bool(parties), exchange is not None, gather is not None, out is not None)
-    steps: dict[tuple[bool, ...], Literal["ask", "answer", "gather", "all"]] = {
-        (True, False, True, False, False): "ask",
-        (False, True, True, False, False): "answer",
-        (False, False, True, True, True): "gather",
-        (True, True, False, False, True): "all",
-    }
-    if given not in steps:
-        raise UsageError(
-            "these options are not one of the steps of federated classification: pass SAMPLES with --party and --out, "
-            "or with --exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
-        )
-    return steps[given]
+def _classify_together(
+    samples: str, parties: dict[str, str], out: Path, force: bool, as_json: bool, extraction: Extraction, run: Run
+) -> None:
+    """Classify by models that are all at hand."""
+    fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
+    queries = _opened({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
+    found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
+    refuse_loss(out, lambda path: is_table_of(path, class_columns(found.classes), samples), force)
+    write_classes(out, all_ids(queries), found.classes, found.values)
+    known = queries.column("label") if "label" in queries.columns else None
+    tell_classes(out, found.classes, found.values, known, as_json)
 
 
 def _party(argument: str) -> tuple[str, str]:
