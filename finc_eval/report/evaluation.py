@@ -14,7 +14,10 @@ from finc_eval.evaluations.result import Evaluation
 from finc_eval.metrics.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import kinds, methods, scores
+from finc_eval.report import outline as outline_of
 from finc_eval.report.comparison import titles
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, sizes
 from finc_eval.report.pages import refuse_samples, render, style_of, table_fragment
 from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
@@ -39,13 +42,35 @@ def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
     return render(
         "evaluation.html",
         result,
+        outline(result),
         **style_of("fragment.css"),
         titles=titles(result.comparison),
         answers=answers(result),
         parts={name: _view(name, one) for name, one in result.parts.items()},
         questions=QUESTIONS,
-        missing={QUESTIONS[name]: reason for name, reason in result.missing.items()},
+    )
+
+
+def outline(result: Evaluation) -> Outline:
+    """Return what the evaluation says in all outputs."""
+    sets = {"gen": result.comparison.gen, "ref": result.comparison.ref}
+    if result.audit is not None:
+        sets |= {"train": result.audit.train, "holdout": result.audit.holdout}
+    parts = [outline_of(part) for part in result.parts.values()]
+    verdict = [] if result.audit is None else [result.audit.verdict]
+    return Outline(
+        kind="evaluation of a generator",
+        title=" against ".join(titles(result.comparison)),
+        headline=" ".join([result.comparison.headline, *verdict]),
+        sets=sizes(sets),
+        signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
+        call=call("evaluate_generator", *(source(*one) for one in sets.items()), settings=result.comparison.settings),
+        tables=[Table("Summary", COLUMNS, answers(result))],
         warnings=result.warnings,
+        failures=[
+            *dict.fromkeys(failure for part in parts for failure in part.failures),
+            *(f"{QUESTIONS[name]} {reason}." for name, reason in result.missing.items()),
+        ],
     )
 
 
