@@ -14,7 +14,7 @@ from finc_eval.report.comparison import not_significant, print_unstable
 from finc_eval.report.forest import Drawn, forest, forest_axis, forest_scale
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
 from finc_eval.report.mode_cards import remark
-from finc_eval.report.pages import kinds_in_words, render, table_fragment
+from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
 from finc_eval.report.svg import Axis
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
@@ -56,6 +56,8 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         roles={label: f"most in {label}" for label in result.sets},
         sorts=SORTS,
         pictures=gallery.pictures,
+        shows_pictures=any(gallery.pictures.values()),
+        lead=LEAD_SAMPLES,
         summary=summary(result),
         warnings=result.warnings,
         notes=gallery.notes,
