@@ -21,7 +21,7 @@ MAX_EDGE = 96
 MAX_LOSSLESS_EDGE = 32
 """Pixels of the longer edge up to which an image is kept lossless, as PNG, and shown pixel by pixel."""
 
-QUALITY = 80
+QUALITY = 75
 """Quality of lossy pictures."""
 
 MAX_CLIP_FRAMES, MAX_CLIP_EDGE = 8, 80
