@@ -17,8 +17,9 @@ from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet
-from finc_eval.comparison.settings import MAX_SHOWN, Settings
+from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes

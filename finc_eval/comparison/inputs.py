@@ -89,6 +89,13 @@ class SketchedSet:
         scores = self.sample[0] @ direction
         return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
 
+    def drawn(self, direction: torch.Tensor, threshold: float, count: int) -> tuple[str, ...]:
+        """Return ids of members drawn at random: the first of the bottom-k sample, which is in order of hash."""
+        if not self.sketch.sample.ids:
+            return ()
+        rows = (self.sample[0] @ direction.to(self.sample[0]) >= threshold).nonzero().flatten()[:count]
+        return tuple(self.sketch.sample.ids[row] for row in rows.tolist())
+
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the ids of the samples with these indices, as a score pass numbers them."""
         if self.embeddings is None:
@@ -107,7 +114,7 @@ class OpenSets:
 
     Attributes:
         sets: sketched sets by label.
-        settings: settings with the feature map's own bandwidth, seed and number of frequencies in place.
+        settings: settings with the feature map's own bandwidth, seed, number and kind of frequencies in place.
         sigma_rule: origin of the bandwidth.
         warnings: sentences on repeats and near-repeats.
     """
@@ -140,7 +147,14 @@ def open_sets(
             raise _too_few(label, opened.n)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
-    found = replace(settings, kernel=phi.kernel, sigma=phi.sigma, features=phi.features, seed=phi.seed)
+    found = replace(
+        settings,
+        kernel=phi.kernel,
+        sigma=phi.sigma,
+        features=phi.features,
+        frequencies="orthogonal" if phi.orthogonal else "iid",
+        seed=phi.seed,
+    )
     return OpenSets(sets, found, sigma_rule, warnings)
 
 

@@ -22,7 +22,7 @@ from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import keys_of, number_hashes, string_hashes, value_hashes, video_hashes
-from finc_eval.embeddings.pictures import EmbeddedSamples
+from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.numerics.arrays import as_tensor
 
@@ -134,6 +134,11 @@ class Embeddings(ABC):
         """Return the pictures of these samples, of a clip its middle frame; None where they are not at hand."""
         return None
 
+    @property
+    def samples(self) -> EmbeddedSamples | HeldSamples | None:
+        """Samples behind the embeddings, from which pictures are made; None where they are not at hand."""
+        return None
+
     def content(self) -> NDArray[np.uint64] | None:
         """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None where it is unknown."""
         return None
@@ -147,15 +152,10 @@ class Embeddings(ABC):
         Raises:
             UsageError: the set does not have this column.
         """
-        hashes = (
-            []
-            if column is None
-            else [
-                value_hashes(self._column_between(column, start, stop), self.ids_between(start, stop))
-                for start, stop in self._portions()
-            ]
-        )
-        return self.with_groups(np.concatenate(hashes) if hashes else None, column)
+        if column is None:
+            return self.with_groups(None, None)
+        portions = ((self._column_between(column, *ends), self.ids_between(*ends)) for ends in self._portions())
+        return self.with_groups(np.concatenate([value_hashes(*portion) for portion in portions]), column)
 
     def with_groups(self, groups: NDArray[np.uint64] | None, name: str | None) -> Self:
         """Return the same set with the hash of each sample's group, shape (n,), and a name of the grouping."""

@@ -17,7 +17,7 @@ from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
 from finc_eval.embeddings.keys import string_hashes
-from finc_eval.embeddings.pictures import picture
+from finc_eval.embeddings.pictures import HeldSamples, picture
 from finc_eval.samples import fingerprint
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         """Return the pictures of these samples; None without images."""
         images = self._images
         return None if images is None else [picture(images[index]) for index in indices.tolist()]
+
+    @property
+    def samples(self) -> HeldSamples | None:
+        """Samples with their pictures; None without images."""
+        return None if self._images is None else HeldSamples(self.ids_between(0, self.n), self._images)
 
     def content(self) -> NDArray[np.uint64] | None:
         """Return digests of the pixels in RGB; None without images."""

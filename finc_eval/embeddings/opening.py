@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import is_stored
+from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
@@ -47,6 +48,7 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
         return read_array_file(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     if isinstance(source, EmbeddingCache):
         return CachedEmbeddings(source)
+    check_type(source, name, "embeddings")
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
@@ -110,6 +112,18 @@ def opened_sets(
     chosen = how.extractor or _behind([*spaces, *(one.space for one in ready.values())]) or DEFAULT_EXTRACTOR
     return {
         label: ready[label] if label in ready else open_one(embedded(source, how, chosen, label, run), label)
+        for label, source in sources.items()
+    }
+
+
+def embedded_sources(
+    sources: Mapping[str, object], extractor: AnyExtractor, run: Run, spaces: Iterable[str] = ()
+) -> dict[str, object]:
+    """Return sets by label, those that are samples as their caches; see `opened_sets`. Arrays are not looked at."""
+    held = {label: one for label, one in sources.items() if isinstance(one, str | Path | Source | EmbeddingCache)}
+    opened = opened_sets(held, as_embeddings, extractor, run, spaces)
+    return {
+        label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()
     }
 

@@ -22,12 +22,14 @@ class FeatureMap(ABC):
         center: μ, shape (d,), subtracted from every embedding; zero if the kernel does not allow a shift.
         sigma: bandwidth σ of the kernel; None for a kernel without one.
         seed: random seed of the frequencies; 0 for a map without frequencies.
+        orthogonal: whether the frequencies are orthogonal in groups; True for a map without frequencies.
     """
 
     kernel: Kernel
     center: torch.Tensor
     sigma: float | None = None
     seed: int = 0
+    orthogonal: bool = True
 
     @property
     def dim(self) -> int:

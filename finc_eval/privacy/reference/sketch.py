@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -79,6 +79,8 @@ class PrivateSketch(Shown):
         >>> score.n, [part.name for part in score.degrees]
         (400, ['degree 0', 'degree 1', 'degree 2'])
     """
+
+    type_name: ClassVar[str] = PRIVATE_SKETCH
 
     transform: PublicTransform
     feature_map: HermiteFeatures
