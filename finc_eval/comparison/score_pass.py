@@ -115,7 +115,7 @@ class ScorePass:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What a score pass found, on the host.
+    """Sums and best samples of a score pass, on the host.
 
     Attributes:
         folds: samples of each fold, shape (2,).

@@ -24,7 +24,14 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
-from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
+from finc_eval.embeddings.search.neighbors import (
+    Neighbors,
+    index_signature,
+    least_recall,
+    open_pair,
+    radii,
+    recall_notes,
+)
 from finc_eval.embeddings.set_info import set_info
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
@@ -124,11 +131,14 @@ def audit(
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
     _check_halves(halves)
-    control, fresh = measure_control(halves, members, k, run)
+    control, fresh = measure_control(halves, members, k, run, settings.index)
     overlap = int((fresh.distances[:, 0] == 0).sum())
     _check_overlap(overlap, others)
-    measured = measure(x, members, others, k, "gen", run)
-    spacings = _timed(run.progress, "train against train", lambda: kth_distances(members, 1, run.torch_device))
+    measured = measure(x, members, others, k, "gen", run, settings.index)
+    spaced = _timed(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
+
+    spacings = np.sqrt(spaced.squared)
+    recall = least_recall(*(one.recall for one in (fresh, measured.to_train, measured.to_non_members, spaced)))
 
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
     delta = settings.stated_delta or 0.0
@@ -159,8 +169,13 @@ def audit(
         reference=infos.get("reference"),
         space=_space(sets),
         settings=settings,
-        warnings=(*set_warnings(infos, overlap, measured, spacings), *notes, *attack_warnings(attacks)),
-        signature=_signature(sets, k, settings),
+        warnings=(
+            *recall_notes(recall),
+            *set_warnings(infos, overlap, measured, spacings),
+            *notes,
+            *attack_warnings(attacks),
+        ),
+        signature=_signature(sets, k, settings, recall),
         provenance=Provenance.here(run.device),
     )
 
@@ -314,7 +329,7 @@ def _space(sets: dict[str, Embeddings]) -> str:
     return min((one.space for one in sets.values()), key=lambda space: space.startswith(ARRAY_SPACE))
 
 
-def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings) -> Signature:
+def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings, recall: float | None) -> Signature:
     known = [sets[label] for label in ("train", "holdout", "reference") if label in sets]
     return Signature.of(
         "audit",
@@ -322,6 +337,7 @@ def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings) -> 
         _space(sets),
         ("ref", "+".join(one.digest[:12] for one in known)),
         ("neighbors", str(k)),
+        *index_signature(recall),
         ("suspects", str(settings.suspects)),
         ("seed", str(settings.seed)),
     )

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.distance_blocks import blocks
-from finc_eval.embeddings.search.neighbors import Neighbors, nearest
+from finc_eval.embeddings.search.inverted_file import by_index
+from finc_eval.embeddings.search.neighbors import Neighbors, inverted_file, least_recall, nearest
 from finc_eval.embeddings.search.smallest import Smallest
+from finc_eval.numerics.names import SearchIndex
 from finc_eval.sketches.folds import fold_of
 
 RADIUS_SAMPLES = 1000
@@ -75,19 +77,29 @@ class Halves:
         indices = np.empty(distances.shape, np.int64)
         for half, found in ((self.stand_in, stand_in), (self.non_members, non_members)):
             distances[half.rows], indices[half.rows] = found.distances, found.indices
-        return Neighbors(distances, indices)
+        return Neighbors(distances, indices, least_recall(stand_in.recall, non_members.recall))
 
 
-def measure_control(halves: Halves, train: Embeddings, k: int, run: Run) -> tuple[SetDistances, Neighbors]:
+def measure_control(
+    halves: Halves, train: Embeddings, k: int, run: Run, index: SearchIndex = "exact"
+) -> tuple[SetDistances, Neighbors]:
     """Measure one half of the holdout as the generated set, and the k nearest training samples of the whole."""
-    control = measure(halves.stand_in, train, halves.non_members, k, "control", run)
+    control = measure(halves.stand_in, train, halves.non_members, k, "control", run, index)
     run.progress("holdout against train", 0, 1)
-    rest = nearest(halves.non_members, train, k, device=run.torch_device)
+    rest = nearest(halves.non_members, train, k, device=run.torch_device, index=index)
     run.progress("holdout against train", 1, 1)
     return control, halves.join(control.to_train, rest)
 
 
-def measure(gen: Embeddings, train: Embeddings, non_members: Embeddings, k: int, name: str, run: Run) -> SetDistances:
+def measure(
+    gen: Embeddings,
+    train: Embeddings,
+    non_members: Embeddings,
+    k: int,
+    name: str,
+    run: Run,
+    index: SearchIndex = "exact",
+) -> SetDistances:
     """Measure all distances of a set: one pass with the training set, one with the non-members.
 
     Args:
@@ -97,16 +109,19 @@ def measure(gen: Embeddings, train: Embeddings, non_members: Embeddings, k: int,
         k: number of neighbors among the members.
         name: name of the set for the progress.
         run: device and progress.
+        index: how neighbors are found.
     """
     squared = _squared_radius(gen, train, non_members, device=run.torch_device)
-    to_train, members = _pass(gen, train, k, squared, f"{name} against train", run)
-    to_non_members, others = _pass(gen, non_members, 1, squared, f"{name} against holdout", run)
+    to_train, members = _pass(gen, train, k, squared, f"{name} against train", run, index)
+    to_non_members, others = _pass(gen, non_members, 1, squared, f"{name} against holdout", run, index)
     return SetDistances(to_train, to_non_members, members, others, float(np.sqrt(squared)))
 
 
 def _pass(
-    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, run: Run
+    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, run: Run, index: SearchIndex
 ) -> tuple[Neighbors, AttackedDistances]:
+    if by_index(index, gen.n, base.n):
+        return _approximate(gen, base, k, squared_radius, stage, run)
     to_base, from_base = Smallest(gen.n, k), Smallest(base.n, 1)
     within, done, total = np.zeros(base.n, np.int64), 0, gen.n * base.n
     for block in blocks(gen, base, run.torch_device):
@@ -121,6 +136,21 @@ def _pass(
         Neighbors(np.sqrt(to_base.keys), to_base.indices),
         AttackedDistances(np.sqrt(from_base.keys[:, 0]), within),
     )
+
+
+def _approximate(
+    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, run: Run
+) -> tuple[Neighbors, AttackedDistances]:
+    """Find the same by two inverted files, one of either set."""
+    run.progress(stage, 0, 2)
+    to_base = nearest(gen, base, k, device=run.torch_device, index="auto")
+    run.progress(stage, 1, 2)
+    inverted, recall = inverted_file(base, gen, 1, device=run.torch_device)
+    distances, _ = inverted.search(base, 1)
+    within = inverted.within(base, squared_radius)
+    run.progress(stage, 2, 2)
+    least = least_recall(to_base.recall, recall)
+    return Neighbors(to_base.distances, to_base.indices, least), AttackedDistances(distances[:, 0], within)
 
 
 def _squared_radius(gen: Embeddings, *sets: Embeddings, device: torch.device) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypedDict
+from typing import Annotated, ClassVar, TypedDict, get_args
 
-from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import about
+from finc_eval.numerics.names import SearchIndex
 
 MAX_STATED_EPSILON = 500
 """Bound of a stated ε: e^ε has to fit in floating point."""
@@ -47,6 +48,10 @@ class AuditSettings(Configured):
         int,
         about("number of suspicious samples, generated and fresh, whose altered views are embedded, too; 0: none"),
     ] = 200
+    index: Annotated[
+        SearchIndex,
+        about("how neighbors are found: exact, or auto for an inverted file where there are more than 10^10 pairs"),
+    ] = "exact"
     seed: Annotated[int, about("random seed of subsets, planted copies and kernel affine hull machines")] = 0
 
     def __post_init__(self) -> None:
@@ -57,6 +62,7 @@ class AuditSettings(Configured):
             epsilon, delta = check_guarantee(epsilon, delta)
         pairs, seed = check_count("pairs", self.pairs), check_count("seed", self.seed, least=0)
         suspects = check_count("suspects", self.suspects, least=0)
+        check_choice("index", self.index, get_args(SearchIndex))
         self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, suspects=suspects, seed=seed)
 
 
@@ -67,6 +73,7 @@ class AuditOptions(TypedDict, total=False):
     stated_delta: float | None
     pairs: int
     suspects: int
+    index: SearchIndex
     seed: int
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.embeddings.search.neighbors import (
     check_enough,
     index_signature,
@@ -25,6 +24,7 @@ from finc_eval.embeddings.search.neighbors import (
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import wilson
+from finc_eval.numerics.names import SearchIndex
 
 
 @dataclass(frozen=True, eq=False)

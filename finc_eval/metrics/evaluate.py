@@ -15,7 +15,6 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
-from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.metrics.frechet import SPATIAL
@@ -24,6 +23,7 @@ from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.registry import METRICS, get_metric
 from finc_eval.metrics.score import Score, Scores
+from finc_eval.numerics.names import SearchIndex
 
 DEFAULT_METRICS = ("fd", "kid", "vendi")
 """Metrics of embeddings if none is named; of moments, the first alone can be computed."""

@@ -15,12 +15,12 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.bandwidth import median_bandwidth
+from finc_eval.numerics.names import SearchIndex
 from finc_eval.sketches.reference import bottom_rows
 from finc_eval.sketches.sketch import Sketch
 

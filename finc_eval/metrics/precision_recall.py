@@ -20,7 +20,6 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.distance_blocks import blocks
-from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.embeddings.search.neighbors import (
     check_enough,
     index_signature,
@@ -33,6 +32,7 @@ from finc_eval.embeddings.search.smallest import Key, Smallest
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import mean_interval, wilson
+from finc_eval.numerics.names import SearchIndex
 
 Convention = Literal["kynkaanniemi", "prdc"]
 PRDCMetric = Literal["precision", "recall", "density", "coverage"]

@@ -12,3 +12,6 @@ FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
 
 Precision = Literal["float32", "tf32", "bfloat16", "float64"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+SearchIndex = Literal["exact", "auto"]
+"""Ways to find neighbors: exactly, or by an inverted file of faiss where there are more than 10^10 pairs."""

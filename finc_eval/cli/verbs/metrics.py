@@ -13,8 +13,8 @@ from finc_eval.cli.output import Force, OptionalOut, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
-from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.extractors.settings import Extraction
+from finc_eval.numerics.names import SearchIndex
 
 
 @embeds

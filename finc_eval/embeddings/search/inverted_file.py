@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from math import sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings, Subset
-
-SearchIndex = Literal["exact", "auto"]
-"""How neighbors are found: exactly, or by an inverted file where there are more than `EXACT_PAIRS` pairs."""
+from finc_eval.numerics.names import SearchIndex
 
 EXACT_PAIRS = 10**10
 """Pairs of samples up to which all are compared: 100 000 × 100 000 take minutes on a CPU."""
@@ -105,6 +103,15 @@ class InvertedFile:
             indices[places[i], rank] = found[i, j]
         order = np.lexsort((indices, distances), axis=1)
         return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+
+    def within(self, queries: Embeddings, squared_radius: float) -> NDArray[np.int64]:
+        """Count the samples of the base within a radius of every query, in the cells that are looked into: (n,)."""
+        found = np.zeros(queries.n, np.int64)
+        for start in range(0, queries.n, ADDED_ROWS // 16):
+            places = np.arange(start, min(start + ADDED_ROWS // 16, queries.n))
+            limits, _, _ = self._index.range_search(_rows(queries, places) - self._center, squared_radius)
+            found[places] = np.diff(limits.astype(np.int64))
+        return found
 
 
 def sampled_queries(queries: Embeddings) -> tuple[Subset, NDArray[np.int64]]:

@@ -16,13 +16,13 @@ from finc_eval.embeddings.search.distance_blocks import blocks, blocks_within
 from finc_eval.embeddings.search.inverted_file import (
     RECALL,
     InvertedFile,
-    SearchIndex,
     by_index,
     recall_of,
     sampled_queries,
 )
 from finc_eval.embeddings.search.smallest import Smallest
 from finc_eval.embeddings.space import check_alike
+from finc_eval.numerics.names import SearchIndex
 
 
 class Neighbors(NamedTuple):
@@ -74,7 +74,14 @@ def nearest(
 
 
 def _approximate(x: Embeddings, y: Embeddings, k: int, exclude_self: bool, device: Device) -> Neighbors:
-    """Find neighbors by an inverted file that looks into as many cells as the recall needs."""
+    inverted, recall = inverted_file(x, y, k, exclude_self=exclude_self, device=device)
+    return Neighbors(*inverted.search(x, k, np.arange(x.n) if exclude_self else None), recall)
+
+
+def inverted_file(
+    x: Embeddings, y: Embeddings, k: int, *, exclude_self: bool = False, device: Device = None
+) -> tuple[InvertedFile, float]:
+    """Make an inverted file of y that looks into as many cells as the recall of x's neighbors needs; return both."""
     inverted, (sample, rows) = InvertedFile(y), sampled_queries(x)
     own = rows if exclude_self else None
     exact = nearest(sample, y, k + exclude_self, device=device)
@@ -83,7 +90,7 @@ def _approximate(x: Embeddings, y: Embeddings, k: int, exclude_self: bool, devic
         wanted = wanted[:, 1:]
     while (recall := recall_of(inverted.search(sample, k, own)[0], wanted)) < RECALL and inverted.look_further():
         pass
-    return Neighbors(*inverted.search(x, k, np.arange(x.n) if exclude_self else None), recall)
+    return inverted, recall
 
 
 class Radii(NamedTuple):

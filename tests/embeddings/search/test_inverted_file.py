@@ -72,3 +72,24 @@ def test_metrics_tell_the_recall_and_their_signature_that_neighbors_are_approxim
 def test_another_index_is_refused():
     with pytest.raises(fe.UsageError, match="index"):
         fe.evaluate(GEN, REF, ["prdc"], index="ivf")
+
+
+def test_an_audit_by_an_inverted_file_finds_the_copies_and_tells_its_recall(few_pairs):
+    train, holdout, gen = (clustered(600, seed) for seed in (3, 4, 5))
+    gen[:30] = train[:30]
+    exact, found = (fe.audit(gen, train, holdout, suspects=0, index=index) for index in ("exact", "auto"))
+    assert found.copying.copies == exact.copying.copies and found.copying.copies.same_embedding == 30
+    for mine, other in zip(found.attacks, exact.attacks, strict=True):
+        assert mine.statistics.auc == pytest.approx(other.statistics.auc, abs=0.03)
+    assert "|index:ivf|" in str(found.signature) and any("of the exact ones" in text for text in found.warnings)
+
+
+def test_what_is_within_a_radius_is_counted():
+    from finc_eval.embeddings.base import ArrayEmbeddings
+    from finc_eval.embeddings.search.inverted_file import InvertedFile
+
+    inverted = InvertedFile(ArrayEmbeddings(REF))
+    while inverted.look_further():
+        pass
+    squared = ((GEN[:50, None].astype(float) - REF) ** 2).sum(2)
+    assert (inverted.within(ArrayEmbeddings(GEN[:50]), 8.0) == (squared < 8).sum(1)).all()
