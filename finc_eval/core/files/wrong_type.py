@@ -60,13 +60,15 @@ def check_type(source: object, name: str, *allowed: str) -> None:
         name: what to call an object.
         allowed: types that are taken, the one to advise first.
     """
-    is_path = isinstance(source, str | Path)
-    found = file_type(source) if is_path else getattr(type(source), "type_name", None)
+    if isinstance(source, str | Path):
+        name, found = str(source), file_type(source)
+    else:
+        found = getattr(type(source), "type_name", None)
     if isinstance(found, str) and found not in allowed:
-        raise wrong_type(source if is_path else name, found, allowed[0])
+        raise wrong_type(name, found, allowed[0])
 
 
-def wrong_type(given: object, found: str, needed: str) -> DataError:
+def wrong_type(given: str | Path, found: str, needed: str) -> DataError:
     """Return the error for a file of one type where another is needed; `given` is its path."""
     is_a, goes_to, _ = FILE_TYPES.get(found, (f"a finc-eval file of the type {found!r}", "fe.load opens", ""))
     what = FILE_TYPES[needed].needed if needed in FILE_TYPES else needed
