@@ -250,11 +250,13 @@ RANK_AND_GATE = [
     ),
     refused("leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --rank-by fid --out o", "rank_by must be one of unmatched"),
     refused("leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --metrics fidd --out o", 'did you mean "fid"?'),
-    refused("leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --out own/notes.html", "own/notes.html is a file"),
+    refused(
+        "leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --out own/notes.html", "--out is the folder of several files"
+    ),
     done(f"gate --init {RELEASE} --policy first.toml", "basics.duplicates", ["first.toml"]),
     done(f"gate --gen gen.h5 {RELEASE} --policy gate.toml --out o", "pass", within("o", VERDICT)),
     Command(
-        f"gate --gen ref.h5 {RELEASE} --policy strict.toml --out o --json",
+        f"gate --gen gen.h5 {RELEASE} --policy strict.toml --out o --json",
         '"overall": "regression"',
         tuple(within("o", VERDICT)),
         code=1,

@@ -136,7 +136,7 @@ def mistakes():
     Path("type.toml").write_text("[run]\nworkers = 'many'\n")
     Path("tiny.toml").write_text(CARD)
     Path("gate.toml").write_text("basics.duplicates = 0.5\nmetrics.kid.most = 1000\n")
-    Path("strict.toml").write_text("basics.duplicates = 0.5\nmetrics.vendi.least = 1000\n")
+    Path("strict.toml").write_text("basics.duplicates = 0.5\nmetrics.kid.most = -1000\n")
     Path("card.toml").write_text("name = 'mine'\n")
 
 
