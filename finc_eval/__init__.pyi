@@ -25,6 +25,8 @@ from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
 from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
+from .evaluations.evaluate import evaluate_generator as evaluate_generator
+from .evaluations.result import Evaluation as Evaluation
 from .extractors.catalog import load_card as load_card
 from .extractors.settings import Extraction as Extraction
 from .feature_maps.cosine import CosineFeatures as CosineFeatures
@@ -44,6 +46,7 @@ from .metrics.score import Scores as Scores
 from .partitions.kinds import Kinds as Kinds
 from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings
+from .report.exports.paper import shares_figure as shares_figure
 from .samples import open_source as open_source
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch

@@ -23,15 +23,18 @@ from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text, written_together
 
-UNMARKED = (".md", ".xml")
-"""Files of texts, which do not say what made them: they are of what made the JSON file beside them."""
+UNMARKED = (".xml",)
+"""Files that do not say what made them: they are of what made the JSON file beside them."""
 
 SUFFIXES = {
-    "comparison": (".h5", ".json", ".html"),
-    "kinds": (".h5", ".json", ".html"),
-    "verdict": (".json", ".html", *UNMARKED),
+    **dict.fromkeys(
+        ("comparison", "kinds", "models", "methods", "sweep", "changes"),
+        (".h5", ".json", ".html"),
+    ),
+    "verdict": (".json", ".html", ".md", *UNMARKED),
 }
-"""Types of results with arrays, which an .h5 file keeps, or with texts; all others have a page and a JSON file."""
+"""Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a
+JSON file."""
 
 LARGE_PAGE = 10_000_000
 """Bytes of a page from which browsers open it slowly."""
@@ -103,6 +106,8 @@ class Output:
                 result.save(files[".h5"])
             result.to_json(files[".json"])
             result.to_html(files[".html"])
+            if ".md" in files:
+                result.to_markdown(files[".md"])
             for suffix, text in texts.items():
                 write_text(files[suffix], text)
 

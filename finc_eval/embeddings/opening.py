@@ -11,9 +11,10 @@ from finc_eval.core.files.front import is_stored
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
-from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, CachedEmbeddings, Embeddings
+from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.samples import Source

@@ -22,10 +22,11 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
-from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
 from finc_eval.embeddings.set_info import set_info
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings
@@ -132,7 +133,7 @@ def audit(
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
     delta = settings.stated_delta or 0.0
     attack_count = 3 + ("reference" in sets)
-    attacks = _timed(
+    attacks, membership = _timed(
         run.progress,
         "attacks",
         lambda: run_attacks(
@@ -150,6 +151,7 @@ def audit(
     return Audit(
         copying=copying,
         attacks=attacks,
+        membership=membership,
         stated=None if epsilon is None else judge_guarantee(epsilon, delta, attacks),
         gen=infos["gen"],
         train=infos["train"],

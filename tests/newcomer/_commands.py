@@ -194,10 +194,10 @@ STEPS = [
     refused("score other --comparison results/gen/comparison.h5 --out s.txt", "--out must end in .csv"),
     done("report results/gen/comparison.h5", "comparison.html", ["results/gen/comparison.html"]),
     done("report results/gen/comparison.h5 --out page.html --json", "page.html", ["page.html"]),
-    done("report results/gen/comparison.h5 --gen-samples gen --out page.html", "page.html", ["page.html"]),
+    done("report results/gen/comparison.h5 --samples gen=gen --out page.html", "page.html", ["page.html"]),
     refused("report results/gen/comparison.h5 --out own/notes.html", "did not make it"),
     refused("report results/gen/comparison.h5 --out gen.h5", "--out must end in .html"),
-    refused("report results/gen/comparison.h5 --gen-samples gone", "gone does not exist"),
+    refused("report results/gen/comparison.h5 --samples gen=gone", "gone does not exist"),
     refused("report gen.h5 --out page.html", "gen.h5 is a file of embeddings, which"),
     refused("report gone.h5", "gone.h5 does not exist"),
     done(

@@ -85,9 +85,8 @@ def gate(
         verdict = fe.gate(gen, baseline, ref, limits, anchor=anchor, train=train, extractor=extraction, run=run)
     from finc_eval.gates.github import annotation_lines, tell_github
     from finc_eval.gates.junit import junit_xml
-    from finc_eval.gates.markdown import markdown
 
-    emit(verdict, output, as_json, {".md": markdown(verdict), ".xml": junit_xml(verdict)})
+    emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
     tell_github(verdict, os.environ)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print(*annotation_lines(verdict), sep="\n", file=sys.stderr if as_json else sys.stdout)

@@ -24,8 +24,9 @@ from finc_eval.core.record import plain, structured
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_same_space
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
+from finc_eval.embeddings.space import check_same_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.features import class_features, class_indices
