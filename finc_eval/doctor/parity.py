@@ -6,7 +6,6 @@ installed are skipped.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import Record
 from finc_eval.doctor.library_checks import CHECKS, Array, Check, Library
@@ -127,8 +127,11 @@ def run_library(
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise LibraryError(f"{library.name} {library.version} fails ({last}): install it again, or another version")
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    try:
+        found: dict[str, dict[str, Any]] = foreign_json((done.stdout.splitlines() or [""])[-1], library.name)
+        return found
+    except DataError as error:
+        raise LibraryError(f"{library.name} {library.version} gives no numbers: run it alone to see why") from error
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> float:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import opened
-from finc_eval.core.files.parsed import json_table
+from finc_eval.core.files.parsed import json_table, parsed_json
 from finc_eval.core.storage import PROGRAM
 
 PARTIAL = "unfinished embeddings"
@@ -187,7 +187,10 @@ class Journal:
         data = self._file.read(length - HEAD.size)
         if zlib.crc32(data) != checksum or not 0 < count <= self.title.n:
             return None
-        reasons, traits = json.loads(data[:texts])
+        try:
+            reasons, traits = parsed_json(data[:texts])
+        except (DataError, ValueError, TypeError):
+            return None
         content = np.frombuffer(data, "<u8", count, texts)
         rows = np.frombuffer(data, "<f4", count * self.title.width, texts + 8 * count)
         return Batch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, traits)

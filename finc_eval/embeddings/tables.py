@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.parsed import json_lines
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.embeddings.columns import Columns, columns_in, texts
 from finc_eval.embeddings.keys import WINDOW
@@ -74,14 +74,14 @@ def _read(path: Path) -> dict[str, list[Any]]:
                 with path.open(encoding="utf-8-sig", newline="") as file:
                     rows: list[Any] = list(csv.DictReader(file, restkey=""))
             case ".jsonl":
-                rows = [json.loads(line) for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+                rows = list(json_lines(path.read_text("utf-8-sig"), str(path)))
             case ".parquet":
                 return _parquet(path)
             case other:
                 raise UsageError(f"{path} ends in {other or 'nothing'}: metadata are a .csv, .jsonl or .parquet file")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (OSError, ValueError, csv.Error, RecursionError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise DataError(

@@ -12,6 +12,7 @@ import urllib.request
 from pathlib import Path
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.parsed import read_json
 from finc_eval.core.progress import Progress
 
 SILENCE_SECONDS = 30
@@ -122,9 +123,9 @@ def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) ->
 def _noted(part: Path, url: str) -> tuple[str, int]:
     """Return the validator and the size of the file in `part`, from its note; ("", 0) if it is for another URL."""
     try:
-        note = json.loads(note_of(part).read_text(encoding="utf-8"))
+        note = read_json(note_of(part))
         return (str(note["validator"]), int(note["total"])) if note["url"] == url else ("", 0)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (DataError, ValueError, KeyError, TypeError):
         return "", 0
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.parsed import json_table, read_text
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.storage import write_text
 
@@ -79,8 +80,8 @@ def _entries(record: str) -> dict[str, object] | None:
     if not path.exists():
         return {}
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return json_table(read_text(path), str(path))
+    except DataError:
         return None
 
 

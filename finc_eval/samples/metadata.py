@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import DAMAGED
+from finc_eval.core.files.parsed import foreign_json, json_lines
 from finc_eval.samples.source import aligned, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text")
@@ -72,11 +72,11 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
     try:
         text = data.decode("utf-8-sig")
         if name == "dataset.json":
-            return _from_stylegan(json.loads(text), ids, where)
+            return _from_stylegan(foreign_json(text, where), ids, where)
         if name == "metadata.csv":
             return _from_rows(csv.DictReader(io.StringIO(text, newline="")), ids, where)
-        return _from_rows((json.loads(line) for line in text.splitlines() if line.strip()), ids, where)
-    except (ValueError, csv.Error, RecursionError) as error:
+        return _from_rows(json_lines(text, where), ids, where)
+    except (ValueError, csv.Error) as error:
         raise DataError(f"{where} cannot be read ({error}): repair it, or take it away") from error
 
 

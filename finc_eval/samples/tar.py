@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import re
 import tarfile
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.samples.files import FileSource, is_hidden, refuse_excess
 from finc_eval.samples.images import IMAGE_SUFFIXES
@@ -182,7 +182,7 @@ def _label_and_prompt(suffix: str, data: bytes, where: str) -> tuple[str | None,
             return text.strip(), None
         if suffix == PROMPT_SUFFIX:
             return None, text.strip()
-        table: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(f"{where} cannot be read ({error}): write it again in UTF-8") from error
+    table: Any = foreign_json(text, where)
     return label_and_prompt(table) if isinstance(table, dict) else (None, None)

@@ -14,7 +14,7 @@ import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.copying import copy_content
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, file_type, front_of
-from finc_eval.core.files.parsed import parsed_json, parsed_toml
+from finc_eval.core.files.parsed import MAX_DEPTH, foreign_json, json_lines, parsed_json, parsed_toml
 from finc_eval.core.files.reading import StoredFile, existing_file, header_of
 from finc_eval.core.files.writing import new_file
 
@@ -249,3 +249,17 @@ def test_json_of_no_use_is_one_sentence(text):
 def test_toml_of_no_use_is_one_sentence(text):
     with pytest.raises(DataError, match=r"^the file cannot be read as a TOML file"):
         parsed_toml(text, "the file")
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "[" * 51 + "]" * 51, b"\xff", "9" * 5000])
+def test_json_of_other_programs_that_cannot_be_read_is_one_sentence(text):
+    with pytest.raises(DataError, match=r"^a\.json cannot be read as JSON \(.*\): repair it, or take it away$"):
+        foreign_json(text, "a.json")
+
+
+def test_json_of_other_programs_may_have_what_they_write():
+    assert foreign_json("[" * MAX_DEPTH + "]" * MAX_DEPTH, "a")
+    found = list(json_lines('{"a": NaN, "c": "\u2028"}\n\n{"a": -Infinity, "b": 123456789012345678901234}', "a.jsonl"))
+    assert str(found[0]["a"]) == "nan" and found[1] == {"a": float("-inf"), "b": 123456789012345678901234}
+    with pytest.raises(DataError, match=r"^a\.jsonl: line 3 cannot be read as JSON"):
+        list(json_lines("{}\n\n{", "a.jsonl"))

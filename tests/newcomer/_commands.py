@@ -4,6 +4,7 @@ import shlex
 from dataclasses import dataclass
 
 COMPARISON = ("comparison.h5", "comparison.html", "comparison.json")
+VERDICT = ("verdict.html", "verdict.json", "verdict.md", "verdict.xml")
 KINDS = ("kinds.h5", "kinds.html", "kinds.json")
 
 
@@ -46,6 +47,7 @@ SMALL = "--features 40"
 SETS = "--gen gen.h5 --ref ref.h5"
 FOLDERS = "--gen gen --ref ref"
 TINY = "--extractor tiny.toml"
+RELEASE = "--baseline other.h5 --ref ref.h5"
 
 FIRST_WORDS = [
     done("", "Usage: "),
@@ -215,12 +217,6 @@ STEPS = [
     refused("models --gen gen.h5 --out o", "at least two sets are needed"),
     refused("models --gen a= --gen b=other.h5 --out o", "is not of the form NAME=PATH"),
     refused("models gen.h5 other.h5", "Missing option '--gen'"),
-    done(
-        "leaderboard --gen gen.h5 --gen other.h5 --ref ref.h5 --level 5 --out o",
-        "",
-        within("o", ("leaderboard.html", "leaderboard.json")),
-    ),
-    refused("leaderboard --gen gen.h5 --ref ref.h5 --out o", "at least two models are needed"),
     done("kinds --gen gen.h5 --ref ref.h5 --levels 5,10 --level 5 --out o", "", within("o", KINDS)),
     done("kinds --gen a=gen.h5 --gen b=other.h5 --levels 5 --level 5 --out o", "", within("o", KINDS)),
     refused("kinds --gen gen.h5 --out o", "at least two sets are needed"),
@@ -234,6 +230,47 @@ STEPS = [
     refused(f"sweep {SETS} --parameter rho --rho 2", "does not use --rho"),
     done(f"methods {SETS} --methods finc,rarity {SMALL} --out o", "", within("o", ("methods.html", "methods.json"))),
     refused(f"methods {SETS} --methods finc,kem", 'did you mean "ken"?'),
+]
+
+RANK_AND_GATE = [
+    done(
+        "leaderboard --gen gen.h5 --gen other.h5 --ref ref.h5 --level 5 --out o",
+        "",
+        within("o", ("leaderboard.html", "leaderboard.json")),
+    ),
+    done(
+        f"leaderboard a=gen.h5 b=other --ref ref {TINY} --level 5 --metrics vendi --out o --json",
+        '"type": "leaderboard"',
+        within("o", ("leaderboard.html", "leaderboard.json")),
+    ),
+    refused("leaderboard --gen gen.h5 --ref ref.h5 --out o", "at least two models are needed"),
+    refused("leaderboard a=gen.h5 b=other.h5", "Missing option '--ref'"),
+    refused(
+        "leaderboard a=gen.h5 b=other.h5 --ref ward.sketch.h5 --out o", "ward.sketch.h5 is a private sketch, which"
+    ),
+    refused("leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --rank-by fid --out o", "rank_by must be one of unmatched"),
+    refused("leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --metrics fidd --out o", 'did you mean "fid"?'),
+    refused(
+        "leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --out own/notes.html", "--out is the folder of several files"
+    ),
+    done(f"gate --init {RELEASE} --policy first.toml", "basics.duplicates", ["first.toml"]),
+    done(f"gate --gen gen.h5 {RELEASE} --policy gate.toml --out o", "pass", within("o", VERDICT)),
+    Command(
+        f"gate --gen gen.h5 {RELEASE} --policy strict.toml --out o --json",
+        '"overall": "regression"',
+        tuple(within("o", VERDICT)),
+        code=1,
+    ),
+    refused(f"gate {RELEASE} --policy gate.toml", "the gate needs the new release: pass --gen"),
+    refused(f"gate --gen gen.h5 {RELEASE} --policy gone.toml --out o", "gone.toml does not exist"),
+    refused(f"gate --gen gen.h5 {RELEASE} --policy text --out o", "text cannot be read as a policy"),
+    refused(f"gate --gen gen.h5 {RELEASE} --policy finc.toml --out o", 'unknown key "compare"'),
+    refused(f"gate --gen gone {RELEASE} --policy gate.toml --out o", "gone does not exist"),
+    refused(
+        f"gate --init {RELEASE} --policy gate.toml", "gate.toml exists, and this command with these inputs did not"
+    ),
+    refused(f"gate --init {RELEASE} --policy own/notes.h5", "--policy must end in .toml"),
+    refused(f"gate --gen x.npy {RELEASE} --policy gate.toml --out o", "784"),
 ]
 
 METRICS = [
@@ -340,7 +377,7 @@ HOUSEKEEPING = [
     refused("cache rm --all gen.h5", "only one of these"),
 ]
 
-COMMANDS = [*FIRST_WORDS, *EXTRACT, *COMPARE, *STEPS, *METRICS, *PRIVACY, *HOUSEKEEPING]
+COMMANDS = [*FIRST_WORDS, *EXTRACT, *COMPARE, *STEPS, *RANK_AND_GATE, *METRICS, *PRIVACY, *HOUSEKEEPING]
 
 AS_PROCESSES = [
     done("--version", "finc-eval "),

@@ -135,6 +135,8 @@ def mistakes():
     Path("no.toml").write_text("[compare\n")
     Path("type.toml").write_text("[run]\nworkers = 'many'\n")
     Path("tiny.toml").write_text(CARD)
+    Path("gate.toml").write_text("basics.duplicates = 0.5\nmetrics.kid.most = 1000\n")
+    Path("strict.toml").write_text("basics.duplicates = 0.5\nmetrics.kid.most = -1000\n")
     Path("card.toml").write_text("name = 'mine'\n")
 
 

@@ -179,7 +179,7 @@ def test_metadata_of_some_images_only_is_refused_and_that_of_another_purpose_pas
     (folder / "metadata.csv").write_text("camera,lens\nx,y\n")
     assert open_source(folder).labels is None
     (folder / "metadata.jsonl").write_text("{")
-    assert "metadata.jsonl cannot be read" in message(open_source, folder)
+    assert "metadata.jsonl: line 1 cannot be read" in message(open_source, folder)
 
 
 def test_the_labels_of_stylegan_come_from_its_table(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterator
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from finc_eval.core.errors import DataError
 
 MAX_DIGITS = 20
 """Digits of the largest whole number that is read, with its sign: those of 64 bits."""
+
+MAX_DEPTH = 50
+"""Lists and tables within each other in JSON of other programs; what is deeper could not be written as a text."""
 
 MALFORMED = (ValueError, RecursionError)
 """Errors of parsers on text that is not of their format, or nested endlessly."""
@@ -31,6 +35,31 @@ def parsed_json(text: str | bytes, where: str = "the text") -> Any:
         return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_refused)
     except MALFORMED as error:
         raise DataError(f"{where} cannot be read as JSON ({_words(error)}): it is damaged, make it again") from error
+
+
+def foreign_json(text: str | bytes, where: str) -> Any:
+    """Parse JSON that another program wrote: NaN and infinity, which many write, are taken.
+
+    Args:
+        text: the text, UTF-8 where it is bytes.
+        where: what to call the text in a message.
+
+    Raises:
+        DataError: it is not JSON, or nested too deeply.
+    """
+    try:
+        found = json.loads(text)
+        _check_depth(found)
+        return found
+    except MALFORMED as error:
+        raise DataError(f"{where} cannot be read as JSON ({_words(error)}): repair it, or take it away") from error
+
+
+def json_lines(text: str, where: str) -> Iterator[Any]:
+    """Yield what each line holds that is not empty; see `foreign_json`."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield foreign_json(line, f"{where}: line {number}")
 
 
 def json_table(text: str | bytes, where: str = "the text") -> dict[str, Any]:
@@ -104,6 +133,14 @@ def _check_numbers(value: Any, key: str = "") -> None:
             _check_numbers(inside, key)
     elif isinstance(value, int | float) and not abs(value) < (10**MAX_DIGITS if isinstance(value, int) else inf):
         raise ValueError(f'"{key}" must be a finite number')
+
+
+def _check_depth(value: Any, left: int = MAX_DEPTH) -> None:
+    if isinstance(value, dict | list):
+        if not left:
+            raise ValueError("nested too deeply")
+        for inside in value.values() if isinstance(value, dict) else value:
+            _check_depth(inside, left - 1)
 
 
 def _refused(text: str) -> float:
