@@ -1,4 +1,5 @@
 # make demo   set everything up, compare two sets of digits with planted differences, write reports/demo/
+# make lint   ruff, mypy, import-linter, and which records of benchmarks are not of today's code
 # make test   set everything up, run the tests
 # Needs Python >= 3.11 and a package index; everything goes into .venv.
 
@@ -19,6 +20,7 @@ lint: .venv/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/_stale.py
 
 notebooks: .venv/.test
 	$(BIN)/python -m pytest -m notebook

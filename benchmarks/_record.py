@@ -1,4 +1,7 @@
-"""Record the results of benchmarks: JSON under results/, and a table in README.md between the two marks of each."""
+"""Record the results of benchmarks: JSON under results/, and a table in README.md between the two marks of each.
+
+A record keeps the digests of the code that made it, so that `_stale.py` knows when it is no longer that of today.
+"""
 
 import json
 import platform
@@ -6,6 +9,7 @@ import re
 from pathlib import Path
 
 import torch
+from _stale import code_in_use
 
 HERE = Path(__file__).parent
 
@@ -18,7 +22,7 @@ def record(name, rows, notes=""):
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "threads": torch.get_num_threads(),
     }
-    result = {"benchmark": name, "notes": notes, "environment": environment, "rows": rows}
+    result = {"benchmark": name, "notes": notes, "environment": environment, "code": code_in_use(), "rows": rows}
     out = HERE / "results" / f"{name}.json"
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")

@@ -29,6 +29,7 @@ def one_of_each(folder):
         fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "level": 5}}),
         fe.evaluate(x, y, ["vendi", "prdc", "fid"]),
         fe.audit(gen, ref[:200], ref[200:]),
+        fe.evaluate_generator(x[:60], y[:60], features=20),
         membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
         private.score(x),
         private.compare({"a": x, "b": gen[200:]}),

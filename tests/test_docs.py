@@ -12,7 +12,7 @@ from finc_eval.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-GROUPS = ("private-sketch", "extractors", "weights", "cache")
+GROUPS = ("private-sketch", "kahm", "extractors", "weights", "cache")
 
 
 def commands():

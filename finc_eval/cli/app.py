@@ -29,6 +29,7 @@ VERBS: dict[str, dict[str, str]] = {
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
         "sketch": "Reduce a set to the statistics that a comparison needs.",
         "score": "Score samples on the modes of a comparison.",
+        "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
         "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
@@ -48,6 +49,8 @@ VERBS: dict[str, dict[str, str]] = {
         "guarantee hold?",
         "private-sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, "
         "and anybody scores any number of generators against it.",
+        "kahm": "Kernel affine hull machines: models of classes, their membership-inference score, fabricated data, "
+        "and one classifier over the data of several parties.",
         "dp-generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
     },
     "Housekeeping": {

@@ -114,7 +114,7 @@ class OpenSets:
 
     Attributes:
         sets: sketched sets by label.
-        settings: settings with the feature map's own bandwidth, seed and number of frequencies in place.
+        settings: settings with the feature map's own bandwidth, seed, number and kind of frequencies in place.
         sigma_rule: origin of the bandwidth.
         warnings: sentences on repeats and near-repeats.
     """
@@ -147,7 +147,14 @@ def open_sets(
             raise _too_few(label, opened.n)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
-    found = replace(settings, kernel=phi.kernel, sigma=phi.sigma, features=phi.features, seed=phi.seed)
+    found = replace(
+        settings,
+        kernel=phi.kernel,
+        sigma=phi.sigma,
+        features=phi.features,
+        frequencies="orthogonal" if phi.orthogonal else "iid",
+        seed=phi.seed,
+    )
     return OpenSets(sets, found, sigma_rule, warnings)
 
 

@@ -172,7 +172,7 @@ def _sweep_sigma(
     sample = rows["ref"].cpu()
     median = median_distance(sample)
     chosen = [factor * median for factor in BANDWIDTH_FACTORS] if sigmas is None else sigmas
-    maps = [centered_features(sample, settings.features, sigma, settings.seed, run.torch_device) for sigma in chosen]
+    maps = [centered_features(sample, settings.features, sigma, settings, run.torch_device) for sigma in chosen]
     sketches = {
         label: sketch_all(one, maps, precision=settings.precision, run=run.named(f"sketch {label}"))
         for label, one in embeddings.items()

@@ -2,13 +2,15 @@ from . import federated as federated
 from .classifier import KahmClassifier as KahmClassifier
 from .density_difference import density_difference as density_difference
 from .element_noise import ElementNoise as ElementNoise
+from .element_noise import noise_quantile as noise_quantile
 from .fabrication import fabricate as fabricate
+from .fabrication import fabricate_classes as fabricate_classes
 from .fabrication import fit_private_classes as fit_private_classes
+from .fabrication import published_steps as published_steps
 from .fabrication import smooth as smooth
 from .files import load_models as load_models
 from .files import save_models as save_models
 from .machine import Kahm as Kahm
-from .machine import KahmSettings as KahmSettings
 from .machine import fit_deep as fit_deep
 from .machine import fit_machine as fit_machine
 from .membership import membership_score as membership_score
@@ -18,3 +20,6 @@ from .models import WideKahm as WideKahm
 from .models import fit_classes as fit_classes
 from .models import fit_wide as fit_wide
 from .models import matching_scores as matching_scores
+from .quality import ClassificationQuality as ClassificationQuality
+from .quality import classification_quality as classification_quality
+from .settings import KahmSettings as KahmSettings

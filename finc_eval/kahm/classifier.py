@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,8 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from finc_eval.kahm.files import load_models, save_models
-from finc_eval.kahm.machine import KahmSettings, Lambda, Scale
-from finc_eval.kahm.models import ClassModels, Distances, fit_classes, matching_scores, relative_squares
+from finc_eval.kahm.models import Distances, fit_classes, matching_scores, relative_squares
+from finc_eval.kahm.settings import KahmSettings, Lambda, Scale
 
 
 class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -122,7 +123,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         check_is_fitted(self)
         named = {label.item(): model for label, model in zip(self.classes_, self.models_.models.values(), strict=True)}
-        save_models(path, ClassModels(named, self.models_.settings))
+        save_models(path, replace(self.models_, models=named))
 
     @classmethod
     def load(cls, path: str | Path, device: str | None = "cpu") -> Self:
@@ -143,6 +144,6 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             device,
         )
         made.classes_ = np.array(found.classes)
-        made.models_ = ClassModels(dict(enumerate(found.models.values())), settings)
+        made.models_ = replace(found, models=dict(enumerate(found.models.values())))
         made.n_features_in_ = next(iter(found.models.values())).dim
         return made

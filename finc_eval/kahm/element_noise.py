@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-import torch
 from pydantic import computed_field
 
 from finc_eval.core.checks import check_choice, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about
-from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, secure_uniform
+
+if TYPE_CHECKING:
+    import torch
 
 Adjacency = Literal["element", "record"]
 """Unit in which neighboring data sets differ: one entry of one sample, or one sample."""
@@ -118,6 +119,10 @@ class ElementNoise(Record):
         Raises:
             DataError: an entry is not finite, so that noise cannot protect it.
         """
+        import torch  # settings are read before the second that this takes
+
+        from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, secure_uniform
+
         if not bool(samples.isfinite().all()):
             raise DataError("samples that are to be protected hold NaN or infinity: map them to a constant")
         exact = samples.double().clamp(*self.bounds)
@@ -133,7 +138,22 @@ class ElementNoise(Record):
 
 
 def noise_quantile(t: torch.Tensor, epsilon: float, delta: float, diameter: float) -> torch.Tensor:
-    """Return the quantile function of the noise (eq. 76) at t in (0, 1), any shape; the middle share δ of t gives 0."""
+    """Return the quantile function of the noise (eq. 76) at t in (0, 1), any shape; the middle share δ of t gives 0.
+
+    Args:
+        t: probabilities.
+        epsilon: ε of one entry.
+        delta: δ of one entry.
+        diameter: d, largest difference of an entry.
+
+    Example:
+        >>> import torch
+        >>> import finc_eval as fe
+        >>> fe.kahm.noise_quantile(torch.tensor([0.1, 0.9]), epsilon=1.0, delta=0.0, diameter=1.0).round(decimals=2)
+        tensor([-1.6100,  1.6100])
+    """
+    import torch  # as in `ElementNoise.add`
+
     tail = torch.minimum(t, 1 - t)
     size = (-torch.log(2 * tail / (1 - delta))).clamp_min(0) * (diameter / epsilon)
     return torch.where(t < 0.5, -size, size)

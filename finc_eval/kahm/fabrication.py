@@ -10,18 +10,30 @@ to see because it smooths: fewer components or a larger λ do the same without i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
+import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.device import usable_device
 from finc_eval.core.record import NOT_IN_JSON, Record
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.kahm.element_noise import ElementGuarantee, ElementNoise
-from finc_eval.kahm.machine import KahmSettings, fit_deep, fit_machine
-from finc_eval.kahm.models import ClassModels, PreciseRows, WideKahm, branch_members, class_members, precise_rows
+from finc_eval.kahm.machine import Kahm, fit_deep, fit_machine
+from finc_eval.kahm.models import (
+    ClassModels,
+    PreciseRows,
+    WideKahm,
+    branch_members,
+    class_members,
+    known_space,
+    precise_rows,
+)
+from finc_eval.kahm.settings import KahmSettings
 
 FABRICATION_STEPS = 2
 """M, where it is fixed: the paper's rule gives it in nearly all classes of MNIST."""
@@ -65,6 +77,23 @@ class PrivateModels(Record):
     def __str__(self) -> str:
         reach = "" if self.strict else "; it does NOT reach these models, whose clusters or steps read raw samples"
         return f"{self.guarantee}{reach}"
+
+
+@dataclass(frozen=True, eq=False)
+class FabricatedSet(Record):
+    """Samples of classes made of noisy ones, in the order of the raw samples.
+
+    Attributes:
+        samples: samples, shape (N, p), float32.
+        guarantee: guarantee of the noise, per element and per record; nothing after the noise read raw samples.
+        steps: M of every branch of every class; empty without fabrication.
+        kept: number of samples that fabrication could not map.
+    """
+
+    samples: Annotated[NDArray[np.float32], *NOT_IN_JSON]
+    guarantee: ElementGuarantee
+    steps: tuple[int, ...]
+    kept: int
 
 
 def smooth(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = None) -> torch.Tensor:
@@ -139,16 +168,27 @@ def fabricate(
 
 
 def published_steps(raw: torch.Tensor, noisy: torch.Tensor, settings: KahmSettings) -> int:
-    """Return the paper's M (eq. 88), which reads raw samples: after M − 1 smoothings the samples are modeled as well.
+    """Return the paper's M (eq. 92), which reads raw samples: after M − 1 smoothings the samples are modeled as well.
+
+    The error of a model is Σ ‖yᵢ − A(yᵢ)‖ over its own samples (eq. 88), see `Kahm.modeling_error`.
 
     Args:
         raw: raw samples, shape (N, p).
         noisy: the same samples with noise, shape (N, p).
         settings: settings of the machines.
+
+    Example:
+        >>> import torch
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> raw = torch.from_numpy(example_sets(200)[1]).double()
+        >>> noisy = fe.kahm.ElementNoise(epsilon=4).add(raw, torch.Generator().manual_seed(0))
+        >>> fe.kahm.published_steps(raw, noisy, fe.kahm.KahmSettings())
+        2
     """
-    limit, rows = fit_machine(raw, settings).modeling_error(), noisy
+    limit, rows = fit_machine(raw, settings).modeling_error(raw), noisy
     for step in range(1, MAX_FABRICATION_STEPS):
-        if fit_machine(rows, settings).modeling_error() <= limit:
+        if fit_machine(rows, settings).modeling_error(rows) <= limit:
             return step
         rows = smooth(rows, settings)
     return MAX_FABRICATION_STEPS
@@ -190,33 +230,104 @@ def fit_private_classes(
         >>> made.guarantee.epsilon, made.guarantee.record_epsilon, made.models.classes
         (8.0, 6272.0, (False, True))
     """
+    settings = settings or KahmSettings()
+    rows = precise_rows(samples, "samples")
+    held: dict[Hashable, list[tuple[Kahm, ...]]] = {}
+    steps, kept = [], 0
+    for branch in _noisy_branches(rows, labels, noise, settings, fabricated, strict, generator, device):
+        held.setdefault(branch.label, []).append(fit_deep(branch.samples, settings))
+        steps.append(branch.steps)
+        kept += branch.kept
+    return PrivateModels(
+        models=ClassModels(
+            {label: WideKahm(tuple(branches)) for label, branches in held.items()}, settings, known_space(rows)
+        ),
+        guarantee=noise.guarantee(rows.dim, private=generator is None),
+        strict=strict,
+        steps=tuple(steps) if fabricated else (),
+        kept=kept,
+    )
+
+
+def fabricate_classes(
+    samples: object,
+    labels: ArrayLike,
+    noise: ElementNoise,
+    settings: KahmSettings | None = None,
+    *,
+    fabricated: bool = True,
+    generator: torch.Generator | None = None,
+    device: str | torch.device | None = "cpu",
+) -> FabricatedSet:
+    """Make samples of each class out of noisy ones; models of them are those of Definition 15, or of Definition 12.
+
+    Args:
+        samples: samples, shape (N, p): array, tensor, cache or the path of one.
+        labels: label of each sample, shape (N,). Labels and the sizes of classes are public.
+        noise: noise that is added first.
+        settings: settings of the machines.
+        fabricated: whether noisy samples are smoothed and mapped (Definition 14), or returned as they are.
+        generator: seeded generator for experiments that must repeat. Never use one for private data.
+        device: device of the computation; None for CUDA if available.
+
+    Raises:
+        DataError: there is not one label for each sample, or a row is not finite.
+        UsageError: the device does not exist.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(200)
+        >>> made = fe.kahm.fabricate_classes(ref, ref.mean(1) > 0.13, fe.kahm.ElementNoise(epsilon=8))
+        >>> made.samples.shape, made.steps
+        ((200, 784), (2, 2))
+    """
+    settings = settings or KahmSettings()
+    rows = precise_rows(samples, "samples")
+    found, steps, kept = np.empty((rows.n, rows.dim), np.float32), [], 0
+    for branch in _noisy_branches(rows, labels, noise, settings, fabricated, True, generator, device):
+        found[branch.members] = branch.samples.cpu().numpy()
+        steps.append(branch.steps)
+        kept += branch.kept
+    guarantee = noise.guarantee(rows.dim, private=generator is None)
+    return FabricatedSet(found, guarantee, tuple(steps) if fabricated else (), kept)
+
+
+class _Branch(NamedTuple):
+    """Noisy or fabricated samples of one branch of a class, and the rows of the set that they come from."""
+
+    label: Hashable
+    members: NDArray[np.int64]
+    samples: torch.Tensor
+    steps: int
+    kept: int
+
+
+def _noisy_branches(
+    rows: Embeddings,
+    labels: ArrayLike,
+    noise: ElementNoise,
+    settings: KahmSettings,
+    fabricated: bool,
+    strict: bool,
+    generator: torch.Generator | None,
+    device: str | torch.device | None,
+) -> Iterator[_Branch]:
+    """Yield the branches of all classes, in the order of sorted labels."""
     if not strict:
         warnings.warn(
             "strict=False clusters raw samples and takes the number of smoothing steps from them, as published: the "
             "models have no guarantee",
-            stacklevel=2,
+            stacklevel=3,
         )
-    settings = settings or KahmSettings()
-    rows, where = precise_rows(samples, "samples"), usable_device(device)
-    models, steps, kept = {}, [], 0
+    where = usable_device(device)
     for label, members in class_members(labels, rows.n).items():
         raw = rows.rows_at(members).to(where).double()
         noisy = noise.add(raw, generator)
-        branches = []
         for part in branch_members(PreciseRows(noisy if strict else raw), settings):
             here = torch.from_numpy(part).to(where)
-            material = noisy[here]
+            count, material, kept = 0, noisy[here], 0
             if fabricated:
                 count = FABRICATION_STEPS if strict else published_steps(raw[here], material, settings)
-                material, _, unmapped = fabricate(material, settings, steps=count, centered=strict)
-                steps.append(count)
-                kept += unmapped
-            branches.append(fit_deep(material, settings))
-        models[label] = WideKahm(tuple(branches))
-    return PrivateModels(
-        models=ClassModels(models, settings),
-        guarantee=noise.guarantee(rows.dim, private=generator is None),
-        strict=strict,
-        steps=tuple(steps),
-        kept=kept,
-    )
+                material, _, kept = fabricate(material, settings, steps=count, centered=strict)
+            yield _Branch(label, members[part], material, count, kept)

@@ -142,7 +142,7 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
 
     Raises:
         UsageError: no models are given.
-        IncompatibleError: the models have different dimensions.
+        IncompatibleError: the models have different dimensions or extractors.
 
     Example:
         >>> import finc_eval as fe
@@ -160,7 +160,10 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
         for label, model in party.models.items():
             held.setdefault(label, []).append(model)
     order = sorted(held)  # type: ignore[type-var]  # labels of one type have an order
-    return ClassModels({label: WideKahm.union(held[label]) for label in order}, parties[0].settings)
+    spaces = {party.space for party in parties} - {""}
+    if len(spaces) > 1:
+        raise IncompatibleError(f"models of parties must have one extractor, got {' and '.join(sorted(spaces))}")
+    return ClassModels({label: WideKahm.union(held[label]) for label in order}, parties[0].settings, "".join(spaces))
 
 
 def ask(folder: str | Path, queries: ArrayLike) -> None:

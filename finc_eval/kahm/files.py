@@ -14,8 +14,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import Record, plain, structured
-from finc_eval.kahm.machine import Kahm, KahmSettings
+from finc_eval.kahm.machine import Kahm
 from finc_eval.kahm.models import ClassModels, WideKahm
+from finc_eval.kahm.settings import KahmSettings
 
 MODELS_TYPE, MODELS_LAYOUT = "kahm", 2
 TENSORS = ("encoder", "mean", "encoded", "solved", "weights")
@@ -29,11 +30,15 @@ class ModelsHeader(Record):
         classes: labels of the classes.
         settings: settings that each model was made with.
         lambdas: λ of each machine, by class, branch and layer.
+        space: extractor of the samples, as name@digest; "" if unknown.
+        source: digest of the samples; "" if unknown.
     """
 
     classes: tuple[bool | int | float | str, ...]
     settings: KahmSettings
     lambdas: tuple[tuple[tuple[float, ...], ...], ...]
+    space: str = ""
+    source: str = ""
 
 
 def save_models(path: str | Path, models: ClassModels) -> None:
@@ -59,7 +64,8 @@ def save_models(path: str | Path, models: ClassModels) -> None:
         tuple(tuple(machine.lam for machine in layers) for layers in model.branches) for model in models.models.values()
     )
     with new_file(path, MODELS_TYPE, MODELS_LAYOUT) as file:
-        file.header |= plain(ModelsHeader(tuple(models.classes), models.settings, lambdas))  # type: ignore[arg-type]
+        classes: tuple[bool | int | float | str, ...] = tuple(models.classes)  # type: ignore[arg-type]
+        file.header |= plain(ModelsHeader(classes, models.settings, lambdas, models.space, models.source))
         for place, model in enumerate(models.models.values()):
             for branch, layers in enumerate(model.branches):
                 for layer, machine in enumerate(layers):
@@ -101,7 +107,7 @@ def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") 
         }
         if not models or len({model.dim for model in models.values()}) != 1:
             raise ValueError("its models are not of one space")
-    return ClassModels(models, header.settings)
+    return ClassModels(models, header.settings, header.space, header.source)
 
 
 def check_labels(labels: Iterable[Hashable], purpose: str) -> None:

@@ -21,7 +21,9 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.kahm.machine import MIN_DENOMINATOR, Kahm, KahmSettings, fit_deep
+from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
+from finc_eval.kahm.machine import MIN_DENOMINATOR, Kahm, fit_deep
+from finc_eval.kahm.settings import KahmSettings
 
 SAMPLES_PER_BRANCH = 1000
 """Samples of a branch, about: a machine costs the cube of them."""
@@ -160,6 +162,8 @@ class ClassModels:
     Attributes:
         models: model of each class, by label.
         settings: settings that each model was made with.
+        space: extractor of the samples, as name@digest; "" if unknown.
+        source: digest of the samples; "" if unknown.
 
     Example:
         >>> import finc_eval as fe
@@ -174,6 +178,8 @@ class ClassModels:
 
     models: Mapping[Hashable, WideKahm]
     settings: KahmSettings
+    space: str = ""
+    source: str = ""
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
@@ -182,7 +188,9 @@ class ClassModels:
 
     def distances(self, queries: object, guard: float = MIN_DENOMINATOR) -> Distances:
         """Return Γ for every query and class: values of shape (n, classes). See `WideKahm.distances`."""
-        return _distances(tuple(self.models.values()), queries, guard)
+        rows = precise_rows(queries, "queries")
+        check_same_space(rows.name, rows.space, "the samples of the models", self.space or ARRAY_SPACE)
+        return _distances(tuple(self.models.values()), rows, guard)
 
     def predict(self, queries: object) -> NDArray[np.intp]:
         """Return the index of the nearest class of every query, shape (n,) (Definition 7); the first of several."""
@@ -255,7 +263,12 @@ def fit_classes(
         label: fit_wide(Subset(rows, members), settings, device=device)
         for label, members in class_members(labels, rows.n).items()
     }
-    return ClassModels(models, settings)
+    return ClassModels(models, settings, known_space(rows), rows.digest)
+
+
+def known_space(rows: Embeddings) -> str:
+    """Return the extractor of a set, as name@digest; "" for arrays, of which it is unknown."""
+    return "" if rows.space.startswith(ARRAY_SPACE) else rows.space
 
 
 def class_members(labels: ArrayLike, n: int) -> dict[Hashable, NDArray[np.int64]]:

@@ -16,11 +16,14 @@ import torch
 from numpy.typing import NDArray
 from pydantic import computed_field
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.kahm.machine import KahmSettings, whitening
+from finc_eval.kahm.density_difference import DensityDifference, density_difference
+from finc_eval.kahm.machine import whitening
 from finc_eval.kahm.membership import nearest_distances
 from finc_eval.kahm.models import fit_wide
+from finc_eval.kahm.settings import KahmSettings
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics
 
@@ -36,6 +39,12 @@ an AUC of 0.57. The smaller λ, the nearer the attack is to that by the nearest 
 MAX_KAHM_SAMPLES = 10_000
 """Maximum number of generated samples that machines are made of, and of members and non-members that they are tried on:
 each is held against every machine. That is enough for a false positive rate of 0.1 %."""
+
+MAX_SCORED = 2000
+"""Distances of each side whose densities the membership-inference score compares."""
+
+PERMUTATIONS = 99
+"""Permutations behind the p-value of the membership-inference score."""
 
 MAX_DENSITY_CENTERS = 10_000
 """Maximum number of samples whose kernels make a density."""
@@ -73,6 +82,22 @@ class Attack(Record):
     def tells(self) -> bool:
         """True if the attack tells members from others beyond chance, by its rates or by their order."""
         return self.statistics.epsilon_lower_bound > 0 or self.statistics.auc_interval[0] > 0.5
+
+
+@dataclass(frozen=True)
+class MembershipDifference(Record):
+    """The membership-inference score of Kumar, Moser and Fischer (eq. 69), on the distances of the attack by machines.
+
+    The squared L2 difference between the densities of the distances of members and of non-members. It is not a finding
+    of the audit, whose error it has no part of: it stands beside the attacks, and its p-value is its own.
+
+    Attributes:
+        generated: the score by machines of generated samples, with its p-value and its null.
+        control: the score by machines of fresh samples in their place.
+    """
+
+    generated: DensityDifference
+    control: DensityDifference
 
 
 class AttackScores(NamedTuple):
@@ -192,8 +217,8 @@ def run_attacks(
     confidence: float,
     seed: int,
     device: str | torch.device | None = None,
-) -> tuple[Attack, ...]:
-    """Run all attacks on the generated set and on its control.
+) -> tuple[tuple[Attack, ...], MembershipDifference | None]:
+    """Run all attacks on the generated set and on its control, and return the membership-inference score with them.
 
     Args:
         gen: distances of the generated set, and the sets.
@@ -213,7 +238,27 @@ def run_attacks(
         ratio = DensityRatio.of(reference, seed)
         attacks["domias"] = lambda _, sets: ratio.score(sets)
     attacks["kahm"] = lambda _, sets: score_by_kahm(sets, seed, device)
-    return tuple(
-        Attack(name, *(attack_statistics(*score(*one), delta=delta, confidence=confidence) for one in (gen, control)))
-        for name, score in attacks.items()
+    scored = {name: (score(*gen), score(*control)) for name, score in attacks.items()}
+    found = tuple(
+        Attack(name, *(attack_statistics(*one, delta=delta, confidence=confidence) for one in both))
+        for name, both in scored.items()
     )
+    return found, membership_difference(*scored["kahm"], seed)
+
+
+def membership_difference(generated: AttackScores, control: AttackScores, seed: int) -> MembershipDifference | None:
+    """Return the membership-inference score of distances, of the generated set and of its control, each with its null.
+
+    None where distances are infinite or equal, and so have no densities.
+    """
+    try:
+        return MembershipDifference(_density_difference(generated, seed), _density_difference(control, seed))
+    except DataError:
+        return None
+
+
+def _density_difference(scores: AttackScores, seed: int) -> DensityDifference:
+    rng = np.random.default_rng(seed)
+    finite = (-one[np.isfinite(one)] for one in scores)
+    drawn = [rng.choice(one, min(len(one), MAX_SCORED), replace=False) for one in finite]
+    return density_difference(drawn[0], drawn[1], permutations=PERMUTATIONS, seed=seed)

@@ -133,7 +133,7 @@ def audit(
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
     delta = settings.stated_delta or 0.0
     attack_count = 3 + ("reference" in sets)
-    attacks = _timed(
+    attacks, membership = _timed(
         run.progress,
         "attacks",
         lambda: run_attacks(
@@ -151,6 +151,7 @@ def audit(
     return Audit(
         copying=copying,
         attacks=attacks,
+        membership=membership,
         stated=None if epsilon is None else judge_guarantee(epsilon, delta, attacks),
         gen=infos["gen"],
         train=infos["train"],

@@ -13,7 +13,7 @@ from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.memorization.attacks import Attack
+from finc_eval.memorization.attacks import Attack, MembershipDifference
 from finc_eval.memorization.copying import Measure, MeasureName, TailName
 from finc_eval.memorization.power import Power
 from finc_eval.memorization.settings import AuditSettings
@@ -107,6 +107,7 @@ class Audit(Document):
     Attributes:
         copying: first block: whether samples are copies.
         attacks: second block: success of attacks by generated samples; their intervals hold together.
+        membership: the membership-inference score beside the attacks; None where distances have no density.
         stated: third block: a stated guarantee held against the attacks; None if none was stated.
         gen, train, holdout: the sets.
         reference: set for the DOMIAS attack; None without it.
@@ -120,6 +121,7 @@ class Audit(Document):
 
     copying: Copying
     attacks: tuple[Attack, ...]
+    membership: MembershipDifference | None
     stated: StatedGuarantee | None
     gen: SetInfo
     train: SetInfo

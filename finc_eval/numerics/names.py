@@ -1,4 +1,4 @@
-"""The names of kernels and precisions, apart from their arithmetic: settings and help texts do not wait for torch."""
+"""The names of kernels, frequencies and precisions, without their arithmetic: help texts do not wait for torch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Literal, get_args
 
 Kernel = Literal["gaussian", "cosine"]
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+
+Frequencies = Literal["orthogonal", "iid"]
+FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
 
 Precision = Literal["float32", "tf32", "bfloat16", "float64"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)

@@ -169,6 +169,7 @@ def show(result: Audit) -> None:
     print(f"{power_sentence(result)}\n")
     title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
     print_table(title, ["Attack", *ATTACK_COLUMNS], _attack_rows(result), names=["Attack"])
+    print(membership_sentence(result))
     print(f"\n3. Stated guarantee\n{guarantee_sentence(result)}")
     print_notes(result.warnings)
     print(result.signature)
@@ -213,6 +214,18 @@ def guarantee_sentence(audit: Audit) -> str:
         names = ", ".join(ATTACK_NAMES[name] for name in stated.falsified_by)
         return f"The stated {claim} is false: {names} got more than it allows."
     return f"The attacks do not contradict the stated {claim}. This does not confirm it."
+
+
+def membership_sentence(audit: Audit) -> str:
+    """Return the membership-inference score with its null, and that of fresh samples, in two sentences."""
+    if audit.membership is None:
+        return "Membership-inference score (KAHM, eq. 69): the distances have no density to compare."
+    own, fresh = audit.membership.generated, audit.membership.control
+    return (
+        f"Membership-inference score (KAHM, eq. 69): {own.standardized:.3g}, p = {p_value(own.p_value or 1.0)}; "
+        f"95 % of equal densities stay below {own.threshold():.3g}. Fresh samples: {fresh.standardized:.3g}, "
+        f"p = {p_value(fresh.p_value or 1.0)}."
+    )
 
 
 def power_sentence(audit: Audit) -> str:
@@ -283,6 +296,7 @@ def _shared(audit: Audit, gallery: Gallery) -> dict[str, Any]:
         "attack_names": ATTACK_NAMES,
         "summary": summary(audit),
         "guarantee": guarantee_sentence(audit),
+        "membership": membership_sentence(audit),
         "pictures": gallery.pictures,
         "notes": gallery.notes,
         "confidence": AUDIT_CONFIDENCE,

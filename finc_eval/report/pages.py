@@ -145,6 +145,12 @@ def notebook_view(template: str, result: Document, /, **context: Any) -> str:
     return environment().get_template(template).render(result=result, alpha=ALPHA, **context)
 
 
+def style_of(*more: str) -> dict[str, Any]:
+    """Return the style of a page with further style sheets, and its digest, in place of those of all pages."""
+    style = Markup("\n").join([_asset("report.css"), *map(_asset, more)])
+    return {"style": style, "style_hash": _hash(style)}
+
+
 @cache
 def _asset(name: str) -> Markup:
     loader = environment().loader

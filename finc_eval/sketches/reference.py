@@ -45,7 +45,7 @@ def reference_feature_map(
     sigma = median_bandwidth(sample) if settings.sigma is None else settings.sigma
 
     def make(features: int) -> FeatureMap:
-        return centered_features(sample, features, sigma, settings.seed, device)
+        return centered_features(sample, features, sigma, settings, device)
 
     features = settings.features
     phi = enough_features(make, sample[:ERROR_SAMPLE]) if features == "auto" else make(features)
@@ -54,7 +54,7 @@ def reference_feature_map(
 
 
 def centered_features(
-    sample: torch.Tensor, features: int, sigma: float, seed: int, device: torch.device
+    sample: torch.Tensor, features: int, sigma: float, settings: SketchSettings, device: torch.device
 ) -> RandomFourierFeatures:
     """Make random Fourier features centered on the mean of a sample of the reference, shape (m, d).
 
@@ -64,7 +64,15 @@ def centered_features(
     away = torch.linalg.vector_norm(rows - rows.median(0).values, dim=1)
     within = away <= FAR * away.median()
     center = (rows[within] if away.median() > 0 else rows).mean(0).float()
-    return RandomFourierFeatures(sample.shape[1], features, sigma=sigma, seed=seed, center=center, device=device)
+    return RandomFourierFeatures(
+        sample.shape[1],
+        features,
+        sigma=sigma,
+        seed=settings.seed,
+        orthogonal=settings.frequencies == "orthogonal",
+        center=center,
+        device=device,
+    )
 
 
 def bottom_rows(embeddings: Embeddings, capacity: int = SAMPLE_SIZE) -> torch.Tensor:

@@ -9,7 +9,7 @@ from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import about
-from finc_eval.numerics.names import KERNELS, PRECISIONS, Kernel, Precision
+from finc_eval.numerics.names import FREQUENCIES, KERNELS, PRECISIONS, Frequencies, Kernel, Precision
 
 Groups = Annotated[
     str | None,
@@ -53,6 +53,13 @@ class SketchSettings(Configured):
             "whose measured error of the kernel is within 0.01"
         ),
     ] = 2000
+    frequencies: Annotated[
+        Frequencies,
+        about(
+            "how the frequencies are drawn: orthogonal in groups, which is more exact, or iid, independently, as in "
+            "Algorithm 1 of FINC's paper"
+        ),
+    ] = "orthogonal"
     seed: Annotated[int, about("random seed of the frequencies")] = 0
     precision: Annotated[
         Precision,
@@ -62,6 +69,7 @@ class SketchSettings(Configured):
 
     def __post_init__(self) -> None:
         check_choice("kernel", self.kernel, KERNELS)
+        check_choice("frequencies", self.frequencies, FREQUENCIES)
         check_choice("precision", self.precision, PRECISIONS)
         if isinstance(self.features, str) and self.features != "auto":
             raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')
@@ -80,6 +88,7 @@ class SketchOptions(TypedDict, total=False):
     kernel: Kernel
     sigma: float | None
     features: int | Literal["auto"]
+    frequencies: Frequencies
     seed: int
     precision: Precision
     groups: str | None

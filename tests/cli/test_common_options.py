@@ -13,6 +13,7 @@ from finc_eval.cli.app import VERBS, app
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
 EMBED = (
     "compare",
+    "evaluate",
     "kinds",
     "extract",
     "sketch",
@@ -25,8 +26,11 @@ EMBED = (
     "leaderboard",
     "gate",
 )
-EMBED_PRIVATE = tuple(f"private-sketch {verb}" for verb in ("release", "score", "compare"))
+EMBED_GROUPED = tuple(f"kahm {verb}" for verb in ("fit", "classify", "fabricate", "membership", "federate")) + tuple(
+    f"private-sketch {verb}" for verb in ("release", "score", "compare")
+)
 GROUPED = {
+    "kahm": ("fit", "classify", "fabricate", "membership", "federate"),
     "private-sketch": ("release", "score", "compare", "merge", "inspect"),
     "extractors": ("list", "show", "check"),
     "weights": ("list", "fetch", "verify", "where"),
@@ -42,7 +46,7 @@ def help_of(verb):
     return shown.stdout
 
 
-@pytest.mark.parametrize("verb", [*EMBED, *EMBED_PRIVATE])
+@pytest.mark.parametrize("verb", [*EMBED, *EMBED_GROUPED])
 def test_a_verb_that_embeds_has_the_options_of_all_that_do(verb):
     text = help_of(verb)
     options = ("--extractor", "--n", "--strict", "--device", "--batch-size", "--workers", "--quiet", "--config")

@@ -52,6 +52,7 @@ WRONG = [
     ("compare", "--gen", ".", "--ref", "gone"),
     ("compare", "--gen", ".", "--ref", ".", "--extractor", "gone"),
     ("compare", "--gen", ".", "--ref", ".", "--out", "gone.html"),
+    ("evaluate", "--gen", ".", "--ref", ".", "--train", ".", "--holdout", "gone"),
     ("extract", "gone"),
     ("metrics", "--gen", "gone", "--ref", "."),
     ("models", "--gen", "a=gone", "--gen", "b=."),
@@ -64,6 +65,10 @@ WRONG = [
     ("score", "--comparison", ".", ".", "--out", "gone.json"),
     ("sketch", ".", "--out", "gone.json"),
     ("changes", "--old", "gone", "--new", "."),
+    ("kahm", "fit", "gone", "--out", "m.h5"),
+    ("kahm", "fit", ".", "--out", "gone.json"),
+    ("kahm", "classify", ".", "--models", "gone", "--out", "c.csv"),
+    ("kahm", "fabricate", ".", "--epsilon", "1", "--out", "gone.csv"),
     ("private-sketch", "score", "--gen", "gone", "--ref", "."),
 ]
 """Commands with something that is not there, or cannot be written."""

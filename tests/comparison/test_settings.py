@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, get_type_hints
 
 import pytest
+import torch
 
 import finc_eval as fe
 from finc_eval.comparison.settings import METHODS, Options, settings_of
@@ -104,3 +105,22 @@ def test_options_that_are_wrong_are_one_clear_sentence(options, message):
 def test_settings_of_another_type_are_refused(sets, wrong):
     with pytest.raises(fe.UsageError, match=r"settings must be Settings\(…\), got .*: write options as keywords"):
         fe.compare(*sets, wrong)
+
+
+def test_frequencies_can_be_drawn_independently_as_algorithm_1_does(sets):
+    found = fe.compare(*sets, features=50, frequencies="iid", sigma=5.0)
+    assert dict(found.signature.fields)["omega"] == "iid" and found.settings.frequencies == "iid"
+    sketches = [fe.Sketch.reference(sets[1], features=50, frequencies=one, sigma=5.0) for one in ("iid", "orthogonal")]
+    drawn = [sketch.feature_map.frequencies for sketch in sketches]
+    expected = torch.randn(784, 50, generator=torch.Generator().manual_seed(0)) / 5.0
+    torch.testing.assert_close(drawn[0], expected)
+    assert not torch.allclose(drawn[0], drawn[1])
+    again = fe.compare(sets[0], sketches[0], found.settings)
+    assert again.settings.frequencies == "iid" and str(again.signature) != str(fe.compare(*sets, features=50).signature)
+    with pytest.raises(fe.IncompatibleError, match="feature map"):
+        fe.compare(fe.Sketch.reference(sets[0], features=50), sketches[0])
+
+
+def test_other_frequencies_are_refused():
+    with pytest.raises(fe.UsageError, match="frequencies"):
+        fe.Settings(frequencies="independent")

@@ -78,3 +78,23 @@ def test_proposition_b1_fourier_features_err_by_the_root_of_their_number_above_t
         found.append(float(((phi(x) * phi(y)).sum(1) - kernel).abs().mean()))
     assert np.mean(found) * math.sqrt(features) == pytest.approx(0.40, abs=0.04)
     assert np.mean(found) > 1 / (8 * features)
+
+
+def test_lemma_c1_is_not_uniform_over_distributions():
+    """Between points x and x + 3 the squared MMD is 1.98 everywhere; features of order 10 lose it as x grows."""
+    x = torch.tensor([2.0, 5.0, 10.0], dtype=torch.double)
+    features = hermite(torch.stack([x, x + 3]), 10, math.sqrt(2) - 1)  # a length scale of 1
+    found = (features[0] - features[1]).square().sum(-1)
+    exact = 2 - 2 * math.exp(-9 / 2)
+    assert float(found[0]) == pytest.approx(1.4, abs=0.3) and float(found[1]) < 0.7 < exact
+    assert float(found[2]) < 1e-6
+
+
+def test_appendix_d_a_product_kernel_is_at_most_the_sum_kernel_of_a_root_d_smaller_length_scale():
+    """A geometric mean is at most the arithmetic one: ∏ k(x_d, y_d) ≤ (1/D) Σ k(x_d, y_d)^D."""
+    x, y = torch.randn(2, 1000, 7, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    squares = (x - y).square()
+    product, total = (-squares.sum(1) / 2).exp(), (-7 * squares / 2).exp().mean(1)
+    assert (product <= total * (1 + 1e-12)).all()
+    same = torch.full((1, 7), 0.3, dtype=torch.double).square()
+    torch.testing.assert_close((-same.sum(1) / 2).exp(), (-7 * same / 2).exp().mean(1))

@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from finc_eval.core.errors import FincEvalError
 from finc_eval.kahm.classifier import KahmClassifier
 from finc_eval.kahm.files import load_models, save_models
-from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.models import fit_classes
+from finc_eval.kahm.settings import KahmSettings
 
 X, Y = load_digits(return_X_y=True)
 X = X / 16

@@ -13,8 +13,9 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.core.record import plain
 from finc_eval.kahm.element_noise import ElementNoise, noise_quantile
 from finc_eval.kahm.fabrication import fabricate, fit_private_classes, published_steps, smooth
-from finc_eval.kahm.machine import KahmSettings, fit_machine, kernel_matrix
+from finc_eval.kahm.machine import fit_machine, kernel_matrix
 from finc_eval.kahm.membership import membership_score, nearest_distances
+from finc_eval.kahm.settings import KahmSettings
 from finc_eval.privacy.dp.gaussian_mechanism import secure_uniform
 
 X, Y = load_digits(return_X_y=True)

@@ -14,8 +14,8 @@ from sklearn.datasets import load_digits
 from finc_eval.core.errors import FincEvalError
 from finc_eval.kahm.federated import answer, ask, combine, gather, local_distances, ship
 from finc_eval.kahm.files import save_models
-from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.models import WideKahm, fit_classes
+from finc_eval.kahm.settings import KahmSettings
 
 X, Y = load_digits(return_X_y=True)
 X = X / 16

@@ -12,8 +12,9 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.kahm.machine import MIN_DENOMINATOR, KahmSettings, fit_deep, fit_machine, kernel_matrix
+from finc_eval.kahm.machine import MIN_DENOMINATOR, fit_deep, fit_machine, kernel_matrix
 from finc_eval.kahm.models import WideKahm, cluster_members, fit_classes, fit_wide, matching_scores, precise_rows
+from finc_eval.kahm.settings import KahmSettings
 
 RAW, LABELS = load_digits(return_X_y=True)
 DIGITS = torch.from_numpy(RAW / 16)

@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 
 from finc_eval import report
 from finc_eval.core.errors import FincEvalError
-from finc_eval.kahm.machine import KahmSettings
 from finc_eval.kahm.membership import MembershipScore, membership_score, nearest_distances
 from finc_eval.kahm.models import fit_classes
+from finc_eval.kahm.settings import KahmSettings
 
 X, Y = load_digits(return_X_y=True)
 X = X / 16

@@ -12,8 +12,10 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.memorization.attacks import (
     Attack,
     AttackedSets,
+    AttackScores,
     DensityRatio,
     log_density,
+    membership_difference,
     run_attacks,
     score_by_ball,
     score_by_kahm,
@@ -83,12 +85,26 @@ def test_domias_allows_for_places_that_are_dense_anyway():
 
 def test_all_attacks_run_on_the_generated_set_and_its_control_and_without_a_reference_one_is_left_out():
     both = [(measured(gen), AttackedSets(gen, MEMBERS, OTHERS)) for gen in (COPIES, FRESH)]
-    found = run_attacks(*both, REFERENCE, delta=0.0, confidence=0.99, seed=0)
+    found, difference = run_attacks(*both, REFERENCE, delta=0.0, confidence=0.99, seed=0)
     assert [attack.name for attack in found] == ["nearest", "ball", "domias", "kahm"]
     assert all(attack.control_is_sound for attack in found)
     assert plain(found[0])["statistics"]["confidence"] == 0.99
-    found = run_attacks(*both, None, delta=0.0, confidence=0.99, seed=0)
+    found, again = run_attacks(*both, None, delta=0.0, confidence=0.99, seed=0)
+    assert again == difference, "machines draw by their own seed"
     assert [attack.name for attack in found] == ["nearest", "ball", "kahm"]
+
+
+def test_the_membership_score_tells_copies_and_not_fresh_samples_and_has_its_null():
+    both = [(measured(gen), AttackedSets(gen, MEMBERS, OTHERS)) for gen in (COPIES, FRESH)]
+    _, found = run_attacks(*both, None, delta=0.0, confidence=0.99, seed=0)
+    assert found.generated.p_value == 0.01 and len(found.generated.null) == 99
+    assert found.generated.standardized > 2 * found.generated.threshold()
+    assert found.control.p_value > 0.05 and found.control.standardized < found.generated.standardized
+
+
+def test_distances_without_a_density_have_no_membership_score():
+    infinite = AttackScores(np.full(50, -np.inf), np.full(50, -np.inf))
+    assert membership_difference(infinite, infinite, 0) is None
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 1e-5), (3.0, 0.1), (8.0, 1e-5)])

@@ -20,7 +20,7 @@ from finc_eval.memorization.result import Audit
 from finc_eval.memorization.settings import AuditOptions, AuditSettings
 from finc_eval.numerics.inference import holm
 from finc_eval.report.audit import page as audit_page
-from finc_eval.report.audit import summary
+from finc_eval.report.audit import show, summary
 
 SIZE = 600
 
@@ -82,6 +82,16 @@ def test_a_fresh_generator_is_not_accused(fresh):
         assert low < 0.5 < high
         assert attack.control_is_sound
         assert 0.45 < attack.control.auc < 0.55
+
+
+def test_the_membership_score_stands_beside_the_attacks_with_its_null(threes, tmp_path, capsys):
+    own = threes.membership.generated
+    page = threes.to_html(tmp_path / "audit.html").read_text()
+    section = page[page.index("The membership-inference score") :]
+    assert "equal densities stay below" in section and f"{own.standardized:.3g}" in section
+    assert f"{own.threshold():.3g}" in section and f"{threes.membership.control.standardized:.3g}" in section
+    show(threes)
+    assert f"Membership-inference score (KAHM, eq. 69): {own.standardized:.3g}, p = " in capsys.readouterr().out
 
 
 def test_planted_copies_are_found_counted_and_listed_first(threes, sets):

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 import finc_eval as fe
 from finc_eval.cli.options import Json, Samples, Work, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
-from finc_eval.cli.sets import check_given
+from finc_eval.cli.sets import check_given, is_table_of
 from finc_eval.core.record import Record
-from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted, percent
 from finc_eval.extractors.settings import Extraction
@@ -74,7 +73,7 @@ def score(
     result = fe.Comparison.load(comparison)
     modes = result.modes
     columns = [*BEFORE, *(mode.id for mode in modes)]
-    refuse_loss(out, lambda found: _scores(found, columns, samples), force)
+    refuse_loss(out, lambda found: is_table_of(found, columns, samples), force)
     told = [place for place, mode in enumerate(modes) if mode.threshold is not None]
     members, best = np.zeros(len(modes), int), np.zeros(len(modes), int)
     with work.running() as run:
@@ -124,23 +123,3 @@ def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
     print_table(f"Scores of {counted(n, 'sample')}", columns, rows, names=["mode"])
     if any(one.threshold is None for one in counts):
         print(NO_THRESHOLD)
-
-
-def _scores(path: Path, columns: list[str], samples: str) -> bool:
-    """Return whether a file has scores in these columns, the first of one of these samples."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = csv.reader(file)
-            head, first = next(lines, []), next(lines, [])
-    except (OSError, ValueError, csv.Error):
-        return False
-    return head == columns and bool(first) and _has(samples, first[0])
-
-
-def _has(samples: str, name: str) -> bool:
-    from finc_eval.embeddings.opening import as_embeddings, is_samples
-
-    if is_samples(samples):
-        return name in fe.open_source(samples).ids
-    one = as_embeddings(samples)
-    return any(name in one.ids_between(start, start + BATCH_SIZE) for start in range(0, one.n, BATCH_SIZE))

@@ -17,7 +17,7 @@ from finc_eval.core.files.reading import header_of
 from finc_eval.extractors.settings import Extraction
 from finc_eval.sketches.settings import SketchSettings
 
-OF_FEATURE_MAP = ("kernel", "sigma", "features", "seed")
+OF_FEATURE_MAP = ("kernel", "sigma", "features", "frequencies", "seed")
 """Settings that a feature map already has."""
 
 

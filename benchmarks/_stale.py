@@ -1,0 +1,106 @@
+"""Records that today's code did not make: named, and marked in README.md, where their tables are.
+
+A record keeps the digest of each module that was loaded when it was written: the script, its helpers, and all of
+finc_eval except the rooms that change no number. Comments, docstrings and blank lines do not count. Records from before
+digests were kept are named as such. Most changes leave most numbers as they are, so a stale record is not an error;
+an error is a table in README.md that does not say so.
+
+    python benchmarks/_stale.py            name the records; exit code 1 if README.md does not mark them rightly
+    python benchmarks/_stale.py --mark     mark them in README.md
+"""
+
+import ast
+import hashlib
+import io
+import json
+import re
+import sys
+import tokenize
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parent / "finc_eval"
+NO_NUMBERS = ("cli", "core", "demo", "doctor", "gallery", "loading", "report")
+"""Rooms of finc_eval that change no number of a benchmark: words, files, pages and options."""
+OWN = ("_record.py", "_stale.py")
+MARK = "**Stale**: made before "
+
+
+def code_in_use():
+    """Return the digest of each loaded module that may change a number, by its path in the repository."""
+    paths = {
+        Path(found).resolve() for module in list(sys.modules.values()) if (found := getattr(module, "__file__", 0))
+    }
+    return {str(path.relative_to(HERE.parent)): digest_of(path) for path in sorted(paths) if counts(path)}
+
+
+def counts(path):
+    """Return whether a file is code that may change a number of a record."""
+    if path.suffix != ".py" or not path.is_file():
+        return False
+    if path.is_relative_to(PACKAGE):
+        return path.relative_to(PACKAGE).parts[0].removesuffix(".py") not in (*NO_NUMBERS, "__init__", "__main__")
+    return path.parent == HERE.resolve() and path.name not in OWN
+
+
+def digest_of(path):
+    """Return 12 digits of the SHA-256 of a module without comments, docstrings and blank lines."""
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            for one in body:  # of an attribute, too, the text below it is a docstring
+                if (
+                    isinstance(one, ast.Expr)
+                    and isinstance(one.value, ast.Constant)
+                    and isinstance(one.value.value, str)
+                ):
+                    lines[one.lineno - 1 : one.end_lineno] = [""] * (one.end_lineno - one.lineno + 1)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        row, column = token.start
+        if token.type == tokenize.COMMENT and lines[row - 1]:
+            lines[row - 1] = lines[row - 1][:column]
+    text = "\n".join(line.rstrip() for line in lines if line.strip())
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def changed_since(record):
+    """Return the paths of the modules that are not those that made a record; None if it does not know them."""
+    if "code" not in record:
+        return None
+    now = {path: digest_of(HERE.parent / path) for path in record["code"] if (HERE.parent / path).exists()}
+    return [path for path, digest in record["code"].items() if now.get(path) != digest]
+
+
+def marked(page, name, changed):
+    """Return the page with the record of this name marked as stale, or with its mark taken away."""
+    block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n{re.escape(MARK)}[^\n]*\n)?(<!-- end -->)", re.DOTALL)
+    told = f"\n{MARK}{', '.join(f'`{path}`' for path in changed)} changed.\n" if changed else ""
+    return block.sub(lambda found: f"{found[1]}{told}{found[2]}", page)
+
+
+def main(mark):
+    page = before = (HERE / "README.md").read_text(encoding="utf-8")
+    unknown, stale = [], {}
+    for path in sorted((HERE / "results").glob("*.json")):
+        changed = changed_since(json.loads(path.read_text(encoding="utf-8")))
+        if changed is None:
+            unknown.append(path.stem)
+        elif changed:
+            stale[path.stem] = changed
+        page = marked(page, path.stem, changed)
+    for name, changed in stale.items():
+        print(f"stale: {name}, made before {', '.join(changed)} changed")
+    if unknown:
+        print(f"not retaken since records know their code: {', '.join(unknown)}")
+    if mark:
+        (HERE / "README.md").write_text(page, encoding="utf-8")
+    elif page != before:
+        print("benchmarks/README.md does not say which tables are stale: run python benchmarks/_stale.py --mark")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main("--mark" in sys.argv[1:]))

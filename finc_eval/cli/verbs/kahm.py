@@ -1,0 +1,332 @@
+"""`finc-eval kahm`: kernel affine hull machines: models of classes, fabricated samples, one classifier of parties."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import finc_eval as fe
+from finc_eval.cli.class_tables import all_ids, class_columns, table_head, tell_classes, write_classes
+from finc_eval.cli.fields import list_parser
+from finc_eval.cli.group import Group
+from finc_eval.cli.options import Json, Samples, Work, embeds, takes
+from finc_eval.cli.output import (
+    Force,
+    OptionalOut,
+    check_suffix,
+    emit,
+    make_room,
+    output_folder,
+    print_json,
+    refuse_loss,
+)
+from finc_eval.cli.sets import check_given, is_table_of
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.front import file_type
+from finc_eval.core.record import about, plain
+from finc_eval.core.run import Run
+from finc_eval.core.storage import reserved, written_whole
+from finc_eval.core.words import counted, listed
+from finc_eval.extractors.settings import Extraction
+
+if TYPE_CHECKING:
+    from finc_eval.embeddings.base import Embeddings
+
+app = typer.Typer(
+    cls=Group,
+    help="Kernel affine hull machines: models of classes, their membership-inference score, fabricated data, and one "
+    "classifier over the data of several parties.",
+)
+
+LAMBDA = Annotated[
+    float | Literal["fixed_point"],
+    about("λ, which is the bandwidth of the models: a positive number, or fixed_point for the paper's λ*"),
+]
+
+BYTES_OF_AN_ENTRY = 4
+"""Bytes on the disk for an entry of a fabricated sample."""
+
+Label = Annotated[
+    str,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of the metadata that names each sample's class. In a folder of folders these are the labels; an "
+        ".npz has them as its array labels.",
+    ),
+]
+Models = Annotated[Path, typer.Option(help="Models, an .h5 file that kahm fit wrote.")]
+Table = Annotated[Path, typer.Option(help="CSV file to write, one row per sample.")]
+
+
+@app.command()
+@takes(fe.kahm.KahmSettings, "settings", lam=LAMBDA)
+@embeds
+def fit(
+    samples: Samples,
+    out: Annotated[Path, typer.Option(help="HDF5 file to write. It holds the samples: keep it as you keep them.")],
+    settings: fe.kahm.KahmSettings,
+    extraction: Extraction,
+    work: Work,
+    label: Label = "label",
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Fit a model to each class of a set. The class of a sample is that of the nearest model (Definitions 1 to 7).
+
+    Models of noisy samples (Definition 12), or of fabricated ones (Definition 15), are fitted to what kahm fabricate
+    wrote.
+    """
+    check_given([samples], extraction.extractor)
+    check_suffix(out, ".h5")
+    with work.running() as run:
+        embeddings = _opened({"samples": samples}, extraction, run)["samples"]
+        labels = _labels(embeddings, label)
+        refuse_loss(out, lambda found: _source(found) == embeddings.digest, force)
+        models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
+    make_room(out, "kahm", force)
+    fe.kahm.save_models(out, models)
+    sizes = {str(name): model.n for name, model in models.models.items()}
+    if as_json:
+        print_json({"path": str(out), "classes": sizes, "settings": plain(settings), "space": models.space})
+        return
+    print(
+        f"{out}: models of {counted(len(sizes), 'class').replace('classs', 'classes')}, {embeddings.n:,} samples of "
+        f"{embeddings.dim} entries, {settings}; the file holds the samples"
+    )
+
+
+@app.command()
+@embeds
+def classify(
+    samples: Samples,
+    models: Models,
+    out: Table,
+    extraction: Extraction,
+    work: Work,
+    label: Label = "label",
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Name the nearest class of every sample, with distances and class-matching scores (Definitions 7 and 8).
+
+    The file has one row per sample: its id; class, that of the nearest model; distance, to that model; and the matching
+    score of each class, which ranks classes and is not a probability. Where the samples have labels, accuracy and the
+    AUC of each score are printed.
+    """
+    check_given([samples, models], extraction.extractor)
+    check_suffix(out, ".csv")
+    with work.running() as run:
+        fitted = fe.kahm.load_models(models, device=run.torch_device)
+        refuse_loss(out, lambda found: is_table_of(found, class_columns(fitted.classes), samples), force)
+        embeddings = _opened({"samples": samples}, extraction, run, [fitted.space])["samples"]
+        values = fitted.distances(embeddings).values
+    known = embeddings.column(label) if label in embeddings.columns else None
+    write_classes(out, all_ids(embeddings), fitted.classes, values)
+    tell_classes(out, fitted.classes, values, known, as_json)
+
+
+@app.command()
+@takes(fe.kahm.KahmSettings, "settings", lam=LAMBDA, depth=None, scale=None)
+@takes(fe.kahm.ElementNoise, "noise")
+@embeds
+def fabricate(
+    samples: Samples,
+    out: Annotated[
+        Path,
+        typer.Option(help="File to write, .npz: fabricated embeddings with labels, which other verbs take as a set."),
+    ],
+    noise: fe.kahm.ElementNoise,
+    settings: fe.kahm.KahmSettings,
+    extraction: Extraction,
+    work: Work,
+    label: Label = "label",
+    smooth: Annotated[
+        bool,
+        typer.Option(
+            "--smooth/--no-smooth",
+            help="Smooth noisy samples and map them to their images (Definition 14), or write them as they are.",
+        ),
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Add noise to every entry, and fabricate samples of each class out of the noisy ones (Definition 14).
+
+    ε and δ are those of one entry, as in the paper. What this means for a whole sample is printed. Every run
+    draws fresh noise and spends ε again; so an existing file is never overwritten.
+    """
+    check_given([samples], extraction.extractor)
+    check_suffix(out, ".npz")
+    with work.running() as run:
+        embeddings = _opened({"samples": samples}, extraction, run)["samples"]
+        labels = _labels(embeddings, label)
+        with reserved(out, embeddings.n * embeddings.dim * BYTES_OF_AN_ENTRY) as write:
+            made = fe.kahm.fabricate_classes(
+                embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
+            )
+            write(partial(_write_fabricated, samples=made.samples, labels=labels))
+    if as_json:
+        print_json({"path": str(out), **plain(made)})
+        return
+    print(f"{out}: {counted(len(made.samples), 'sample')}, {made.guarantee}")
+    if made.kept:
+        print(f"{counted(made.kept, 'sample')} had no image, and stayed noisy")
+
+
+@app.command()
+@embeds
+def membership(
+    models: Models,
+    members: Annotated[
+        str, typer.Option(help="Samples that the models were made from, before any noise, in any form --gen takes.")
+    ],
+    others: Annotated[str, typer.Option(help="Samples of the same distribution that the models have not seen.")],
+    extraction: Extraction,
+    work: Work,
+    permutations: Annotated[int, typer.Option(help="Permutations behind the p-value and the null.")] = 199,
+    seed: Annotated[int, typer.Option(help="Random seed of the estimate.")] = 0,
+    out: OptionalOut = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Score how much distances to models tell members from others: the membership-inference score (eq. 69).
+
+    It is the squared L2 difference between the densities of the two sets of distances. It has no upper bound and is
+    not 0 for equal densities, so it stands beside its null, and beside what an attack by distance gets.
+    """
+    sources = {"models": str(models), "members": members, "others": others}
+    check_given(sources.values(), extraction.extractor)
+    output = None if out is None else output_folder("kahm membership", "membership-score", sources, out, force)
+    with work.running() as run:
+        fitted = fe.kahm.load_models(models, device=run.torch_device)
+        sets = _opened({"members": members, "others": others}, extraction, run, [fitted.space])
+        near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
+        score = fe.kahm.membership_score(
+            near["members"], near["others"], permutations=permutations, seed=seed, settings=str(fitted.settings)
+        )
+    emit(score, output, as_json)
+
+
+@app.command()
+@embeds
+def federate(
+    extraction: Extraction,
+    work: Work,
+    samples: Annotated[
+        str | None, typer.Argument(help="The set to classify, in any form that compare --gen takes.")
+    ] = None,
+    party: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=MODELS", help="A party and its models, which kahm fit wrote. Give it once each."),
+    ] = None,
+    exchange: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder that all parties can reach, where questions and answers are left."),
+    ] = None,
+    gather: Annotated[
+        Any,
+        typer.Option(
+            metavar="NAME,NAME,…", parser=list_parser(str), help="Parties whose answers in --exchange to combine."
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV file to write, one row per sample.")] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Classify by the models of several parties: the distance to a class is the least of all (eq. 104).
+
+    With the models at hand: [bold]kahm federate SAMPLES --party a=a.h5 --party b=b.h5 --out classes.csv[/bold]
+
+    With models that stay where they are, in three steps around one folder. Ask: [bold]kahm federate SAMPLES --exchange
+    DIR[/bold]. Each party answers with distances alone: [bold]kahm federate --party a=a.h5 --exchange DIR[/bold]. Then
+    [bold]kahm federate --gather a,b --exchange DIR --out classes.csv[/bold]. All parties see the samples.
+    """
+    named = dict(_party(one) for one in party or [])
+    check_given([samples, *named.values()], extraction.extractor)
+    if out is not None:
+        check_suffix(out, ".csv")
+    with work.running() as run:
+        match samples, named or None, exchange, gather, out:
+            case str(asked), None, Path() as folder, None, None:
+                queries = _opened({"samples": asked}, extraction, run)["samples"]
+                fe.kahm.federated.ask(folder, queries.rows_at(np.arange(queries.n)).numpy())
+                _tell(f"{folder}: asked about {counted(queries.n, 'sample')}", {"asked": queries.n}, as_json)
+            case None, dict(parties), Path() as folder, None, None:
+                for name, path in parties.items():
+                    fe.kahm.federated.answer(folder, name, fe.kahm.load_models(path, device=run.torch_device))
+                _tell(f"{folder}: {listed([*parties])} answered", {"answered": [*parties]}, as_json)
+            case None, None, Path() as folder, tuple(names), Path() as table:
+                found = fe.kahm.federated.gather(folder, names)
+                ids = [str(place) for place in range(len(found.values))]
+                columns = class_columns(found.classes)
+                refuse_loss(table, lambda path: table_head(path) == columns, force)
+                write_classes(table, ids, found.classes, found.values)
+                tell_classes(table, found.classes, found.values, None, as_json)
+            case str(asked), dict(parties), None, None, Path() as table:
+                _classify_together(asked, parties, table, force, as_json, extraction, run)
+            case _:
+                raise UsageError(
+                    "these options are not one of the steps of federated classification: pass SAMPLES with --party "
+                    "and --out, or with --exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
+                )
+
+
+def _classify_together(
+    samples: str, parties: dict[str, str], out: Path, force: bool, as_json: bool, extraction: Extraction, run: Run
+) -> None:
+    """Classify by models that are all at hand."""
+    fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
+    queries = _opened({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
+    found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
+    refuse_loss(out, lambda path: is_table_of(path, class_columns(found.classes), samples), force)
+    write_classes(out, all_ids(queries), found.classes, found.values)
+    known = queries.column("label") if "label" in queries.columns else None
+    tell_classes(out, found.classes, found.values, known, as_json)
+
+
+def _party(argument: str) -> tuple[str, str]:
+    name, _, path = argument.partition("=")
+    if not name or not path:
+        raise UsageError(f"{argument!r} is not of the form NAME=MODELS: write for example clinic=clinic.h5")
+    return name, path
+
+
+def _opened(
+    sources: dict[str, Any], extraction: Extraction, run: Run, spaces: Sequence[str] = ()
+) -> dict[str, Embeddings]:
+    from finc_eval.embeddings.opening import as_embeddings, opened_sets  # loads torch: wrong options need not wait
+
+    return opened_sets(sources, as_embeddings, extraction, run, [space for space in spaces if space])
+
+
+def _labels(embeddings: Embeddings, column: str) -> list[str]:
+    """Return the class of each sample, all of which must have one."""
+    labels = embeddings.column(column)
+    if missing := labels.count(""):
+        raise DataError(
+            f"{counted(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them one"
+        )
+    return labels
+
+
+def _tell(text: str, told: dict[str, Any], as_json: bool) -> None:
+    print(json.dumps(told, indent=1) if as_json else text)
+
+
+def _write_fabricated(path: Path, samples: NDArray[np.float32], labels: Sequence[str]) -> None:
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, embeddings=samples, labels=np.array(labels))
+
+
+def _source(path: Path) -> str | None:
+    """Return the digest of the samples that models in a file were made of; None for other files."""
+    if file_type(path) != "kahm":
+        return None
+    return fe.kahm.load_models(path).source

@@ -1,0 +1,118 @@
+"""The page, the notebook view and the terminal table of an evaluation: a summary on top, then the view of each part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+
+from markupsafe import Markup
+
+from finc_eval.core.serialize import Document
+from finc_eval.core.words import listed
+from finc_eval.evaluations.result import Evaluation
+from finc_eval.metrics.score import Scores
+from finc_eval.report import audit as audits
+from finc_eval.report import kinds, methods, scores
+from finc_eval.report import outline as outline_of
+from finc_eval.report.comparison import titles
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, sizes
+from finc_eval.report.pages import refuse_samples, render, style_of, table_fragment
+from finc_eval.report.terminal import print_notes
+from finc_eval.samples import Samples
+
+QUESTIONS = {
+    "comparison": "Which kinds differ?",
+    "kinds": "How large is each kind in each set?",
+    "scores": "Fidelity and diversity",
+    "methods": "What do other methods find?",
+    "audit": "Copies and membership",
+}
+"""The heading of each part."""
+
+STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+
+COLUMNS = ("Question", "Answer")
+
+
+def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
+    """Return the page: one HTML file that loads nothing."""
+    refuse_samples(result, samples)
+    return render(
+        "evaluation.html",
+        result,
+        outline(result),
+        **style_of("fragment.css"),
+        titles=titles(result.comparison),
+        answers=answers(result),
+        parts={name: _view(name, one) for name, one in result.parts.items()},
+        questions=QUESTIONS,
+    )
+
+
+def outline(result: Evaluation) -> Outline:
+    """Return what the evaluation says in all outputs."""
+    sets = {"gen": result.comparison.gen, "ref": result.comparison.ref}
+    if result.audit is not None:
+        sets |= {"train": result.audit.train, "holdout": result.audit.holdout}
+    parts = [outline_of(part) for part in result.parts.values()]
+    verdict = [] if result.audit is None else [result.audit.verdict]
+    return Outline(
+        kind="evaluation of a generator",
+        title=" against ".join(titles(result.comparison)),
+        headline=" ".join([result.comparison.headline, *verdict]),
+        sets=sizes(sets),
+        signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
+        call=call("evaluate_generator", *(source(*one) for one in sets.items()), settings=result.comparison.settings),
+        tables=[Table("Summary", COLUMNS, answers(result))],
+        warnings=result.warnings,
+        failures=[
+            *dict.fromkeys(failure for part in parts for failure in part.failures),
+            *(f"{QUESTIONS[name]} {reason}." for name, reason in result.missing.items()),
+        ],
+    )
+
+
+def fragment(result: Evaluation) -> str:
+    """Return the answers for a notebook; each part has a view of its own."""
+    return table_fragment(" against ".join(titles(result.comparison)), COLUMNS, answers(result))
+
+
+def show(result: Evaluation) -> None:
+    """Print the answers, then what qualifies them."""
+    print(" against ".join(titles(result.comparison)))
+    for question, answer in answers(result):
+        print(f"\n{question}\n{answer}")
+    print()
+    print_notes(result.warnings)
+
+
+def answers(result: Evaluation) -> list[tuple[str, str]]:
+    """Return what each part found in a few plain sentences, and why a part is missing."""
+    found = {"comparison": result.comparison.headline}
+    if result.kinds is not None:
+        found["kinds"] = kinds.summary(result.kinds)
+    if result.scores is not None:
+        found["scores"] = _scores(result.scores)
+    if result.methods is not None:
+        found["methods"] = methods.summary(result.methods)
+    if result.audit is not None:
+        found["audit"] = f"{audits.summary(result.audit)} {audits.membership_sentence(result.audit)}"
+    told = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
+    return [*told, ("Encodings", result.encodings)]
+
+
+def _scores(found: Scores) -> str:
+    """Return each score beside what the reference itself gets, in a sentence."""
+    texts = [
+        f"{one.key} {one.value:.4g}" + ("" if one.floor is None else f" (the reference itself: {one.floor:.4g})")
+        for one in found
+    ]
+    return f"{listed(texts)}."
+
+
+def _view(name: str, part: Document) -> Markup:
+    """Return the notebook view of a part, without the style that the page has once."""
+    module = scores if name == "scores" else import_module(f"finc_eval.report.{name}")
+    return Markup(STYLE.sub("", module.fragment(part)))

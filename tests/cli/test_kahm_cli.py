@@ -1,0 +1,151 @@
+"""`finc-eval kahm`, from digits to classes, fabricated samples, a membership score and two parties."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+
+
+def run(verb, *arguments):
+    return CliRunner().invoke(app, ["kahm", verb, *map(str, arguments), "--quiet"])
+
+
+def done(verb, *arguments):
+    result = run(verb, *arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory, digits):
+    """Embeddings with labels: zeros, ones and twos to fit, others to classify, and the halves of two parties."""
+    folder = tmp_path_factory.mktemp("kahm")
+    rows = np.flatnonzero(digits[1] < 3)
+    for name, chosen in {
+        "train": rows[:300],
+        "test": rows[300:500],
+        "north": rows[:150],
+        "south": rows[150:300],
+    }.items():
+        np.savez(folder / f"{name}.npz", embeddings=digits[0][chosen], labels=digits[1][chosen])
+    np.savez(folder / "unlabeled.npz", embeddings=digits[0][:20])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def models(sets):
+    done("fit", sets / "train.npz", "--components", 10, "--out", sets / "models.h5")
+    return sets / "models.h5"
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_classes_of_fresh_samples_are_those_of_the_library(sets, models, tmp_path):
+    told = done("classify", sets / "test.npz", "--models", models, "--out", tmp_path / "c.csv", "--json")
+    with np.load(sets / "test.npz") as file:
+        x, labels = file["embeddings"], file["labels"].astype(str)
+    fitted = fe.kahm.load_models(models)
+    assert fitted.settings.components == 10 and fitted.classes == ("0", "1", "2")
+    values = fitted.distances(x).values
+    rows = rows_of(tmp_path / "c.csv")
+    assert [row["class"] for row in rows] == [fitted.classes[place] for place in values.argmin(1)]
+    np.testing.assert_allclose([float(row["distance"]) for row in rows], values.min(1), rtol=1e-5)
+    scores = fe.kahm.matching_scores(values)
+    np.testing.assert_allclose([float(row["score 2"]) for row in rows], scores[:, 2], atol=1e-6)
+    quality = json.loads(told)["quality"]
+    assert quality["accuracy"] == (values.argmin(1) == labels.astype(int)).mean() >= 0.97
+    assert min(quality["aucs"]) > 0.98
+
+
+def test_samples_without_labels_are_classified_and_not_judged(sets, models, tmp_path):
+    told = done("classify", sets / "unlabeled.npz", "--models", models, "--out", tmp_path / "c.csv")
+    assert "accuracy" not in told and len(rows_of(tmp_path / "c.csv")) == 20
+
+
+def test_a_set_without_classes_cannot_be_fitted(sets, tmp_path):
+    result = run("fit", sets / "unlabeled.npz", "--out", tmp_path / "m.h5")
+    assert result.exit_code == 3 and "label" in result.stderr
+
+
+def test_the_same_command_replaces_its_models_and_no_others(sets, models):
+    done("fit", sets / "train.npz", "--components", 10, "--out", models)
+    result = run("fit", sets / "test.npz", "--out", models)
+    assert result.exit_code == 3 and "--force" in result.stderr
+
+
+def test_models_of_fabricated_samples_classify_and_the_spent_file_stays(sets, tmp_path):
+    out = tmp_path / "made.npz"
+    told = done("fabricate", sets / "train.npz", "--epsilon", 8, "--out", out)
+    assert "(8, 1e-05)-DP per element, which is (6272, 0.00784)-DP per record of 784 entries" in told
+    with np.load(out) as made, np.load(sets / "train.npz") as raw:
+        assert made["embeddings"].shape == raw["embeddings"].shape
+        assert (made["labels"] == raw["labels"].astype(str)).all()
+        assert 0.05 < np.abs(made["embeddings"] - raw["embeddings"]).mean() < 0.5
+    assert "exists" in run("fabricate", sets / "train.npz", "--epsilon", 8, "--out", out).stderr
+    done("fit", out, "--out", tmp_path / "m.h5")
+    told = done("classify", sets / "test.npz", "--models", tmp_path / "m.h5", "--out", tmp_path / "c.csv", "--json")
+    assert json.loads(told)["quality"]["accuracy"] > 0.95
+
+
+def test_noise_alone_is_what_definition_12_fits(sets, tmp_path):
+    done("fabricate", sets / "train.npz", "--epsilon", 8, "--no-smooth", "--out", tmp_path / "noisy.npz")
+    done("fabricate", sets / "train.npz", "--epsilon", 8, "--out", tmp_path / "smooth.npz")
+    deviations = []
+    for name in ("noisy", "smooth"):
+        with np.load(tmp_path / f"{name}.npz") as made, np.load(sets / "train.npz") as raw:
+            deviations.append(float((made["embeddings"] - raw["embeddings"]).std()))
+    assert deviations[0] == pytest.approx(2**0.5 / 8, rel=0.05) and deviations[1] < deviations[0]
+
+
+def test_the_membership_score_is_a_page_with_its_null(sets, models, tmp_path):
+    inputs = ("--models", models, "--members", sets / "train.npz", "--others", sets / "test.npz")
+    done("membership", *inputs, "--permutations", 19, "--out", tmp_path)
+    score = fe.load(tmp_path / "membership-score.json")
+    assert score.direction == "members nearer" and score.difference.p_value == 0.05
+    assert len(score.difference.null) == 19 and score.settings == str(fe.kahm.load_models(models).settings)
+    assert "equal densities stay below" in (tmp_path / "membership-score.html").read_text()
+
+
+def test_two_parties_classify_together_at_one_place_and_around_a_folder(sets, tmp_path):
+    parties = []
+    for name in ("north", "south"):
+        done("fit", sets / f"{name}.npz", "--components", 10, "--out", tmp_path / f"{name}.h5")
+        parties += ["--party", f"{name}={tmp_path / name}.h5"]
+    done("federate", sets / "test.npz", *parties, "--out", tmp_path / "here.csv")
+    folder = tmp_path / "exchange"
+    done("federate", sets / "test.npz", "--exchange", folder)
+    for place in (0, 2):
+        done("federate", *parties[place : place + 2], "--exchange", folder)
+    done("federate", "--gather", "north,south", "--exchange", folder, "--out", tmp_path / "there.csv")
+    assert rows_of(tmp_path / "here.csv") == rows_of(tmp_path / "there.csv")
+    with np.load(sets / "test.npz") as file:
+        found = np.array([row["class"] for row in rows_of(tmp_path / "here.csv")])
+        assert (found == file["labels"].astype(str)).mean() > 0.95
+
+
+def test_options_that_are_no_step_are_refused(sets, tmp_path):
+    for wrong in (
+        (sets / "test.npz",),
+        (sets / "test.npz", "--exchange", tmp_path, "--out", tmp_path / "c.csv"),
+        ("--exchange", tmp_path),
+    ):
+        result = run("federate", *wrong)
+        assert result.exit_code == 3 and "not one of the steps of federated classification" in result.stderr
+
+
+def test_models_and_samples_of_two_extractors_are_refused(sets, tmp_path):
+    models = fe.kahm.fit_classes(np.random.default_rng(0).normal(size=(40, 784)), [0, 1] * 20)
+    fe.kahm.save_models(tmp_path / "m.h5", fe.kahm.ClassModels(models.models, models.settings, "inception@1234"))
+    images = np.random.default_rng(1).integers(0, 256, (20, 28, 28, 3), dtype=np.uint8)
+    fe.extract(images, "pixels", tmp_path / "x.h5")
+    inputs = (tmp_path / "x.h5", "--models", tmp_path / "m.h5", "--out", tmp_path / "c.csv")
+    result = run("classify", *inputs)
+    assert result.exit_code == 3 and "inception@1234" in result.stderr

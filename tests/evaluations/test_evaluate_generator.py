@@ -1,0 +1,95 @@
+"""One generator judged by everything that its sets allow: each part is what its own function gives."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.evaluations import evaluate as evaluations
+from finc_eval.report.evaluation import QUESTIONS, answers, page
+
+
+@pytest.fixture(scope="module")
+def sets(digits):
+    """A generator that copies 40 of 150 training samples, its reference, and a holdout."""
+    x = digits[0]
+    return {"gen": np.concatenate([x[400:440], x[700:860]]), "ref": x[:200], "train": x[400:550], "holdout": x[550:700]}
+
+
+@pytest.fixture(scope="module")
+def whole(sets):
+    return fe.evaluate_generator(**sets, features=50)
+
+
+def test_each_part_is_what_its_own_function_gives(whole, sets):
+    own = fe.compare(sets["gen"], sets["ref"], features=50)
+    assert [mode.id for mode in whole.comparison.modes] == [mode.id for mode in own.modes]
+    audited = fe.audit(sets["gen"], sets["train"], sets["holdout"])
+    assert whole.audit.verdict == audited.verdict and whole.audit.copying.copies.same_embedding == 40
+    assert whole.audit.membership == audited.membership
+    assert whole.scores["fd"].value == fe.evaluate(sets["gen"], sets["ref"], ["fd"])["fd"].value
+    assert list(whole.methods.comparisons) == ["finc", "clusters", "rarity", "fld", "ken"]
+    assert list(whole.parts) == list(QUESTIONS) and whole.missing == {}
+
+
+def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
+    text = whole.to_html(tmp_path / "evaluation.html").read_text()
+    top, rest = text.split('<h2 id="comparison"')
+    assert top.count("<dt>") == len(QUESTIONS) + 1
+    for said in (whole.comparison.headline, whole.audit.verdict, "Membership-inference score", "vendi"):
+        assert said in top
+    assert [f'<h2 id="{name}"' in text for name in QUESTIONS] == [True] * len(QUESTIONS)
+    assert rest.count("<table") >= 5 and text.count("<style>") == 1 and 'style="' not in text
+
+
+def test_json_holds_every_part_and_comes_back(whole, tmp_path):
+    whole.to_json(tmp_path / "evaluation.json")
+    again = fe.load(tmp_path / "evaluation.json")
+    assert again.to_dict() == whole.to_dict()
+    assert page(again, {}) == page(whole, {})
+
+
+def test_without_a_training_set_there_is_no_audit_and_the_page_says_why(sets):
+    found = fe.evaluate_generator(sets["gen"], sets["ref"], features=50)
+    assert found.audit is None
+    assert dict(answers(found))[QUESTIONS["audit"]] == "Not computed: an audit needs a training set and a holdout."
+
+
+def test_a_part_that_cannot_be_computed_does_not_stop_the_others(sets):
+    found = fe.evaluate_generator(sets["gen"], sets["ref"], sets["train"][:50], sets["holdout"][:50], features=50)
+    assert found.audit is None and "an audit needs at least 100 of each set" in found.missing["audit"]
+    assert found.scores is not None
+
+
+def test_half_of_an_audit_is_refused(sets):
+    with pytest.raises(fe.UsageError, match="both a training set and a holdout"):
+        fe.evaluate_generator(sets["gen"], sets["ref"], sets["train"])
+    result = CliRunner().invoke(app, ["evaluate", "--gen", ".", "--ref", ".", "--train", "."])
+    assert result.exit_code == 3 and "--holdout" in result.stderr
+
+
+def test_folders_are_embedded_once_and_their_page_shows_pictures(digits, tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    zeros = np.flatnonzero(digits[1] == 0)[:60]
+    for name, rows in {"gen": zeros, "ref": range(60)}.items():
+        (tmp_path / name).mkdir()
+        for row in rows:
+            pixels = (digits[0][row].reshape(28, 28) * 255).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / name / f"{row}.png")
+    opened = []
+    true = evaluations.opened_sets
+    monkeypatch.setattr(evaluations, "opened_sets", lambda *given: opened.append([*given[0]]) or true(*given))
+    inputs = ["--gen", tmp_path / "gen", "--ref", tmp_path / "ref", "--extractor", "pixels", "--features", "50"]
+    command = ["evaluate", *map(str, inputs), "--out", str(tmp_path / "out"), "--quiet"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.stderr
+    assert opened == [["gen", "ref"]]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["evaluation.html", "evaluation.json"]
+    assert "encoded alike" in result.stdout
+    assert "data:image/" in (tmp_path / "out" / "evaluation.html").read_text()
+    data = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+    assert data["type"] == "evaluation" and data["comparison"]["gen"]["n"] == 60
