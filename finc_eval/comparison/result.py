@@ -153,9 +153,9 @@ class Comparison(Pictured):
         return found if label == "gen" else [*found, *(other for mode in self.modes for other in self.nearest(mode))]
 
     def nearest(self, mode: Mode) -> tuple[str, ...]:
-        """Return the ids of the reference samples nearest to the most typical generated ones, where they are known."""
+        """Return the ids of the reference samples nearest to the first half of the typical generated ones."""
         captions = self.captions.get("gen", {})
-        known = (captions[name].nearest for name in mode.typical("gen")[: self.shown] if name in captions)
+        known = (captions[name].nearest for name in mode.typical("gen")[: (self.shown + 1) // 2] if name in captions)
         return tuple(one[0] for one in known if one)
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:

@@ -21,16 +21,21 @@ from finc_eval.report.verdict import TOO
 from finc_eval.samples import Samples
 
 
-def _excess(mode: Mode | None) -> str:
-    return "–" if mode is None else number(mode.excess)
+def _share(mode: Mode | None) -> str:
+    return "–" if mode is None else percent(mode.share_gen, 1)
+
+
+def _name(change: Change) -> str:
+    name = change.latest.name
+    return change.id if name is None else f"{name}, {change.id}"
 
 
 COLUMNS: dict[str, Callable[[Change], str]] = {
-    "Mode": lambda change: change.id,
+    "Mode": lambda change: _name(change),
     "Status": lambda change: change.status,
     "Role": lambda change: change.role,
-    "Old excess": lambda change: _excess(change.old),
-    "New excess": lambda change: _excess(change.new),
+    "Share, old": lambda change: _share(change.old),
+    "Share, new": lambda change: _share(change.new),
     "Change": lambda change: number(change.change),
     "Interval": lambda change: interval(change.interval),
 }

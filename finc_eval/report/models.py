@@ -17,7 +17,7 @@ from finc_eval.report.exports.made import call, source, sources
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
 from finc_eval.report.mode_cards import remark
-from finc_eval.report.pages import kinds_in_words, render, table_fragment
+from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -62,6 +62,8 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         roles={label: f"most in {label}" for label in result.sets},
         sorts=SORTS,
         pictures=gallery.pictures,
+        shows_pictures=any(gallery.pictures.values()),
+        lead=LEAD_SAMPLES,
         notes=gallery.notes,
     )
 

@@ -384,9 +384,9 @@ def test_the_page_of_changes_has_a_row_a_mode():
     page = Page(changes.page(some_changes("new", "gone", "unchanged"), {}))
     assert page.texts("th", "id") == ["over-1", "over-2", "over-3"]
     assert rows(page) == [
-        ["new", "over", "–", "0.0875", "−0.0200", "[−0.0300, −0.0100]"],
-        ["gone", "over", "0.0875", "–", "−0.0200", "[−0.0300, −0.0100]"],
-        ["unchanged", "over", "0.0875", "0.0875", "−0.0200", "[−0.0300, −0.0100]"],
+        ["new", "over", "–", "13.1 %", "−0.0200", "[−0.0300, −0.0100]"],
+        ["gone", "over", "13.1 %", "–", "−0.0200", "[−0.0300, −0.0100]"],
+        ["unchanged", "over", "13.1 %", "13.1 %", "−0.0200", "[−0.0300, −0.0100]"],
     ]
     assert page.texts("p", "summary") == ["3 modes were followed: 1 new, 1 gone, 1 unchanged."]
     assert page.texts("p", "signature") == ["finc|n:1", "finc|n:2"]

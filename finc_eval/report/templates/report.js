@@ -14,7 +14,7 @@
 
   // Enlarge: every sample opens large, with its neighbors by the arrow keys. Beside it stands its nearest reference
   // sample; a suspected copy lies on its original, and a slider or blinking uncovers one or the other.
-  const pictures = all(".tiles img, .copies img, .suspects img, .lead img");
+  const pictures = all(".tiles img, .copies img, .suspects img, .lead img").filter((one) => !one.classList.contains("strip"));
   if (pictures.length) {
     const dialog = document.createElement("dialog");
     dialog.className = "large";
