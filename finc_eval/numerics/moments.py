@@ -99,7 +99,7 @@ def upper_size(rows: int, columns: int) -> int:
 def from_upper(numbers: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
     """Return the block row with these numbers on and above the diagonal, shape (rows, columns)."""
     block = numbers.new_zeros(rows, columns)
-    for place, part in enumerate(numbers.split([columns - place for place in range(rows)])):
+    for place, part in enumerate(torch.split(numbers, [columns - place for place in range(rows)])):
         block[place, place:] = part
         block[place:, place] = part[: rows - place]
     return block
