@@ -63,7 +63,7 @@ class Scores(Document):
         ('18.4', 'the floor is the score of the reference')
         >>> scores
         Scores(gen against ref; not computed: fid)
-          vendi 18.41 [17.27, 18.87]
+          vendi 18.41 [16.84, 20.13]
         >>> scores.failures["fid"]
         'fid is defined on inception-fid, and the embeddings of gen do not say which extractor made them: ...'
     """

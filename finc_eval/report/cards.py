@@ -33,7 +33,7 @@ class Grid(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a mode looks like in one set.
+    """Look of a mode in one set.
 
     Attributes:
         ink: color of the set.

@@ -12,7 +12,7 @@ from finc_eval.report.cards import Card
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table
+from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.formats import interval, number
 from finc_eval.report.mode_cards import view_of
 from finc_eval.report.pages import interval_scale, render, table_fragment
@@ -72,10 +72,11 @@ def outline(changes: Changes) -> Outline:
         kind="two releases of a model, each compared with the same reference",
         title="Changes between two releases",
         headline=summary(changes),
-        sets=dict.fromkeys(("old release", "new release", "reference")),
+        sets=sizes(changes.sets),
         signatures=[changes.old, changes.new],
         call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
         tables=[Table("Modes of the two releases", [*COLUMNS], _rows(changes))] if len(changes) else [],
+        failures=unreadable(changes.sets),
     )
 
 

@@ -48,7 +48,7 @@ def outline(scores: Scores) -> Outline:
         title=f"{scores.gen} against {scores.ref}",
         headline=summary(scores),
         sets=dict.fromkeys((scores.gen, scores.ref)),
-        signatures=[score.signature for score in scores],
+        signatures=[*dict.fromkeys(score.signature for score in scores)],
         call=call("evaluate", "gen", "ref", repr(_metrics(scores))),
         tables=[Table("The scores", [*COLUMNS], _rows(scores))],
         details=_notes(scores),

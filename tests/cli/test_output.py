@@ -43,21 +43,23 @@ def test_a_result_has_a_page_and_a_json_file_which_bear_its_mark(tmp_path, capsy
 def test_a_command_replaces_its_own_result_and_no_other(tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
-    emit(a_comparison(), planned(tmp_path, "compare", "models", gen="a", ref="b"), as_json=True)
+    emit(a_comparison(), planned(tmp_path, "compare", "leaderboard", gen="a", ref="b"), as_json=True)
     # A comparison stands for any result here, as its files are named and marked in the same way.
-    files = [tmp_path / "out" / f"models{suffix}" for suffix in (".html", ".json")]
+    files = [tmp_path / "out" / f"leaderboard{suffix}" for suffix in (".html", ".json")]
     for path in files:
-        path.write_text(path.read_text().replace("comparison ", "models ").replace('"comparison"', '"models"'))
-    planned(tmp_path, "compare", "models", gen="a", ref="b")
+        path.write_text(
+            path.read_text().replace("comparison ", "leaderboard ").replace('"comparison"', '"leaderboard"')
+        )
+    planned(tmp_path, "compare", "leaderboard", gen="a", ref="b")
     for other in ({"gen": "c", "ref": "b"}, {"gen": "b", "ref": "a"}):
         with pytest.raises(UsageError, match=r"this command with these inputs did not make it.*--force"):
-            planned(tmp_path, "compare", "models", **other)
-        planned(tmp_path, "compare", "models", force=True, **other)
+            planned(tmp_path, "compare", "leaderboard", **other)
+        planned(tmp_path, "compare", "leaderboard", force=True, **other)
     with pytest.raises(UsageError, match="did not make it"):
-        planned(tmp_path, "sweep", "models", gen="a", ref="b")
+        planned(tmp_path, "sweep", "leaderboard", gen="a", ref="b")
     files[0].write_text("<!DOCTYPE html>my own page")
-    with pytest.raises(UsageError, match=r"models\.html exists"):
-        planned(tmp_path, "compare", "models", gen="a", ref="b")
+    with pytest.raises(UsageError, match=r"leaderboard\.html exists"):
+        planned(tmp_path, "compare", "leaderboard", gen="a", ref="b")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}", b'{"program": "finc-eval"}', b"[1]", b"null"])

@@ -198,6 +198,8 @@ STEPS = [
     refused("report results/gen/comparison.h5 --out own/notes.html", "did not make it"),
     refused("report results/gen/comparison.h5 --out gen.h5", "--out must end in .html"),
     refused("report results/gen/comparison.h5 --samples gen=gone", "gone does not exist"),
+    done("report results/gen/comparison.h5 --format md", "comparison.md", ["results/gen/comparison.md"]),
+    done("report results", "index.html", ["results/index.html"]),
     refused("report gen.h5 --out page.html", "gen.h5 is a file of embeddings, which"),
     refused("report gone.h5", "gone.h5 does not exist"),
     done(

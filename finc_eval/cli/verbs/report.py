@@ -61,7 +61,8 @@ def report(
     else:
         written = _write(result, page, moved, force)
     print_json({"path": str(written)}) if as_json else print(written)
-    warn_of_large(written)
+    if form == "html":
+        warn_of_large(written)
 
 
 def _write(path: Path, out: Path, moved: dict[str, str], force: bool) -> Path:
