@@ -7,6 +7,9 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
+AXE := 4.10.3
+AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
+
 .PHONY: demo test lint bench notebooks browser clean
 
 demo: .venv/.demo
@@ -25,7 +28,7 @@ lint: .venv/.lint
 notebooks: .venv/.test
 	$(BIN)/python -m pytest -m notebook
 
-browser: .venv/.browser
+browser: .venv/.browser .venv/axe
 	$(BIN)/python -m pytest -m browser
 
 bench: .venv/.demo
@@ -33,6 +36,13 @@ bench: .venv/.demo
 
 clean:
 	rm -rf .venv build dist *.egg-info
+
+# axe-core checks pages for who cannot see or use a mouse. It is for tests alone, which are skipped without it.
+.venv/axe: | .venv
+	@npm pack --silent --pack-destination .venv axe-core@$(AXE) >/dev/null 2>&1 \
+		&& echo "$(AXE_SHA256)  .venv/axe-core-$(AXE).tgz" | sha256sum --check --quiet \
+		&& mkdir -p $@ && tar xzf .venv/axe-core-$(AXE).tgz -C $@ \
+		|| echo "axe-core $(AXE) cannot be had from npm: its tests are skipped"
 
 .venv:
 	@test -n "$(PYTHON)" || { echo "finc-eval needs Python 3.11 or newer: none found on PATH" >&2; exit 1; }

@@ -19,6 +19,7 @@ from playwright.sync_api import sync_playwright
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
+from finc_eval.gallery.captions import Caption
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.report.comparison import page
@@ -37,7 +38,7 @@ def photographs(archive):
 
 
 def many_modes(pictures):
-    """Return a comparison of fifty modes, each with typical and drawn photographs of both sets."""
+    """Return a comparison of fifty modes, each with typical, drawn and nearest photographs."""
     rng = np.random.default_rng(0)
     base = fe.compare(*example_sets(), features=200, modes=1)
     (mode,) = base.under[:1]
@@ -49,7 +50,10 @@ def many_modes(pictures):
         tails = (replace(tail, share=1.0), replace(mode.tails[1], share=0.0))
         chosen = {"id": f"under-{number}", "tails": tails, "drawn_gen": drawn[2], "drawn_ref": drawn[3]}
         modes.append(replace(mode, p_value=1e-6, stability=0.9, **chosen))
-    return replace(base, over=(), under=tuple(modes), kept={"gen": pictures, "ref": pictures})
+    names = list(pictures)
+    nearest = {name: Caption((), (str(rng.choice(names)), 0.5)) for name in names}
+    kept = {"gen": pictures, "ref": pictures}
+    return replace(base, over=(), under=tuple(modes), kept=kept, captions={"gen": nearest})
 
 
 def times(browser, path):
@@ -77,7 +81,7 @@ def main():
         browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name, path in (
             ("the demo", REPORTS / "demo" / "comparison.html"),
-            (f"{MODES} modes with {4 * SHOWN_SAMPLES} photographs each", large),
+            (f"{MODES} modes with {9 * SHOWN_SAMPLES // 2} photographs each", large),
         ):
             paint, load = times(browser, path)
             text = path.read_text(encoding="utf-8")

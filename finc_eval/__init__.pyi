@@ -46,6 +46,7 @@ from .metrics.score import Scores as Scores
 from .partitions.kinds import Kinds as Kinds
 from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings
+from .report.exports.paper import shares_figure as shares_figure
 from .samples import open_source as open_source
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch

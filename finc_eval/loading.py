@@ -10,7 +10,7 @@ from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import content_of, header_of
-from finc_eval.core.files.wrong_type import wrong_type
+from finc_eval.core.files.wrong_type import FILE_TYPES, wrong_type
 from finc_eval.core.marks import mark_of
 from finc_eval.core.serialize import CHECKSUM, read_document
 from finc_eval.core.storage import PROGRAM
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
     from finc_eval.gallery.pictured import Pictured
 
-NOT_RESULTS = ("embeddings", "sketch", "private sketch")
-"""Types of files that results are made of."""
+NOT_RESULTS = tuple(name for name in FILE_TYPES if name not in RESULTS)
+"""Types of files that are not results, such as embeddings."""
 
 
 def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache:

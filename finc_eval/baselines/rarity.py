@@ -11,7 +11,8 @@ from finc_eval.baselines.selection import select_novel
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.distance_blocks import blocks
-from finc_eval.embeddings.search.neighbors import check_enough, open_pair, squared_radii
+from finc_eval.embeddings.search.inverted_file import SearchIndex
+from finc_eval.embeddings.search.neighbors import check_enough, index_signature, open_pair, radii
 from finc_eval.embeddings.search.smallest import Key, Smallest
 
 DISTANCE_TO_BALL = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(radii.sqrt()), 1)
@@ -31,6 +32,7 @@ class Rarity:
         distances: distance to the manifold, min over all balls of distance − radius, shape (n,); 0 inside.
         k: number of the neighbor whose distance is a ball's radius; the sample itself does not count.
         signature: everything that changes the scores, except the generated set.
+        recall: share of the exact neighbors that were found for the radii; None where all are exact.
     """
 
     inside: NDArray[np.bool_]
@@ -38,6 +40,7 @@ class Rarity:
     distances: NDArray[np.float64]
     k: int
     signature: Signature
+    recall: float | None = None
 
     @property
     def outside(self) -> int:
@@ -67,7 +70,7 @@ class Rarity:
         return np.where(self.inside, self.scores, self.distances)
 
 
-def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None) -> Rarity:
+def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, index: SearchIndex = "exact") -> Rarity:
     """Score every generated sample by the smallest ball of the reference that contains it.
 
     Args:
@@ -75,16 +78,19 @@ def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None) -> R
         ref: embeddings of the reference set in one of the same forms; more than k samples.
         k: number of the neighbor that a ball reaches to.
         run: device to compute on; default: CUDA if available.
+        index: "exact", or "auto" for radii by approximate neighbors in a very large reference; which balls contain a
+            sample is exact.
     """
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_enough(y, k)
     device = (run or Run()).torch_device
-    radii = squared_radii(y, k, device)
+    balls = radii(y, k, device, index)
+    squared = balls.squared
     smallest = np.full(x.n, np.inf)
-    nearest = Smallest(x.n, 1, DISTANCE_TO_BALL, radii)
+    nearest = Smallest(x.n, 1, DISTANCE_TO_BALL, squared)
     for block in blocks(x, y, device):
-        rows, columns = block.within(column_radii=radii[block.columns])
-        np.minimum.at(smallest[block.rows], rows, radii[block.columns][columns])
+        rows, columns = block.within(column_radii=squared[block.columns])
+        np.minimum.at(smallest[block.rows], rows, squared[block.columns][columns])
         nearest.update(block)
     inside = np.isfinite(smallest)
     return Rarity(
@@ -92,5 +98,6 @@ def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None) -> R
         scores=np.where(inside, np.sqrt(smallest), np.nan),
         distances=np.where(inside, 0.0, nearest.keys[:, 0].clip(min=0)),
         k=k,
-        signature=Signature.of("rarity", (x.n, y.n), y.space, ("neighbors", str(k))),
+        signature=Signature.of("rarity", (x.n, y.n), y.space, ("neighbors", str(k)), *index_signature(balls.recall)),
+        recall=balls.recall,
     )

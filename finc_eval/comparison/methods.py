@@ -22,6 +22,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
+from finc_eval.numerics.inference import ALPHA
 
 SAME_GROUP_CORRELATION = 0.7
 """Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
@@ -80,25 +81,22 @@ class MethodComparison(Pictured):
         """Return the group that holds a mode of a method."""
         return next(group for group in self.groups if mode.id in group.modes.get(method, ()))
 
-    def first_mode(self, group: ModeGroup) -> Mode:
-        """Return the mode of a group that was found first."""
-        method, ids = next(iter(group.modes.items()))
-        return next(mode for mode in self.comparisons[method].modes if mode.id == ids[0])
+    def shown_mode(self, group: ModeGroup) -> Mode:
+        """Return the mode that shows a group: the first significant one, or else the one found first."""
+        modes = [
+            mode for method, ids in group.modes.items() for mode in self.comparisons[method].modes if mode.id in ids
+        ]
+        return next((mode for mode in modes if mode.p_value <= ALPHA), modes[0])
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return both sets."""
         return self.first.pictured_sets()
 
     def shown_samples(self) -> Mapping[str, list[str]]:
-        """Return the ids of the samples of both sets that a page shows: those of the first mode of each group."""
-        modes = [self.first_mode(group) for group in self.groups]
+        """Return the ids of the samples of both sets that a page shows: those of one mode of each group."""
+        modes = [self.shown_mode(group) for group in self.groups]
         labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
-        return {
-            label: [
-                name for mode in modes for ids in (mode.typical(label), mode.drawn(label)) for name in ids[: self.shown]
-            ]
-            for label in labels
-        }
+        return {label: [name for mode in modes for name in mode.shown(label, self.shown)] for label in labels}
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(method, mode) for method, one in self.comparisons.items() for mode in one.modes]

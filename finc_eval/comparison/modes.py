@@ -180,6 +180,11 @@ class Mode(Record, Shown):
             return ()
         return self.tails[1].gen_ids if label == "gen" else self.tails[1].ref_ids
 
+    def shown(self, label: SetLabel, count: int) -> list[str]:
+        """Return the ids of the samples of a set that a page shows, so many of each draw."""
+        draws = (self.typical(label), self.drawn(label), self.opposite(label))
+        return [name for ids in draws for name in ids[:count]]
+
     def members(self, label: SetLabel) -> NDArray[np.int64]:
         """Return the indices of those of the top samples of a set that are members, best first."""
         tail = self.tails[0]

@@ -147,18 +147,15 @@ class Comparison(Pictured):
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
-        found: list[str] = []
-        for mode in self.modes:
-            for ids in (mode.typical(label), mode.drawn(label), mode.opposite(label)):
-                found += ids[: self.shown]
+        found = [name for mode in self.modes for name in mode.shown(label, self.shown)]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
         return found if label == "gen" else [*found, *(other for mode in self.modes for other in self.nearest(mode))]
 
     def nearest(self, mode: Mode) -> tuple[str, ...]:
-        """Return the ids of the reference samples nearest to the most typical generated ones, where they are known."""
+        """Return the ids of the reference samples nearest to the first half of the typical generated ones."""
         captions = self.captions.get("gen", {})
-        known = (captions[name].nearest for name in mode.typical("gen")[: self.shown] if name in captions)
+        known = (captions[name].nearest for name in mode.typical("gen")[: (self.shown + 1) // 2] if name in captions)
         return tuple(one[0] for one in known if one)
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:

@@ -202,7 +202,9 @@ def _sweep_rho(
         run.progress("compare", done, len(chosen))
         found = _point(one.rho, first, second, median, replace(opened.settings, rho=one.rho), run)
         held = {label: each.embeddings for label, each in opened.sets.items()}
-        points.append(_with_samples(found, {label: each.samples if each else None for label, each in held.items()}))
+        points.append(
+            _with_samples(found, {label: None if each is None else each.samples for label, each in held.items()})
+        )
     run.progress("compare", len(chosen), len(chosen))
     return Sweep("rho", tuple(points), Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 

@@ -26,6 +26,8 @@ IDS = ("ids", "id", "file_name")
 SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 """Names of columns as finc-eval has them, by names that arrays often have."""
 
+Rows = NDArray[Any] | torch.Tensor
+
 Arrays = Mapping[str, Any]
 """Arrays of a file by name; those of one dimension describe the samples."""
 
@@ -51,6 +53,14 @@ def holds_statistics(path: str | Path) -> bool:
 
 
 def read_array_file(path: str | Path) -> EmbeddingSet:
+    """Open the embeddings in a file that another program wrote as a set; see `read_arrays`."""
+    rows, ids, columns = read_arrays(path)
+    found = EmbeddingSet(rows, ids, columns or None, name=str(path))
+    found.title = Path(path).stem
+    return found
+
+
+def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, list[str]]]:
     """Read the embeddings in a file that another program wrote, with the ids and columns beside them.
 
     Files of .npy, .npz (uncompressed), .pt and .safetensors are mapped, and their rows are read when they are needed;
@@ -81,18 +91,16 @@ def read_array_file(path: str | Path) -> EmbeddingSet:
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
     columns = {SINGULAR.get(name, name): _texts(one) for name, one in beside.items()}
-    found = EmbeddingSet(rows, None if ids is None else _texts(ids), columns or None, name=str(path))
-    found.title = path.stem
-    return found
+    return rows, None if ids is None else _texts(ids), columns
 
 
-def _embeddings(arrays: Arrays, path: Path) -> NDArray[Any] | torch.Tensor:
+def _embeddings(arrays: Arrays, path: Path) -> Rows:
     found = {name: one for name, one in arrays.items() if np.ndim(one) == 2}
     chosen = next((name for name in PREFERRED if name in found), next(iter(found), None) if len(found) == 1 else None)
     if chosen is None:
         held = ", ".join(f"{name} {tuple(one.shape)}" for name, one in arrays.items()) or "nothing"
         raise DataError(f"{path} holds {held}: save one array of shape (n, d), or call it embeddings")
-    rows: NDArray[Any] | torch.Tensor = found[chosen]
+    rows: Rows = found[chosen]
     return rows
 
 

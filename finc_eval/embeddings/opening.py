@@ -116,6 +116,18 @@ def opened_sets(
     }
 
 
+def embedded_sources(
+    sources: Mapping[str, object], extractor: AnyExtractor, run: Run, spaces: Iterable[str] = ()
+) -> dict[str, object]:
+    """Return sets by label, those that are samples as their caches; see `opened_sets`. Arrays are not looked at."""
+    held = {label: one for label, one in sources.items() if isinstance(one, str | Path | Source | EmbeddingCache)}
+    opened = opened_sets(held, as_embeddings, extractor, run, spaces)
+    return {
+        label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
+        for label, source in sources.items()
+    }
+
+
 def embedded(source: object, how: Extraction, extractor: str, label: str, run: Run) -> object:
     """Embed samples, under the label of their set."""
     return extract(

@@ -21,6 +21,9 @@ from finc_eval.embeddings.search.neighbors import Neighbors, nearest
 REPEATS = "exact repeats"
 """Name of the grouping of equal rows."""
 
+HASHED_ROWS = 256
+"""Rows that are hashed together: their integers stay in the memory next to the processor."""
+
 FEW_REPEATS = 0.01
 """Share of a set's samples that may repeat others before anything is done about it."""
 
@@ -53,14 +56,19 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     """Return a 64-bit hash of each row, shape (n,): equal rows have equal ones, unequal rows almost surely not."""
     run = run or Run()
     odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    found = np.empty(embeddings.n, np.uint64)
+    weights, found = torch.from_numpy(odd.view(np.int64)), []
     for batch in embeddings.batches(run.portion):
-        # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
-        bits = np.ascontiguousarray(batch.rows.cpu().numpy() + np.float32(0)).view(np.uint32)
-        bits ^= bits >> np.uint32(15)
-        found[batch.start : batch.start + len(bits)] = bits.astype(np.uint64) @ odd
-        run.progress("look for repeats", batch.start + len(bits), embeddings.n)
-    return _mixed(found)
+        weights = weights.to(batch.rows.device)
+        found.append(torch.cat([_weighted_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
+        run.progress("look for repeats", batch.start + len(batch.rows), embeddings.n)
+    return _mixed(torch.cat(found).cpu().numpy().view(np.uint64))
+
+
+def _weighted_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return the sum of the bits of each row, as a weighted integer of 64 bits, on the device of the rows."""
+    # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
+    bits = (rows + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF
+    return ((bits ^ (bits >> 15)) * weights).sum(1)
 
 
 def repeats_as_groups(

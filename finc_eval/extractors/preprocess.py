@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,17 +69,23 @@ def normalized(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
     Returns:
         float32, (n, 3, height, width) or (n, 3, frames, height, width), channels last in memory.
     """
-    import torch
-
     low, high = how.range
     width = batch.shape[-2]
     # One multiplication and one addition per value. The three channels are repeated along the row: a loop over three
     # values takes several times as long on the CPU.
-    scale = [(high - low) / 255 / std for std in how.std] * width
-    shift = [(low - mean) / std for mean, std in zip(how.mean, how.std, strict=True)] * width
-    rows = batch.flatten(-2) * torch.tensor(scale, dtype=torch.float32, device=batch.device)
-    rows += rows.new_tensor(shift)
+    scale = tuple((high - low) / 255 / std for std in how.std)
+    shift = tuple((low - mean) / std for mean, std in zip(how.mean, how.std, strict=True))
+    rows = batch.flatten(-2) * _repeated(scale, width, batch.device)
+    rows += _repeated(shift, width, batch.device)
     return rows.view(batch.shape).movedim(-1, 1)
+
+
+@lru_cache(maxsize=16)
+def _repeated(values: tuple[float, ...], times: int, device: torch.device) -> torch.Tensor:
+    """Return values, repeated, on a device, where they stay for the next batch."""
+    import torch
+
+    return torch.tensor(values * times, dtype=torch.float32, device=device)
 
 
 def _resized_size(size: Size, how: Preprocessing) -> Size:

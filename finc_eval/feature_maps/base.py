@@ -62,12 +62,24 @@ class FeatureMap(ABC):
 
     def __call__(self, x: ArrayLike | torch.Tensor) -> torch.Tensor:
         """Compute φ of every row: (n, d) → (n, q) float32, on the map's device."""
-        rows = sent(torch.as_tensor(x).float(), self.device)
+        return self.apply(self.prepared(x))
+
+    def prepared(self, x: ArrayLike | torch.Tensor) -> torch.Tensor:
+        """Check embeddings, (n, d), where they lie, and copy them to the map's device."""
+        rows = torch.as_tensor(x).float()
         if rows.ndim != 2 or rows.shape[1] != self.dim:
             raise IncompatibleError(
                 f"embeddings must have shape (n, {self.dim}) for this feature map, got {tuple(rows.shape)}"
             )
+        self._check(rows)
+        return sent(rows, self.device)
+
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
+        """Compute φ of embeddings that are `prepared`: (n, d) → (n, q) float32."""
         return self._features(rows)
+
+    def _check(self, rows: torch.Tensor) -> None:  # noqa: B027  # most maps take every row
+        """Raise DataError if φ of a row does not exist."""
 
     @abstractmethod
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -70,9 +70,11 @@ class CosineFeatures(FeatureMap):
         """Return the kernel, which does not have parameters."""
         return (("kernel", self.kernel),)
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+    def _check(self, rows: torch.Tensor) -> None:
         if not rows.any(dim=1).all():
             raise DataError("an embedding is zero, which has no cosine with others: leave it out")
+
+    def _features(self, rows: torch.Tensor) -> torch.Tensor:
         return unit_rows(rows)
 
     def _defining(self) -> tuple[torch.Tensor, ...]:

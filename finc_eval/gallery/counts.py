@@ -5,7 +5,7 @@ from __future__ import annotations
 from finc_eval.core.errors import UsageError
 
 SHOWN_SAMPLES = 8
-"""Samples of each set and mode that a page shows: as many typical ones, as many drawn at random, as many reference
+"""Samples of each set and mode that a page shows: as many typical ones, as many drawn at random, half as many reference
 samples nearest to them, and as many of the opposite tail where that matters, of about 3 kB each."""
 
 MAX_SHOWN = 16

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from finc_eval.samples import Traits
 from finc_eval.samples.clips import Clip
@@ -21,7 +21,7 @@ MAX_EDGE = 96
 MAX_LOSSLESS_EDGE = 32
 """Pixels of the longer edge up to which an image is kept lossless, as PNG, and shown pixel by pixel."""
 
-QUALITY = 80
+QUALITY = 75
 """Quality of lossy pictures."""
 
 MAX_CLIP_FRAMES, MAX_CLIP_EDGE = 8, 80
@@ -35,6 +35,13 @@ DEFAULT_FPS = 25.0
 
 MIN_PREVIEW_MS = 1000
 """Milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker."""
+
+
+STRIP_FRAMES, STRIP_EDGE = 4, 48
+"""Frames of a clip that stand side by side under its preview, and pixels of their longer edge."""
+
+ANIMATED = b"ANIM"
+"""Name of the chunk that begins the animation of a WebP file, in its first 64 bytes."""
 
 
 class Thumbnail(NamedTuple):
@@ -54,6 +61,25 @@ class Thumbnail(NamedTuple):
     def is_small(self) -> bool:
         """True for a picture that is shown enlarged, pixel by pixel."""
         return max(self.width, self.height) <= MAX_LOSSLESS_EDGE
+
+    @property
+    def strip(self) -> Thumbnail | None:
+        """Frames of a preview side by side, for print and for who cannot watch it; None for a picture that stands."""
+        if self.kind != "webp" or ANIMATED not in self.data[:64]:
+            return None
+        with Image.open(io.BytesIO(self.data)) as clip:
+            frames = ImageSequence.all_frames(clip)
+        chosen = np.linspace(0, len(frames) - 1, min(STRIP_FRAMES, len(frames))).round().astype(int)
+        shown = [frames[place].convert("RGB") for place in chosen]
+        for one in shown:
+            one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
+        width, height = shown[0].size
+        strip = Image.new("RGB", (width * len(shown), height))
+        for place, one in enumerate(shown):
+            strip.paste(one, (place * width, 0))
+        return Thumbnail(
+            _encoded(strip, "WEBP", quality=QUALITY, method=4, lossless=self.is_small), "webp", *strip.size
+        )
 
 
 def thumbnail(image: npt.NDArray[np.uint8]) -> Thumbnail:

@@ -74,7 +74,7 @@ class Halves:
         distances = np.empty((self.whole.n, stand_in.distances.shape[1]))
         indices = np.empty(distances.shape, np.int64)
         for half, found in ((self.stand_in, stand_in), (self.non_members, non_members)):
-            distances[half.rows], indices[half.rows] = found
+            distances[half.rows], indices[half.rows] = found.distances, found.indices
         return Neighbors(distances, indices)
 
 

@@ -173,7 +173,8 @@ def nearest_by_hash(
 ) -> Neighbors:
     """Find the training pictures with the nearest hashes: distances in bits and indices, shape (n, k)."""
     found = [nearest_hashes(hashes, base, k, run) for _, hashes in hash_pictures(samples, views, label, run)]
-    return Neighbors(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    distances, indices, _ = zip(*found, strict=True)
+    return Neighbors(np.concatenate(distances), np.concatenate(indices))
 
 
 def nearest_hashes(queries: NDArray[np.uint8], base: NDArray[np.uint8], k: int, run: Run) -> Neighbors:

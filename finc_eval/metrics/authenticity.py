@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.search.neighbors import check_enough, kth_distances, nearest, open_pair
+from finc_eval.embeddings.search.inverted_file import SearchIndex
+from finc_eval.embeddings.search.neighbors import (
+    check_enough,
+    index_signature,
+    least_recall,
+    nearest,
+    open_pair,
+    radii,
+    recall_notes,
+)
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import wilson
@@ -25,10 +34,12 @@ class Authenticity:
     Attributes:
         distances: distance of each generated sample to its nearest training sample, shape (n,); 0 for exact copies.
         spacings: distance of that training sample to its nearest neighbor in the training set, shape (n,).
+        recall: share of the exact neighbors that were found; None where all are exact.
     """
 
     distances: NDArray[np.float64]
     spacings: NDArray[np.float64]
+    recall: float | None = None
 
     @property
     def authentic(self) -> NDArray[np.bool_]:
@@ -55,7 +66,7 @@ class Authenticity:
         return 100 * low, 100 * high
 
 
-def authpct(gen: object, train: object, *, run: Run | None = None) -> Authenticity:
+def authpct(gen: object, train: object, *, run: Run | None = None, index: SearchIndex = "exact") -> Authenticity:
     """Compute AuthPct as dgm-eval does. The code of the authors of FLD subtracts 50 from it.
 
     A sample x is authentic if d(x, t) > d(t, t'), where t is the training sample nearest to x and t' the one nearest to
@@ -65,26 +76,28 @@ def authpct(gen: object, train: object, *, run: Run | None = None) -> Authentici
         gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
         train: embeddings of the training set, in the same forms.
         run: device to compute on; default: CUDA if available.
+        index: "exact", or "auto" for approximate neighbors in very large sets, with their recall.
     """
     x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)
     device = (run or Run()).torch_device
-    found = nearest(x, y, 1, device=device)
-    return Authenticity(found.distances[:, 0], kth_distances(y, 1, device)[found.indices[:, 0]])
+    found, spacings = nearest(x, y, 1, device=device, index=index), radii(y, 1, device, index)
+    recall = least_recall(found.recall, spacings.recall)
+    return Authenticity(found.distances[:, 0], np.sqrt(spacings.squared[found.indices[:, 0]]), recall)
 
 
 def _authpct(inputs: MetricInputs) -> list[Score]:
-    found = authpct(*inputs.embeddings(), run=inputs.run)
+    found = authpct(*inputs.embeddings(), run=inputs.run, index=inputs.index)
     notes = ["percent; neither end is better: copies read low, and samples unlike all training samples read high"]
     floor = None
     if inputs.test is not None:
-        floor = authpct(inputs.test_embeddings(), inputs.ref, run=inputs.run).percent
+        floor = authpct(inputs.test_embeddings(), inputs.ref, run=inputs.run, index=inputs.index).percent
         notes.append("the floor is the value of the test set")
     if found.copies:
         notes.append(f"{found.copies} of {len(found.distances)} have the same embedding as a training sample")
-    return [
-        Score("authpct", found.percent, inputs.signature(), interval=found.interval(), floor=floor, notes=tuple(notes))
-    ]
+    notes += recall_notes(found.recall)
+    signature = inputs.signature(**dict(index_signature(found.recall)))
+    return [Score("authpct", found.percent, signature, interval=found.interval(), floor=floor, notes=tuple(notes))]
 
 
 METRICS = (

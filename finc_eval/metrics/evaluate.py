@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
+from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.provenance import Provenance
@@ -13,6 +15,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
+from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.metrics.frechet import SPATIAL
@@ -33,6 +36,7 @@ def evaluate(
     *,
     test: object = None,
     extractor: AnyExtractor = None,
+    index: SearchIndex = "exact",
     run: Run | None = None,
 ) -> Scores:
     """Compute metrics of a generated set against a reference set.
@@ -48,6 +52,8 @@ def evaluate(
             them.
         extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else that behind
             the other set.
+        index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
+            inverted file of faiss where there are more than 10^10 pairs. A note tells its recall.
         run: device, portions, threads and progress; default: CUDA if available, silent.
 
     Returns:
@@ -67,13 +73,16 @@ def evaluate(
         >>> print(f"recall {scores['recall'].value:.2f}")
         recall 0.92
     """
+    check_choice("index", index, get_args(SearchIndex))
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     how = extraction_of(extractor)
     by_extractor: dict[str | None, list[Metric]] = {}
     for metric in choose_metrics(metrics, sources):
         by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
     parts = [
-        _scores_in(sources, chosen, replace(how, extractor=name), alone=len(by_extractor) == 1, run=run or Run())
+        _scores_in(
+            sources, chosen, replace(how, extractor=name), alone=len(by_extractor) == 1, index=index, run=run or Run()
+        )
         for name, chosen in by_extractor.items()
     ]
     found = replace(
@@ -88,7 +97,13 @@ def evaluate(
 
 
 def _scores_in(
-    sources: Mapping[str, object], chosen: Sequence[Metric], how: Extraction, *, alone: bool, run: Run
+    sources: Mapping[str, object],
+    chosen: Sequence[Metric],
+    how: Extraction,
+    *,
+    alone: bool,
+    index: SearchIndex,
+    run: Run,
 ) -> Scores:
     """Compute the metrics of one extractor; sets that cannot be embedded are an error if it is the only one."""
     for label, source in sources.items():
@@ -100,11 +115,15 @@ def _scores_in(
             raise
         reasons = dict.fromkeys((metric.name for metric in chosen), str(error))
         return Scores(*_names(sources), (), reasons, provenance=Provenance.here(run.device))
-    return _computed(sources, sets, chosen, run)
+    return _computed(sources, sets, chosen, index, run)
 
 
 def _computed(
-    sources: Mapping[str, object], sets: Mapping[str, OpenedSet], chosen: Sequence[Metric], run: Run
+    sources: Mapping[str, object],
+    sets: Mapping[str, OpenedSet],
+    chosen: Sequence[Metric],
+    index: SearchIndex,
+    run: Run,
 ) -> Scores:
     """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
@@ -117,7 +136,7 @@ def _computed(
                 for label in (*metric.sets, *metric.optional)
                 if label in sets
             }
-            computed = metric.compute(MetricInputs(metric.name, **used, run=run))
+            computed = metric.compute(MetricInputs(metric.name, **used, run=run, index=index))
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue

@@ -15,6 +15,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.metrics.reference_statistics import read_statistics
@@ -39,6 +40,7 @@ class MetricInputs:
         ref: reference set; None for metrics of the generated set alone.
         test: third set; None if it was not given, or the metric does not take one.
         run: device and portions.
+        index: how neighbors are found: "exact", or "auto".
     """
 
     name: str
@@ -46,6 +48,7 @@ class MetricInputs:
     ref: OpenedSet | None = None
     test: OpenedSet | None = None
     run: Run = field(default_factory=Run)
+    index: SearchIndex = "exact"
 
     def signature(self, **fields: object) -> Signature:
         """Return the signature of a value.

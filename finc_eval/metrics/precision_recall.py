@@ -20,7 +20,15 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.distance_blocks import blocks
-from finc_eval.embeddings.search.neighbors import check_enough, open_pair, squared_radii
+from finc_eval.embeddings.search.inverted_file import SearchIndex
+from finc_eval.embeddings.search.neighbors import (
+    check_enough,
+    index_signature,
+    least_recall,
+    open_pair,
+    radii,
+    recall_notes,
+)
 from finc_eval.embeddings.search.smallest import Key, Smallest
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.score import Score
@@ -58,6 +66,7 @@ class PrecisionRecall:
         convention: "kynkaanniemi" includes the surface of a ball (≤), "prdc" does not (<).
         k: number of the neighbor that a ball reaches to, the sample itself not counted.
         signature: everything that changes the numbers, except the generated set.
+        found_neighbors: share of the exact neighbors that were found for the radii; None where all are exact.
     """
 
     precision: float
@@ -71,6 +80,7 @@ class PrecisionRecall:
     convention: Convention
     k: int
     signature: Signature
+    found_neighbors: float | None = None
 
     def interval(self, metric: PRDCMetric, confidence: float = 0.95) -> tuple[float, float]:
         """Return an interval of a metric over other samples of the set that it averages over, all balls unchanged.
@@ -86,7 +96,13 @@ class PrecisionRecall:
 
 
 def precision_recall(
-    gen: object, ref: object, *, convention: Convention = "prdc", k: int | None = None, run: Run | None = None
+    gen: object,
+    ref: object,
+    *,
+    convention: Convention = "prdc",
+    k: int | None = None,
+    run: Run | None = None,
+    index: SearchIndex = "exact",
 ) -> PrecisionRecall:
     """Compute precision, recall, density, coverage and realism of a generated set.
 
@@ -97,6 +113,8 @@ def precision_recall(
             (Kynkäänniemi et al. 2019, eq. 1 to 3: balls with their surface, k = 3).
         k: number of neighbors; default: k of the convention.
         run: device to compute on; default: CUDA if available.
+        index: "exact", or "auto" for radii by approximate neighbors in very large sets; which balls contain a sample
+            is exact.
     """
     check_choice("convention", convention, get_args(Convention))
     k = CONVENTION_NEIGHBORS[convention] if k is None else k
@@ -104,7 +122,9 @@ def precision_recall(
     for source in (x, y):
         check_enough(source, k)
     closed, device = convention == "kynkaanniemi", (run or Run()).torch_device
-    gen_radii, ref_radii = squared_radii(x, k, device), squared_radii(y, k, device)
+    balls_of_gen, balls_of_ref = radii(x, k, device, index), radii(y, k, device, index)
+    gen_radii, ref_radii = balls_of_gen.squared, balls_of_ref.squared
+    found_neighbors = least_recall(balls_of_gen.recall, balls_of_ref.recall)
     balls = np.zeros(x.n, np.int64)
     recalled, covered = np.zeros(y.n, bool), np.zeros(y.n, bool)
     small = np.where(ref_radii <= np.median(ref_radii), ref_radii, 0)
@@ -118,7 +138,7 @@ def precision_recall(
         nearest.update(block)
     with np.errstate(divide="ignore"):
         realism = 1 / np.sqrt(nearest.keys[:, 0])
-    settings = ("convention", convention), ("neighbors", str(k))
+    settings = (("convention", convention), ("neighbors", str(k)), *index_signature(found_neighbors))
     return PrecisionRecall(
         precision=float((balls > 0).mean()),
         recall=float(recalled.mean()),
@@ -131,6 +151,7 @@ def precision_recall(
         convention=convention,
         k=k,
         signature=Signature.of("precision-recall", (x.n, y.n), y.space, *settings),
+        found_neighbors=found_neighbors,
     )
 
 
@@ -146,7 +167,8 @@ def ball_notes(*sets: Embeddings) -> tuple[str, ...]:
 def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable[[MetricInputs], list[Score]]:
     def compute(inputs: MetricInputs) -> list[Score]:
         gen, ref = inputs.embeddings()
-        found, notes = precision_recall(gen, ref, convention=convention, run=inputs.run), ball_notes(gen, ref)
+        found = precision_recall(gen, ref, convention=convention, run=inputs.run, index=inputs.index)
+        notes = ball_notes(gen, ref) + recall_notes(found.found_neighbors)
         return [
             Score(
                 key,
@@ -164,12 +186,12 @@ def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable
 
 def _realism(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = precision_recall(gen, ref, convention="kynkaanniemi", run=inputs.run)
+    found = precision_recall(gen, ref, convention="kynkaanniemi", run=inputs.run, index=inputs.index)
     finite = found.realism[np.isfinite(found.realism)]
     copies = gen.n - len(finite)
     if copies == gen.n:
         raise DataError(f"all {gen.n} samples of {gen.name} are copies of reference samples: their realism is infinite")
-    notes = ball_notes(ref)
+    notes = ball_notes(ref) + recall_notes(found.found_neighbors)
     if copies:
         notes += (f"{copies} samples of infinite realism, copies of reference samples, are left out",)
     signature, interval = replace(found.signature, metric="realism"), mean_interval(finite)

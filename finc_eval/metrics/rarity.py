@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from finc_eval.baselines.rarity import rarity
 from finc_eval.core.errors import DataError
+from finc_eval.embeddings.search.neighbors import recall_notes
 from finc_eval.metrics.inputs import Metric, MetricInputs
 from finc_eval.metrics.precision_recall import ball_notes
 from finc_eval.metrics.score import Score
@@ -12,7 +13,7 @@ from finc_eval.numerics.inference import mean_interval, wilson
 
 def _rarity(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = rarity(gen, ref, run=inputs.run)
+    found = rarity(gen, ref, run=inputs.run, index=inputs.index)
     scores, outside = found.scores[found.inside], found.outside / gen.n
     if not len(scores):
         raise DataError(
@@ -20,7 +21,7 @@ def _rarity(inputs: MetricInputs) -> list[Score]:
             "take prdc, or finc_eval.baselines.rarity for their distances"
         )
     note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of those that have no score"
-    notes, interval = (note, *ball_notes(ref)), mean_interval(scores)
+    notes, interval = (note, *ball_notes(ref), *recall_notes(found.recall)), mean_interval(scores)
     return [
         Score("rarity", float(scores.mean()), found.signature, interval=interval, notes=notes),
         Score("rarity_outside", outside, found.signature, interval=wilson(outside, gen.n)),

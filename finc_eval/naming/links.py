@@ -73,7 +73,8 @@ def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str,
     rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
     lifts = np.zeros((len(own), len(own)))
     for i, role in enumerate(roles):
-        mine = rows[OWN[role]][torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i]))]
+        own_rows = rows[OWN[role]]
+        mine = own_rows[torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i])).to(own_rows.device)]
         pool = pools[OTHER[role]]
         distances = torch.cdist(mine, rows[OTHER[role]])
         nearest = pool[distances.topk(min(NEIGHBORS, len(pool)), largest=False).indices.cpu().numpy()]

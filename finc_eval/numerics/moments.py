@@ -86,5 +86,24 @@ def weighted_sum(terms: Sequence[tuple[float, Moments]]) -> torch.Tensor:
     return total
 
 
+def upper(block: torch.Tensor) -> torch.Tensor:
+    """Return the numbers of a block row on and above the diagonal, row by row, shape (`upper_size`,)."""
+    return torch.cat([row[place:] for place, row in enumerate(block)])
+
+
+def upper_size(rows: int, columns: int) -> int:
+    """Return how many numbers of a block row are on and above the diagonal."""
+    return rows * columns - rows * (rows - 1) // 2
+
+
+def from_upper(numbers: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+    """Return the block row with these numbers on and above the diagonal, shape (rows, columns)."""
+    block = numbers.new_zeros(rows, columns)
+    for place, part in enumerate(torch.split(numbers, [columns - place for place in range(rows)])):
+        block[place, place:] = part
+        block[place:, place] = part[: rows - place]
+    return block
+
+
 def _starts(size: int) -> range:
     return range(0, size, MOMENT_BLOCK)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from finc_eval.naming.evidence import Evidence
+from finc_eval.report.drawings.svg import Ink
 from finc_eval.report.formats import printable
-from finc_eval.report.svg import Ink
 
 
 class Grid(NamedTuple):

@@ -6,26 +6,36 @@ from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.modes import Mode
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import counted, listed, percent
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.cards import Card
+from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
+from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.formats import interval, number
-from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
+from finc_eval.report.mode_cards import view_of
+from finc_eval.report.pages import interval_scale, render, table_fragment
 from finc_eval.report.terminal import print_table
+from finc_eval.report.verdict import TOO
 from finc_eval.samples import Samples
 
 
-def _excess(mode: Mode | None) -> str:
-    return "–" if mode is None else number(mode.excess)
+def _share(mode: Mode | None) -> str:
+    return "–" if mode is None else percent(mode.share_gen, 1)
+
+
+def _name(change: Change) -> str:
+    name = change.latest.name
+    return change.id if name is None else f"{name}, {change.id}"
 
 
 COLUMNS: dict[str, Callable[[Change], str]] = {
-    "Mode": lambda change: change.id,
+    "Mode": lambda change: _name(change),
     "Status": lambda change: change.status,
     "Role": lambda change: change.role,
-    "Old excess": lambda change: _excess(change.old),
-    "New excess": lambda change: _excess(change.new),
+    "Share, old": lambda change: _share(change.old),
+    "Share, new": lambda change: _share(change.new),
     "Change": lambda change: number(change.change),
     "Interval": lambda change: interval(change.interval),
 }
@@ -33,8 +43,13 @@ COLUMNS: dict[str, Callable[[Change], str]] = {
 
 
 def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples."""
-    refuse_samples(changes, samples)
+    """Return the page: one HTML file that loads nothing.
+
+    Samples that cannot be read are shown by their ids, and the page says why.
+    """
+    gallery = changes.gallery_of(samples) if samples else changes.gallery
+    scale = forest_scale(one.interval[1] for change in changes for one in _shares(change))
+    cards = [_card(change, changes.shown, scale) for change in changes]
     return render(
         "changes.html",
         changes,
@@ -42,6 +57,12 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
         columns=COLUMNS,
         muted=lambda change: change.status == "unchanged",
         scale=interval_scale((change.change, change.interval) for change in changes),
+        cards_shown=[card for card, change in zip(cards, changes, strict=True) if change.status != "unchanged"],
+        cards_unchanged=[card for card, change in zip(cards, changes, strict=True) if change.status == "unchanged"],
+        statuses={status: status for status in ORDER},
+        sorts={"": "change", "new": "share of the new release", "name": "name"},
+        pictures=gallery.pictures,
+        notes=gallery.notes,
     )
 
 
@@ -56,6 +77,43 @@ def outline(changes: Changes) -> Outline:
         call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
         tables=[Table("Modes of the two releases", [*COLUMNS], _rows(changes))] if len(changes) else [],
     )
+
+
+def _card(change: Change, shown: int, scale: Axis) -> Card:
+    """Return the card of a mode in two releases."""
+    latest, shares = change.latest, _shares(change)
+    views = [
+        view_of(mode, "gen", f"the {name} release", shown, name)
+        for name, mode in (("new", change.new), ("old", change.old))
+        if mode is not None
+    ]
+    facts = {heading: text(change) for heading, text in COLUMNS.items()}
+    return Card(
+        id=change.id,
+        title=latest.title,
+        ink="gen" if change.role == "over" else "ref",
+        tag=change.status,
+        is_muted=change.status == "unchanged",
+        says=f"{TOO[change.role].capitalize()}, {change.status}: "
+        + listed([f"{percent(one.value, 1)} of {one.name}" for one in shares])
+        + f" are of this kind. Its excess changed by {number(change.change)} (interval {interval(change.interval)}).",
+        drawing=forest(latest.title, shares, scale),
+        views=(*views, view_of(latest, "ref", "the reference", shown)),
+        facts=facts,
+        evidence=latest.evidence,
+        keys={"role": change.status, "new": f"{change.new.share_gen if change.new else 0:.6f}"},
+    )
+
+
+def _shares(change: Change) -> list[Drawn]:
+    """Return the shares of a mode in both releases and in the reference."""
+    found = []
+    if change.old is not None:
+        found.append(Drawn("other", "the old release", change.old.share_gen, change.old.share_gen_interval))
+    if change.new is not None:
+        found.append(Drawn("gen", "the new release", change.new.share_gen, change.new.share_gen_interval))
+    latest = change.latest
+    return [*found, Drawn("ref", "the reference", latest.share_ref, latest.share_ref_interval)]
 
 
 def fragment(changes: Changes) -> str:

@@ -17,9 +17,10 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards import Card, anchor
+from finc_eval.report.drawings.forest import forest, forest_axis
+from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
-from finc_eval.report.forest import forest, forest_axis
 from finc_eval.report.formats import (
     bare_percent,
     p_value,
@@ -36,7 +37,6 @@ from finc_eval.report.mode_cards import (
     sorts_of,
 )
 from finc_eval.report.pages import METHOD_NAMES, notebook_view, render
-from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import TOO, TWO_TESTS, is_share_open, kind, lead, short, verdict
 from finc_eval.samples import Samples

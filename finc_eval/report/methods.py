@@ -8,24 +8,25 @@ from typing import Any
 
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import Mode, Role
-from finc_eval.comparison.result import IN_SENTENCES, SET_NAMES
+from finc_eval.comparison.result import SET_NAMES
 from finc_eval.comparison.settings import METHODS, Settings
-from finc_eval.core.words import counted, points
-from finc_eval.gallery.gallery import read_gallery
+from finc_eval.core.words import counted, percent, points
+from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.cards import Card, anchor
 from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
+from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
-from finc_eval.report.mode_cards import sets_of
-from finc_eval.report.pages import METHOD_NAMES, interval_scale, kinds_in_words, notebook_view, render
+from finc_eval.report.formats import optional_percent, p_value
+from finc_eval.report.mode_cards import difference, mode_card, scale_of, sets_of, sorts_of
+from finc_eval.report.pages import METHOD_NAMES, kinds_in_words, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.verdict import TOO
 from finc_eval.samples import Samples
 
-SHOWN_OF_MODE = 8
-"""Samples of each mode: from the set that has more, in the mode's first tail."""
-
 LEAD_OF_GROUP = 4
-"""Samples of a group, from the mode that was found first."""
+"""Samples of a group in the table of groups."""
 
 DIFFERENCE = "difference of shares in points"
 
@@ -38,13 +39,19 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    modes = [mode for found in result.comparisons.values() for mode in found.modes]
+    names = titles(result.first)
+    scale = scale_of([mode for found in result.comparisons.values() for mode in found.modes])
+    found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
     return render(
         "methods.html",
         result,
         outline(result),
-        **_shared(result, SHOWN_OF_MODE, samples),
-        interval=interval_scale((mode.share_difference, mode.share_difference_interval) for mode in modes),
+        **_shared(result, result.gallery_of(samples) if samples else result.gallery),
+        cards_shown=[_card(group, result, names, scale) for group in found],
+        cards_folded=[_card(group, result, names, scale) for group in result.groups if group not in found],
+        card_of=lambda group: anchor(result.shown_mode(group).id, _place(group)),
+        roles_by_words=TOO,
+        sorts=sorts_of(names),
         explained={name: method.idea for name, method in METHODS.items()},
         lead=LEAD_OF_GROUP,
         same=SAME_GROUP_CORRELATION,
@@ -77,7 +84,7 @@ def outline(result: MethodComparison) -> Outline:
 
 def fragment(result: MethodComparison) -> str:
     """Return the groups of modes against the methods, for a notebook; the table takes on the notebook's colors."""
-    return notebook_view("methods_fragment.html", result, **_shared(result, SHOWN_IN_NOTEBOOK, {}))
+    return notebook_view("methods_fragment.html", result, shown=SHOWN_IN_NOTEBOOK, **_shared(result, result.gallery))
 
 
 def show(result: MethodComparison) -> None:
@@ -142,26 +149,43 @@ def _is_significant(result: MethodComparison, method: str, group: ModeGroup) -> 
     return any(mode.p_value <= ALPHA for _, mode in cells(result, method, group))
 
 
-def _shared(result: MethodComparison, count: int, samples: Mapping[str, Samples]) -> dict[str, Any]:
+def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> Card:
+    """Return the card of a group: that of one of its modes, with the shares by every method."""
+    mode = result.shown_mode(group)
+    rows = [
+        [
+            f"{METHOD_NAMES[method]}, {rank}.",
+            percent(one.share_gen, 1),
+            percent(one.share_ref, 1),
+            difference(one),
+            p_value(one.p_value),
+            optional_percent(one.stability),
+        ]
+        for method in result.comparisons
+        for rank, one in cells(result, method, group)
+    ]
+    card = mode_card(mode, names, scale, result.shown, place=_place(group))
+    headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")
+    return replace(card, title=f"{group.name}. {mode.title}", table=(headings, rows))
+
+
+def _place(group: ModeGroup) -> str:
+    return f"-{group.name}"
+
+
+def _shared(result: MethodComparison, gallery: Gallery) -> dict[str, Any]:
     """Return what page and notebook view need."""
-    shown: dict[str, list[str]] = {"gen": [], "ref": []}
-    for found in result.comparisons.values():
-        for mode in found.modes:
-            shown[sets_of(mode.role)[0]] += own_ids(mode)[:count]
     first = result.first
-    gallery = read_gallery({"gen": first.gen, "ref": first.ref}, shown, samples, names=IN_SENTENCES)
     return {
         "comparison": first,
         "titles": titles(first),
         "roles": [(*one, significant_groups(result, one[0])) for one in ROLES],
-        "first_mode": lambda group: cells(result, next(iter(group.modes)), group)[0][1],
+        "shown_mode": result.shown_mode,
         "cells": lambda method, group: cells(result, method, group),
-        "modes_of": modes_of,
         "own_ids": own_ids,
         "sets_of": sets_of,
         "set_names": SET_NAMES,
         "names": METHOD_NAMES,
         "pictures": gallery.pictures,
         "notes": gallery.notes,
-        "shown": count,
     }

@@ -14,11 +14,14 @@ from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import counted, percent
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.cards import Card
+from finc_eval.report.comparison import titles
+from finc_eval.report.drawings.plots import Mark, sweep_svg
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent
-from finc_eval.report.pages import kinds_in_words, refuse_samples, render, table_fragment
-from finc_eval.report.plots import Mark, sweep_svg
+from finc_eval.report.mode_cards import mode_card, scale_of
+from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -68,8 +71,11 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples."""
-    refuse_samples(sweep, samples)
+    """Return the page: one HTML file that loads nothing.
+
+    Samples that cannot be read are shown by their ids, and the page says why.
+    """
+    gallery = sweep.gallery_of(samples) if samples else sweep.gallery
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
         for mode, spreadness in _significant(point):
@@ -94,6 +100,10 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         muted=lambda row: not row.over + row.under,
         comparison=sweep.points[0].comparison,
         figure=figure,
+        modes=[(point.value, one, known) for point in sweep.points for one, known in _significant(point)],
+        cards_of=_cards(sweep),
+        pictures=gallery.pictures,
+        notes=gallery.notes,
     )
 
 
@@ -121,6 +131,22 @@ def outline(sweep: Sweep) -> Outline:
 def _cells(row: Row) -> list[str]:
     notes = "; ".join((*row.marks, *row.warnings))
     return [f"{row.value:.4g}", *(text(row) for text in COLUMNS.values()), notes]
+
+
+def _cards(sweep: Sweep) -> list[tuple[float, list[Card]]]:
+    """Return the cards of the significant modes at each value, all on one scale: their most typical samples."""
+    found = [(point.value, [mode for mode, _ in _significant(point)]) for point in sweep.points]
+    scale = scale_of([mode for _, modes in found for mode in modes])
+    names = titles(sweep.points[0].comparison)
+    return [
+        (value, [_typical_only(mode_card(mode, names, scale, sweep.shown, place=f"-{place}")) for mode in modes])
+        for place, (value, modes) in enumerate(found)
+    ]
+
+
+def _typical_only(card: Card) -> Card:
+    views = tuple(view._replace(grids=view.grids[:1]) for view in card.views)
+    return replace(card, views=views, folded=())
 
 
 def fragment(sweep: Sweep) -> str:

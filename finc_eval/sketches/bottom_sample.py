@@ -23,14 +23,19 @@ class BottomSample:
     Attributes:
         keys: id hashes, ascending but for the last bit, shape (m,).
         ids: sample ids.
-        rows: embeddings, shape (m, d), on the CPU.
     """
 
     def __init__(self, dim: int, capacity: int) -> None:
         self.capacity = capacity
         self.keys: NDArray[np.uint64] = np.empty(0, np.uint64)
         self.ids: list[str] = []
-        self.rows = torch.empty(0, dim)
+        self._rows = torch.empty(0, dim)
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """Embeddings, shape (m, d), on the CPU. Those that lie on a GPU are copied once, when they are asked for."""
+        self._rows = self._rows.cpu()
+        return self._rows
 
     def update(self, keys: NDArray[np.uint64], read_ids: Callable[[], Sequence[str]], rows: torch.Tensor) -> None:
         """Offer samples; those with the smallest hashes stay, in order of hash. Ids are read only if some may stay."""
@@ -48,7 +53,8 @@ class BottomSample:
         all_keys = np.concatenate([self.keys, keys])
         all_ids = [*self.ids, *(ids[i] for i in offered.tolist())]
         kept = np.lexsort((np.array(all_ids), all_keys >> 1))[: self.capacity]
-        self.rows = torch.cat([self.rows, rows.detach().float().cpu()])[torch.from_numpy(kept)]
+        joined = torch.cat([self._rows.to(rows.device), rows.detach().float()])
+        self._rows = joined[torch.from_numpy(kept).to(rows.device)]
         self.keys = all_keys[kept]
         self.ids = [all_ids[i] for i in kept]
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from finc_eval.core.record import Record
 from finc_eval.numerics.names import Precision
 
-SKETCH, SKETCH_LAYOUT = "sketch", 2
+SKETCH, SKETCH_LAYOUT = "sketch", 3
 
 NOT_PRIVATE = "plain statistics of the samples, without privacy noise: handle as the data"
 

@@ -11,7 +11,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
-from finc_eval.core.device import sent
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
@@ -24,7 +23,7 @@ from finc_eval.embeddings.keys import sample_keys, video_hashes
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.moments import Moments, weighted_sum
+from finc_eval.numerics.moments import Moments, from_upper, upper, upper_size, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
@@ -206,8 +205,8 @@ class Sketch(Shown):
 
     def _add(self, fold: int, rows: torch.Tensor) -> None:
         """Add embeddings of one fold to the moments."""
-        x = sent(rows, self.feature_map.device)
-        self.folds[fold].update(self.feature_map(x))
+        x = self.feature_map.prepared(rows)
+        self.folds[fold].update(self.feature_map.apply(x))
         if self.embedding is not None:
             self.embedding.update(x - self.feature_map.center)
 
@@ -258,7 +257,7 @@ class Sketch(Shown):
             )
 
     def save(self, path: str | Path) -> None:
-        """Write the sketch to an HDF5 file (about 4·(2r)² bytes: the blocks above the diagonals of two folds)."""
+        """Write the sketch to an HDF5 file (about 4·(2r)² bytes: what is above the diagonals of two folds)."""
         with new_file(path, SKETCH, SKETCH_LAYOUT) as file:
             file.header |= plain(
                 SketchHeader(
@@ -276,7 +275,7 @@ class Sketch(Shown):
             for name, moments in self._moments().items():
                 file.array(f"{name}/first", moments.first.cpu().numpy())
                 for rows, block in moments.blocks():
-                    file.array(f"{name}/second/{rows.start}", block.cpu().numpy())
+                    file.array(f"{name}/second/{rows.start}", upper(block.cpu()).numpy())
             file.array("sample/keys", self.sample.keys)
             file.array("sample/rows", self.sample.rows.numpy())
             file.texts("sample/ids", self.sample.ids)
@@ -351,7 +350,8 @@ def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> tupl
     moments.first.copy_(torch.from_numpy(file.array(f"{name}/first", moments.size, dtype=dtype)))
     trace, largest = 0.0, float(moments.first.abs().max())
     for rows, block in moments.blocks():
-        block.copy_(torch.from_numpy(file.array(f"{name}/second/{rows.start}", *block.shape, dtype=dtype)))
+        kept = file.array(f"{name}/second/{rows.start}", upper_size(*block.shape), dtype=dtype)
+        block.copy_(from_upper(torch.from_numpy(kept), *block.shape))
         trace += float(block.diagonal().sum())
         largest = max(largest, float(block.abs().max()))
         if not block.isfinite().all() or (block.diagonal() < 0).any():

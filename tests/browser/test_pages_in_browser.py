@@ -30,12 +30,13 @@ def test_every_value_of_a_sweep_has_a_row_and_every_mode_two_visible_marks(visit
     assert page.locator("table.modes tr.mode").count() == len(sweep[0].points)
     assert page.locator('table.modes th.value:has-text("compare\'s default")').is_visible()
     inside = """() => {
-      const frame = document.querySelector('.plot svg').getBoundingClientRect();
-      return [...document.querySelectorAll('.plot use')].filter(u => u.getAttribute('fill') === 'var(--gen)')
-        .map(u => u.getBoundingClientRect()).filter(r => r.width > 0 && r.left >= frame.left && r.right <= frame.right
-          && r.top >= frame.top && r.bottom <= frame.bottom).length }"""
+      const svg = document.querySelector('.plot svg'), frame = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('g.gen')].map(g => g.getBoundingClientRect()).filter(r => r.width > 0
+        && r.left >= frame.left && r.right <= frame.right && r.top >= frame.top && r.bottom <= frame.bottom).length }"""
     over = [m for point in sweep[0].points for m in point.comparison.significant() if m.role == "over"]
     assert over and page.evaluate(inside) == 2 * len(over) + 1  # and the legend's
+    assert page.locator(".card").count() == page.locator(".twin tbody tr").count()
+    assert page.locator(".card .tiles img").count() > 0
 
 
 def test_the_models_open_quietly_load_nothing_fit_and_are_legible(visit, models, check_page):
@@ -43,17 +44,30 @@ def test_the_models_open_quietly_load_nothing_fit_and_are_legible(visit, models,
     check_page(page, events, models[1])
 
 
-def test_every_mode_of_models_leads_to_its_section_with_pictures_and_bars(visit, models):
+def test_every_mode_of_models_leads_to_its_card_with_pictures_of_both_sets(visit, models):
     page, _ = visit(models[1])
     table = models[0]
-    assert page.locator("table.modes tr.mode").count() == page.locator("section.detail").count() == len(table.modes)
-    page.locator("table.modes tr.mode a").first.click()
-    assert page.locator(":target h3").inner_text().endswith(page.locator("th.id a").first.inner_text())
-    sizes = page.evaluate("[...document.images].map(i => [i.naturalWidth, i.clientWidth])")
+    significant = table.significant()
+    assert significant and page.locator("#forest tbody tr").count() == len(significant)
+    assert page.locator(".card h3").count() == len(table.modes)
+    page.locator("#forest tbody a").first.click()
+    assert page.locator(":target h3").inner_text() == page.locator("#forest tbody a").first.inner_text()
+    sizes = page.evaluate("""[...document.querySelectorAll('.cards > .card > .pair img')].map(
+      i => [i.naturalWidth, i.clientWidth])""")
     assert sizes and all(natural == 16 and shown > 20 for natural, shown in sizes)
-    bars = page.evaluate("[...document.querySelectorAll('.bar')].map(b => b.firstElementChild.getBBox().width / 100)")
-    shown = [mode for mode in table.modes if mode.set_with_most != "ref"] + [
-        m for m in table.modes if m.set_with_most == "ref"
-    ]
-    shares = [part.share for mode in shown for part in mode.shares.values() if part.share is not None]
-    assert bars == pytest.approx(shares, abs=0.02)
+    assert page.locator(":target .pair figure").count() == 2
+
+
+def test_the_modes_of_models_are_filtered_by_set_and_sorted(browser, models):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(models[1].as_uri())
+    tags = ".cards > .card:not([hidden]) .tag"
+    labels = {mode.set_with_most for mode in models[0].significant()}
+    for label in labels:
+        page.select_option("[name=role]", label)
+        assert set(page.locator(tags).all_inner_texts()) <= {f"most in {label}", "unstable, not counted"}
+    page.select_option("[name=role]", "")
+    page.select_option("[name=sort]", "share")
+    shares = page.evaluate("[...document.querySelectorAll('.cards > .card')].map(c => Number(c.dataset.share))")
+    assert shares == sorted(shares, reverse=True) and len(shares) > 1
+    page.close()

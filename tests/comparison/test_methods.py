@@ -145,25 +145,29 @@ def test_the_page_has_a_row_for_each_group_and_a_column_for_each_method():
     page = Page(report.page(a_table(), {}))
     matrix = page.find("table", "matrix")[0]
     assert page.texts("th", inside=page.find("thead", inside=matrix)[0])[2:] == ["FINC", "Rarity"]
-    rows = {
-        page.texts("span", "group-name", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)
-    }
+    rows = {page.texts("a", "group-name", n)[0]: page.texts("td", "words", n) for n in page.find("tr", "mode", matrix)}
     assert rows == {"A": ["1. +9.0", "1. +7.0 2. +5.0"], "C": ["–", "1. −2.0"]}
 
 
-def test_the_columns_show_the_modes_by_rank_with_their_groups():
+def test_a_group_is_a_card_with_the_shares_by_every_method():
     page = Page(report.page(a_table(), {}))
-    columns = [[page.text(n) for n in page.find("p", "name", column)] for column in page.find("div", "method")]
-    assert columns == [
-        ["A 1. over-1", "B 2. over-2 not significant"],
-        ["A 1. over-3", "A 2. over-4"],
-        [],
-        ["C 1. under-5"],
+    assert [page.texts("h3", inside=n) for n in page.find("article", "card")] == [
+        ["A. over-1"],
+        ["C. under-5"],
+        ["B. over-2"],
     ]
-    muted = [page.texts("p", "name", n)[0] for n in page.find("li", "muted")]
-    assert muted == ["B 2. over-2 not significant"]
-    assert page.texts("dd")[0] == "13.1 %"
-    assert page.texts("dd")[2] == "+9.0 [+6.2, +12.0]"
+    (first, _, folded) = page.find("article", "card")
+    assert page.texts("p", "says", first)[0].startswith("13.1 % of the samples of gen are of this kind")
+    table = page.find("table", inside=first)[0]
+    assert page.texts("th", inside=page.find("tbody", inside=table)[0]) == ["FINC, 1.", "Rarity, 1.", "Rarity, 2."]
+    assert [page.texts("td", inside=n)[2] for n in page.find("tr", inside=table)[1:]] == [
+        "+9.0 [+6.2, +12.0]",
+        "+7.0 [+6.2, +12.0]",
+        "+5.0 [+6.2, +12.0]",
+    ]
+    assert page.texts("p", "tag", folded) == ["not significant"] and page.folded(folded) and not page.folded(first)
+    links = {page.attributes(n)["href"][1:] for n in page.find("a", "group-name")}
+    assert links == {page.attributes(n)["id"] for n in page.find("article", "card")} - {page.attributes(folded)["id"]}
 
 
 def test_the_summary_counts_significant_modes_and_groups():
@@ -196,7 +200,7 @@ def test_hostile_names_stay_text(render):
     page = Page(f"<body>{report.fragment(table)}</body>" if render == "fragment" else report.page(table, {}))
     assert len(page.find("script")) == (1 if render == "page" else 0)
     for tag, attributes, _ in page.elements:
-        assert tag not in {"iframe", "object", "embed", "link", "base", "form", "foreignobject"}
+        assert tag not in {"iframe", "object", "embed", "link", "base", "foreignobject"}
         assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
         assert attributes.get("src", "data:").startswith("data:")
     assert "alert(2)" in page.visible
@@ -206,7 +210,8 @@ def test_methods_that_find_nothing_say_so():
     empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, (), provenance=made_by("9.8.7"))
     page = Page(report.page(empty, {}))
     assert page.visible.count("No method finds a kind with a significantly larger share") == 2
-    assert page.visible.count("No kind with a larger share") == 4
+    assert "No method finds a kind of sample that is significantly more or less frequent" in page.visible
+    assert not page.find("article")
 
 
 def test_the_page_and_the_notebook_view_show_the_samples(planted, tmp_path):
@@ -216,6 +221,11 @@ def test_the_page_and_the_notebook_view_show_the_samples(planted, tmp_path):
     page = Page(found.to_html(tmp_path / "t.html", samples={"gen": images}).read_text())
     assert len(page.find("img")) > 20
     assert "pass samples={'ref': …}" in page.visible
+    moved = fe.compare_methods(fe.EmbeddingSet(gen, images=images), ref, ("finc", "rarity"), features=50, modes=2)
+    moved.save(tmp_path / "methods.h5")
+    loaded = fe.load(tmp_path / "methods.h5")
+    assert report.page(loaded, {}) == report.page(moved, {})
+    assert loaded.gallery.pictures["gen"].keys() == set(loaded.shown_samples()["gen"])
     assert 'class="finc-eval"' in found._repr_html_()
     with pytest.raises(FincEvalError, match="no/such/folder"):
         found.to_html(tmp_path / "t.html", samples={"gen": "no/such/folder"})

@@ -235,12 +235,17 @@ def run(func, args, kwargs):
 
 
 def moved(func, args, kwargs):
-    here, device = isinstance(args[0], SimTensor), kwargs.get("device")
+    here = isinstance(args[0], SimTensor)
+    # In inference mode `to` itself arrives, with a device or another tensor in its place.
+    devices = [kwargs.get("device"), *(one for one in args[1:] if isinstance(one, torch.device))]
+    devices += [one.device for one in args[1:] if isinstance(one, torch.Tensor)]
+    device = next((one for one in devices if one is not None), None)
     there = here if device is None else is_sim(device)
     if here != there:
         Stack.count("to device" if there else "to host")
     own = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
-    result = func(held(args[0]), **own)
+    rest = [torch.device("cpu") if isinstance(one, torch.device) else held(one) for one in args[1:]]
+    result = func(held(args[0]), *rest, **own)
     return SimTensor(result) if there else result
 
 

@@ -193,6 +193,19 @@ def make_comparison(path):
     path.with_suffix(".json").unlink()
 
 
+def make_methods(path):
+    images = np.random.default_rng(0).integers(0, 256, (N, 6, 6, 3), dtype=np.uint8)
+    gen, ref = (fe.EmbeddingSet(rows, images=images) for rows in sets())
+    fe.compare_methods(gen, ref, ["finc"], features=15, sigma=2.0, modes=2).showing(2).save(path)
+    path.with_suffix(".json").unlink()
+
+
+def use_pictured(path):
+    found = fe.load(path)
+    page = found.to_html(path.with_suffix(".html"))
+    return found.to_json(), page.read_text()
+
+
 def use_comparison(path):
     found = fe.load(path)
     assert isinstance(found, fe.Comparison)
@@ -457,6 +470,7 @@ KINDS = {
     "part": Kind(".h5.part", make_part, use_part, of_bytes, True),
     "sketch": Kind(".h5", make_sketch, use_sketch, of_own, True),
     "comparison": Kind(".h5", make_comparison, use_comparison, of_own, True),
+    "methods": Kind(".h5", make_methods, use_pictured, of_own, True),
     "kinds": Kind(".h5", make_kinds, use_kinds, of_own, True),
     "private sketch": Kind(".h5", make_private, use_private, of_own, True),
     "models": Kind(".h5", make_models, use_models, of_own, True),

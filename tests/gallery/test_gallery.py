@@ -194,6 +194,8 @@ def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
         assert {*found.gallery.pictures["gen"]} == {*found.shown_ids("gen")} and not found.gallery.pictures["ref"]
         first = mode.typical("gen")[0]
         shown = found.gallery.pictures["gen"][first]
+        strips = Page(page(found, {})).find("img", "strip")
+        assert len(strips) == (len(found.shown_ids("gen")) if held is clips else 0)
         if held is clips:
             assert Image.open(io.BytesIO(shown.data)).n_frames == 4
         else:

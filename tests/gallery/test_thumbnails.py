@@ -4,6 +4,7 @@ import base64
 import io
 
 import numpy as np
+import pytest
 from _pages import noise, pixels
 from PIL import Image
 
@@ -99,3 +100,17 @@ def test_a_report_shows_clips_by_the_policy_they_were_embedded_with(tmp_path):
     assert durations == [125] * 8
     image = found["19#0"]
     assert (image.width, image.height, image.is_small) == (28, 28, True)
+
+
+def test_a_clip_has_a_strip_of_its_frames_and_an_image_has_none():
+    frames = np.stack([np.full((60, 80, 3), level, np.uint8) for level in (0, 60, 120, 180, 240)])
+    strip = preview(frames, 10).strip
+    assert (strip.width, strip.height, strip.is_small) == (4 * 48, 36, False)
+    shown = np.asarray(Image.open(io.BytesIO(strip.data)).convert("L")).astype(int)
+    assert [int(shown[18, 24 + 48 * place]) for place in range(4)] == pytest.approx([0, 60, 180, 240], abs=6)
+    assert thumbnail(frames[1]).strip is None
+    tiny = preview(frames[:, :10, :12], 10).strip
+    assert (tiny.width, tiny.height) == (4 * 12, 10)
+    np.testing.assert_array_equal(
+        np.asarray(Image.open(io.BytesIO(tiny.data)).convert("L"))[0, ::12], [0, 60, 180, 240]
+    )

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from finc_eval import CosineFeatures, RandomFourierFeatures
-from finc_eval.numerics.moments import MOMENT_BLOCK, Moments, weighted_sum
+from finc_eval.numerics.moments import MOMENT_BLOCK, Moments, from_upper, upper, upper_size, weighted_sum
 
 CPU = torch.device("cpu")
 
@@ -41,6 +41,16 @@ def test_only_the_block_rows_from_the_diagonal_on_are_kept(size):
     assert [rows.start for rows, _ in blocks] == list(range(0, size, MOMENT_BLOCK))
     assert [rows.stop for rows, _ in blocks] == [*range(MOMENT_BLOCK, size, MOMENT_BLOCK), size]
     assert all(block.shape == (rows.stop - rows.start, size - rows.start) for rows, block in blocks)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_block_row_comes_back_from_what_is_on_and_above_the_diagonal(size):
+    for _, block in moments_of(vectors(size, n=30)).blocks():
+        kept = upper(block)
+        assert kept.shape == (upper_size(*block.shape),) == (int(torch.ones_like(block).triu().sum()),)
+        again = from_upper(kept, *block.shape)
+        assert torch.equal(again.triu(), block.triu())
+        assert torch.equal(again[:, : len(block)], again[:, : len(block)].T)
 
 
 @pytest.mark.parametrize("size", SIZES)

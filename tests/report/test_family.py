@@ -79,6 +79,17 @@ def test_the_tables_of_a_terminal_are_those_of_markdown(documents, type_name, ca
 
 
 @pytest.mark.parametrize("type_name", RESULTS)
+def test_a_notebook_shows_the_first_table_of_a_result_and_no_script(documents, type_name):
+    result = documents[type_name]
+    page, said = Page(result._repr_html_()), report.outline(result)
+    assert not page.find("script") and page.find("table")
+    assert all(page.attributes(n)["src"].startswith("data:image/") for n in page.find("img"))
+    shown = page.text(0)
+    names = [next(cell for cell in row if cell and not cell.isdigit()) for row in said.tables[0].rows]
+    assert names and all(name.split(", ")[-1] in shown for name in names)
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
 def test_a_mark_outlives_a_file(documents, type_name):
     result = documents[type_name]
     assert type(result).from_dict(json.loads(result.to_json())).mark == result.mark

@@ -7,6 +7,7 @@ import pytest
 from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, a_tail, made_by, noise
 
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.captions import Caption
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report.comparison import fragment, page
@@ -34,7 +35,7 @@ def made_of(text):
         sigma_rule=text(),
         provenance=replace(made_by("1"), command=text(), device=text()),
         kept={label: dict.fromkeys(ids, picture) for label in ("gen", "ref")},
-        captions={label: {name: (text(), text()) for name in ids} for label in ("gen", "ref")},
+        captions={"gen": {name: Caption((text(), text()), (ids[0], 0.5)) for name in ids}},
     )
 
 

@@ -5,18 +5,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, made_by, noise, pixels
+from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, a_tail, made_by, noise, pixels
 
+import finc_eval as fe
 from finc_eval.comparison.changes import Change, Changes
 from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.errors import FincEvalError, UsageError
+from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.thumbnails import thumbnail
+from finc_eval.naming.evidence import Evidence
 from finc_eval.report import changes, comparison, models
 from finc_eval.report import sweep as sweeps
-from finc_eval.report.plots import Mark, sweep_svg
+from finc_eval.report.drawings.plots import Mark, sweep_svg
 
 
 def sweep_page(sweep):
@@ -46,7 +49,10 @@ def a_sweep(**changes):
 
 
 def a_share(share, ids=("7", "3")):
-    return ModeShare(share, (share - 0.01, share + 0.02), share / 2, ids)
+    return ModeShare(share, (share - 0.01, share + 0.02), share / 2, ids, ids[-1:])
+
+
+EVIDENCE = (Evidence("label", "3", 0.94, 0.1, 1e-9),)
 
 
 def model_comparison(labels=("alpha", "beta"), **changes):
@@ -54,9 +60,19 @@ def model_comparison(labels=("alpha", "beta"), **changes):
     first, second = labels
     shares = {first: a_share(0.08), second: a_share(0.03), "ref": a_share(0.02)}
     modes = (
-        SharedMode(f"{first}-1", first, 0.055, (0.04, 0.07), 1e-9, 0.91, shares),
-        SharedMode(f"{second}-2", second, 0.004, (-0.01, 0.02), 0.3, 0.4, shares),
-        SharedMode("ref-3", "ref", 0.011, (0.001, 0.02), 0.02, 0.66, shares),
+        SharedMode(
+            f"{first}-1",
+            "mostly 3 (94 %)",
+            EVIDENCE,
+            first,
+            0.055,
+            (0.04, 0.07),
+            1e-9,
+            0.91,
+            shares,
+        ),
+        SharedMode(f"{second}-2", None, (), second, 0.004, (-0.01, 0.02), 0.3, 0.4, shares),
+        SharedMode("ref-3", None, (), "ref", 0.011, (0.001, 0.02), 0.02, 0.66, shares),
     )
     sets = {label: SetInfo(label, None, 1000 + i, f"d{i}", False) for i, label in enumerate((first, second, "ref"))}
     settings = Settings(sigma=2.5, features=4, seed=7)
@@ -136,7 +152,7 @@ def hostile_models():
 def test_hostile_names_stay_text(make):
     page = Page(make())
     for tag, attributes, _ in page.elements:
-        assert tag not in {"iframe", "object", "embed", "link", "base", "form", "foreignobject"}
+        assert tag not in {"iframe", "object", "embed", "link", "base", "foreignobject"}
         assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
         assert attributes.get("src", "data:").startswith("data:")
         assert attributes.get("href", "#").startswith("#")
@@ -225,17 +241,43 @@ def test_a_sweep_writes_its_page_and_says_what_it_is(tmp_path):
 # --- models ---------------------------------------------------------------------------------------------------
 
 
+def cards_of(page):
+    """The title and the tag of each card, by the id of its mode."""
+    found = page.find("article", "card")
+    return {
+        page.texts("code", inside=n)[0]: (page.texts("h3", inside=n)[0], page.texts("p", "tag", n)[0]) for n in found
+    }
+
+
 def test_the_page_of_models_shows_the_numbers_of_the_object():
     page = Page(models_page(model_comparison()))
-    assert [row[2:] for row in rows(page)] == [
-        ["alpha", "8.0 %", "[7.0, 10.0]", "2.0 % to 3.0 %", "1e-09"],
-        ["beta", "3.0 %", "[2.0, 5.0]", "2.0 % to 8.0 %", "0.3"],
-        ["ref", "2.0 %", "[1.0, 4.0]", "3.0 % to 8.0 %", "0.02"],
+    rows = [n for n in page.find("tr", inside=page.by_id("forest")) if "data-mode" in page.attributes(n)]
+    assert [page.texts("th", inside=n) + page.texts("td", inside=n)[1:] for n in rows] == [
+        ["mostly 3 (94 %)", "alpha", "8.0 %", "2.0 % to 3.0 %", "1e-09"],
+        ["ref-3", "ref", "2.0 %", "3.0 % to 8.0 %", "0.02"],
     ]
-    assert page.texts("th", "id") == ["alpha-1", "beta-2 not significant", "ref-3"]
-    assert page.texts("tr", "group") == [
-        "In models more in one model than in the mean of all other sets",
-        "In the reference what the models lack",
+    drawn = page.texts("desc", inside=rows[0])
+    assert drawn == ["alpha 8.0 % [7.0, 10.0]; beta 3.0 % [2.0, 5.0]; ref 2.0 % [1.0, 4.0]"]
+    assert [page.find("g", ink, rows[0]) != [] for ink in ("gen", "other", "ref")] == [True] * 3
+
+
+def test_the_modes_of_models_are_cards_with_names_and_their_evidence():
+    page = Page(models_page(model_comparison()))
+    assert cards_of(page) == {
+        "alpha-1": ("mostly 3 (94 %)", "most in alpha"),
+        "ref-3": ("ref-3", "most in ref"),
+        "beta-2": ("beta-2", "not significant"),
+    }
+    first = page.find("article", "card")[0]
+    assert page.texts("p", "says", first) == [
+        "8.0 % of the samples of alpha are of this kind, and 3.0 % of beta and 2.0 % of ref."
+    ]
+    assert page.texts("p", "legend", first)[0].startswith("Why this name: label 3, 94 % of the members")
+    assert page.texts("option", inside=page.find("form", "tools")[0])[:4] == [
+        "all",
+        "most in alpha",
+        "most in beta",
+        "most in ref",
     ]
 
 
@@ -250,24 +292,24 @@ def test_every_mode_shows_the_share_and_mass_of_each_set():
     page = Page(models_page(model_comparison()))
     first = page.find("table", "holdings")[0]
     assert [page.texts("th", inside=row) + page.texts("td", inside=row) for row in page.find("tr", inside=first)] == [
-        ["Set", "Share of the set", "Mass"],
+        ["Set", "Share", "Mass"],
         ["alpha", "8.0 % [7.0, 10.0]", "0.0400"],
         ["beta", "3.0 % [2.0, 5.0]", "0.0150"],
         ["ref", "2.0 % [1.0, 4.0]", "0.0100"],
     ]
-    assert [page.attributes(n)["width"] for n in page.find("rect", None, first)] == ["8.0", "3.0", "2.0"]
-    having_most = [page.texts("th", inside=n) for n in page.find("tr", "most")]
-    assert having_most == [["alpha"], ["beta"], ["ref"]]
 
 
-def test_the_pictures_of_a_mode_are_of_the_set_with_most():
+def test_the_pictures_of_a_mode_are_of_the_set_with_most_and_of_the_reference():
     images = {"alpha": noise(1), "ref": noise(2)}
     page = Page(models_page(model_comparison(), images))
-    for section, label in zip(page.find("section", "detail"), ("alpha", None, "ref"), strict=True):
-        shown = [page.attributes(n) for n in page.find("img", inside=section)]
-        assert [picture["alt"] for picture in shown] == ([] if label is None else ["7", "3"])
-        for picture in shown:
-            np.testing.assert_array_equal(pixels(picture["src"]), images[label][int(picture["alt"])])
+    for card, labels in zip(page.find("article", "card"), (["alpha", "ref"], ["ref", "alpha"], ["ref"]), strict=True):
+        views = page.find("figure", inside=card)
+        assert [page.texts("b", inside=n)[0] for n in views] == labels
+        for view, label in zip(views, labels, strict=True):
+            shown = [page.attributes(n) for n in page.find("img", inside=view)]
+            assert [picture["alt"] for picture in shown] == ["7", "3", "3"]  # the typical ones, and a draw
+            for picture in shown:
+                np.testing.assert_array_equal(pixels(picture["src"]), images[label][int(picture["alt"])])
     assert page.texts("p", "note") == [
         "The samples of beta are not shown, because only their ids are at hand: "
         "pass samples={'beta': …}, the folder, zip, npz or array that holds them."
@@ -292,7 +334,7 @@ def test_the_pictures_of_a_mode_are_of_the_set_with_most():
 def test_the_summary_of_models_says_what_is_significant(modes, start):
     page = Page(models_page(model_comparison(modes=model_comparison().modes[modes])))
     assert page.texts("p", "summary")[0].startswith(start)
-    assert len(page.find("tr", "mode")) == len(model_comparison().modes[modes])
+    assert len(page.find("article", "card")) == len(model_comparison().modes[modes])
 
 
 def test_without_a_reference_there_is_one_group():
@@ -302,8 +344,8 @@ def test_without_a_reference_there_is_one_group():
     sets = {label: table.sets[label] for label in ("alpha", "beta")}
     lone = replace(table, modes=(replace(mode, shares=shares),), sets=sets, settings=Settings(kernel="cosine"))
     page = Page(models_page(lone))
-    assert len(page.find("tr", "group")) == 1 and "reference" not in page.visible
-    assert "two refits" in page.texts("caption")[0] and "frequencies" not in page.visible
+    assert "reference" not in page.visible
+    assert "two refits" in page.texts("section", "how")[0] and "frequencies" not in page.visible
     assert page.texts("title")[0] == "alpha, beta – finc-eval"
 
 
@@ -320,7 +362,7 @@ def test_a_comparison_of_models_writes_its_page_and_refuses_samples_it_cannot_op
 
 def test_the_notebook_view_of_models_has_the_significant_modes():
     page = Page(model_comparison()._repr_html_())
-    assert page.texts("th", inside=page.find("tbody")[0]) == ["alpha-1", "ref-3"]
+    assert page.texts("th", inside=page.find("tbody")[0]) == ["mostly 3 (94 %)", "ref-3"]
     assert page.texts("td")[:5] == ["alpha", "1e-09", "8.0 [7.0, 10.0]", "3.0 [2.0, 5.0]", "2.0 [1.0, 4.0]"]
 
 
@@ -334,20 +376,55 @@ def some_changes(*statuses, lost=()):
         for status in statuses
     )
     old, new = (Signature("finc", (("n", size),)) for size in "12")
-    return Changes(made, 0.05, old, new, tuple(map(a_mode, lost)), (), provenance=made_by("9.8.7"))
+    sets = {label: SetInfo(label, None, 100, "aa", False) for label in ("old", "new", "ref")}
+    return Changes(made, 0.05, old, new, sets, tuple(map(a_mode, lost)), (), provenance=made_by("9.8.7"))
 
 
 def test_the_page_of_changes_has_a_row_a_mode():
     page = Page(changes.page(some_changes("new", "gone", "unchanged"), {}))
     assert page.texts("th", "id") == ["over-1", "over-2", "over-3"]
     assert rows(page) == [
-        ["new", "over", "–", "0.0875", "−0.0200", "[−0.0300, −0.0100]"],
-        ["gone", "over", "0.0875", "–", "−0.0200", "[−0.0300, −0.0100]"],
-        ["unchanged", "over", "0.0875", "0.0875", "−0.0200", "[−0.0300, −0.0100]"],
+        ["new", "over", "–", "13.1 %", "−0.0200", "[−0.0300, −0.0100]"],
+        ["gone", "over", "13.1 %", "–", "−0.0200", "[−0.0300, −0.0100]"],
+        ["unchanged", "over", "13.1 %", "13.1 %", "−0.0200", "[−0.0300, −0.0100]"],
     ]
     assert page.texts("p", "summary") == ["3 modes were followed: 1 new, 1 gone, 1 unchanged."]
     assert page.texts("p", "signature") == ["finc|n:1", "finc|n:2"]
-    assert len(page.find("tr", "muted")) == 1 and len(page.find("circle")) == 3
+    assert len(page.find("tr", "muted")) == 1 and len(page.find("g", inside=page.find("table", "modes")[0])) == 3
+
+
+def test_the_modes_of_changes_are_cards_with_the_shares_of_both_releases_and_the_reference():
+    images = {"new": noise(1), "ref": noise(2)}
+    page = Page(changes.page(some_changes("new", "gone", "unchanged"), images))
+    assert [tag for _, tag in cards_of(page).values()] == ["new", "gone", "unchanged"]
+    new, gone, unchanged = page.find("article", "card")
+    assert page.folded(unchanged) and not page.folded(gone)
+    drawn = [page.texts("desc", inside=n)[0] for n in (new, unchanged)]
+    assert drawn[0] == "the new release 13.1 % [10.2, 16.3]; the reference 4.0 % [2.1, 6.4]"
+    assert drawn[1].startswith("the old release 13.1 % [10.2, 16.3]; the new release")
+    for card, labels in ((new, ["the new release", "the reference"]), (gone, ["the reference"])):
+        views = page.find("figure", inside=card)
+        assert [page.texts("b", inside=n)[0] for n in views] == labels
+    (view, _) = page.find("figure", inside=new)
+    first = page.attributes(page.find("img", inside=view)[0])
+    np.testing.assert_array_equal(pixels(first["src"]), images["new"][0])
+    assert page.texts("p", "says", new) == [
+        "Too many, new: 13.1 % of the new release and 4.0 % of the reference are of this kind. Its excess changed by "
+        "−0.0200 (interval [−0.0300, −0.0100])."
+    ]
+
+
+def test_changes_keep_the_pictures_of_both_comparisons(tmp_path):
+    edge, other = thumbnail(noise(1, 1)[0]), thumbnail(noise(2, 1)[0])
+    mode = a_mode("over-1", tails=(a_tail(("a",), ("r",)), a_tail((), (), 0.0)))
+    old, new = (a_comparison([mode], kept={"gen": {"a": one}, "ref": {"r": edge}}) for one in (edge, other))
+    made = replace(some_changes("unchanged"), changes=(Change("grown", "over", mode, mode, 1.0, 0.1, (0.05, 0.15)),))
+    made = replace(made, compared=(old, new))
+    made.save(tmp_path / "changes.h5")
+    loaded = fe.load(tmp_path / "changes.h5")
+    assert loaded.gallery.pictures == {"old": {"a": edge}, "new": {"a": other}, "ref": {"r": edge}}
+    assert changes.page(loaded, {}) == changes.page(made, {})
+    assert "<img" not in changes.page(fe.load(tmp_path / "changes.json"), {})
 
 
 @pytest.mark.parametrize(
@@ -381,7 +458,33 @@ def test_modes_that_could_not_be_followed_are_named(statuses, lost, text, capsys
     assert text in Page(changes.page(found, {})).texts("p", "summary")[0]
 
 
-@pytest.mark.parametrize(("module", "result"), [(changes, some_changes("new")), (sweeps, a_sweep())])
-def test_pages_without_samples_refuse_them(module, result):
-    with pytest.raises(UsageError, match="show no samples"):
-        module.page(result, {"gen": noise(1)})
+def test_a_sweep_shows_the_typical_samples_of_the_modes_at_each_value_and_keeps_them(tmp_path):
+    kept = {label: {str(i): thumbnail(noise(i, 1)[0]) for i in range(20)} for label in ("gen", "ref")}
+    made = replace(a_sweep(), kept=kept)
+    page = Page(sweep_page(made))
+    section = page.elements[page.by_id("modes")][2][-1]
+    values = [n for n in page.find("details", inside=section) if page.find("article", inside=n)]
+    assert ["open" in page.attributes(n) for n in values] == [True, False]  # compare's default
+    assert [len(page.find("article", inside=n)) for n in values] == [3, 1]
+    first = page.find("article", inside=values[0])[0]
+    assert [page.attributes(n)["alt"].split(",")[0] for n in page.find("img", inside=first)] == [
+        *map(str, range(8))
+    ] * 2
+    twin = page.find("table", "twin")[0]
+    assert [page.texts("td", inside=n) for n in page.find("tr", inside=twin)[1:]] == [
+        ["over-2", "generated set", "+3.0", "0.40"],
+        ["over-3", "generated set", "+1.0", "–"],
+        ["under-1", "reference set", "−7.0", "0.60"],
+        ["over-2", "generated set", "+3.0", "0.90"],
+    ]
+    made.save(tmp_path / "sweep.h5")
+    assert sweep_page(fe.load(tmp_path / "sweep.h5")) == sweep_page(made)
+    assert not Page(sweep_page(made.showing(0))).find("img")
+
+
+def test_models_keep_their_pictures(tmp_path):
+    kept = {label: {name: thumbnail(noise(1, 1)[0]) for name in "73"} for label in ("alpha", "beta", "ref")}
+    made = replace(model_comparison(), kept=kept)
+    made.save(tmp_path / "models.h5")
+    assert models_page(fe.load(tmp_path / "models.h5")) == models_page(made)
+    assert Page(models_page(made)).find("img")

@@ -24,8 +24,8 @@ from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report.comparison import fragment, page, titles
+from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.formats import optional_percent, p_value, ratio
-from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.verdict import lead, verdict
 
 
@@ -434,7 +434,7 @@ def test_a_named_mode_shows_what_supports_the_name_and_what_looks_different():
         "The other set has under-bbbbbb instead: these look different.",
         f"Why this name: label {HOSTILE}, 94 % of the members and 11 % of other samples (p < 1e-16); trait brighter, "
         "70 % of the members and 20 % of other samples (p 0.003).",
-        "More evidence: trait bluer, 60 % and 20 % (p 0.03).",
+        "More evidence: trait bluer, 60 % of the members and 20 % of other samples (p 0.03).",
     ]
     assert not any("instead" in text for text in page.texts("p", "legend", page.section(UNDER)))
 

@@ -32,7 +32,9 @@ def wide_comparison(**changes):
 
 def wide_models():
     shares = {f"model-{i}": a_share(0.123 + i / 100) for i in range(9)}
-    modes = tuple(SharedMode(f"model-{i}-abcdef", f"model-{i}", 0.1, (0.05, 0.15), 1e-9, 0.9, shares) for i in range(9))
+    modes = tuple(
+        SharedMode(f"model-{i}-abcdef", None, (), f"model-{i}", 0.1, (0.05, 0.15), 1e-9, 0.9, shares) for i in range(9)
+    )
     sets = dict.fromkeys(shares, model_comparison().sets["ref"])
     return model_comparison(modes=modes, sets=sets)
 
@@ -99,4 +101,4 @@ def test_modes_that_do_not_count_are_folded_or_marked(capsys):
     assert "Under-represented, less in the generated set: nothing significant" in text
     report.show(model_comparison(modes=tuple(replace(m, stability=0.2) for m in model_comparison().modes)))
     text = capsys.readouterr().out
-    assert "– alpha-1" in text and "– refits find less than half" in text
+    assert "– mostly 3 (94 %)" in text and "– refits find less than half" in text

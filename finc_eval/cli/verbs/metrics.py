@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -11,7 +11,9 @@ from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Gen, Json, Ref, Work, embeds
 from finc_eval.cli.output import Force, OptionalOut, emit, output_folder
 from finc_eval.cli.sets import check_given
+from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
+from finc_eval.embeddings.search.inverted_file import SearchIndex
 from finc_eval.extractors.settings import Extraction
 
 
@@ -36,6 +38,13 @@ def metrics(
             help="For fld and authpct: real samples that the generator has not seen; --ref is then its training set."
         ),
     ] = None,
+    index: Annotated[
+        str,
+        typer.Option(
+            help="How prdc, precision_recall, realism, rarity and authpct find neighbors: exact, or auto for an "
+            "inverted file of faiss where there are more than 10^10 pairs."
+        ),
+    ] = "exact",
     out: OptionalOut = None,
     force: Force = False,
     as_json: Json = False,
@@ -44,11 +53,12 @@ def metrics(
 
     --gen and --ref may also be an .npz of statistics (mu, sigma; mu_s, sigma_s for sfid), for Fréchet distances.
     """
+    check_choice("index", index, get_args(SearchIndex))
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     check_given(sources.values(), extraction.extractor)
     output = None if out is None else output_folder("metrics", "scores", sources, out, force)
     with work.running() as run:
-        scores = fe.evaluate(gen, ref, names, test=test, extractor=extraction, run=run)
+        scores = fe.evaluate(gen, ref, names, test=test, extractor=extraction, index=cast(SearchIndex, index), run=run)
     emit(scores, output, as_json)
     if scores.failures:
         raise DataError("; ".join(f"{name}: {reason}" for name, reason in scores.failures.items()))

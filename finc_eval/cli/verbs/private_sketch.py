@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,6 @@ from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, make_ro
 from finc_eval.cli.sets import check_given, named_sets, titled
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
-from finc_eval.core.run import Run
 from finc_eval.core.storage import reserved
 from finc_eval.extractors.settings import Extraction
 from finc_eval.privacy.dp.ledger import Ledger
@@ -41,7 +39,7 @@ SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
 @embeds
 def release(
     data: Annotated[
-        str, typer.Option(help="Private set: a folder, .zip or .npz of images, or an .h5 file that extract wrote.")
+        str, typer.Option(help="Private set, in any form that --gen of compare takes: samples, or embeddings.")
     ],
     ledger: LedgerFile,
     out: Annotated[Path, typer.Option(help="HDF5 file to write, which is meant for publication.")],
@@ -90,7 +88,9 @@ def release(
         book = opened_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        sets = _embedded(sources, released, extraction, run)
+        from finc_eval.embeddings.opening import embedded_sources  # loads torch: wrong options need not wait
+
+        sets = embedded_sources(sources, extraction, run, [] if released is None else [released.space])
         transform: object = released
         if public is not None:
             transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
@@ -188,18 +188,6 @@ def inspect(
             show_ledger(book)
     else:
         raise UsageError("name either a private sketch, or a ledger with --ledger")
-
-
-def _embedded(
-    sources: Mapping[str, str], released: fe.privacy.PrivateSketch | None, extraction: Extraction, run: Run
-) -> dict[str, object]:
-    """Embed the sets that are samples, by the extractor behind the others; files of embeddings stay paths."""
-    from finc_eval.embeddings.base import CachedEmbeddings  # loads torch, which wrong options need not wait for
-    from finc_eval.embeddings.opening import as_embeddings, opened_sets
-
-    spaces = [] if released is None else [released.space]
-    opened = opened_sets(sources, as_embeddings, extraction, run, spaces)
-    return {label: one.cache if isinstance(one, CachedEmbeddings) else sources[label] for label, one in opened.items()}
 
 
 def _constant_transform(

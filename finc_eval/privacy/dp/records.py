@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import torch
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE
+from finc_eval.embeddings.array_files import is_array_file, read_arrays
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.space import ARRAY_SPACE
 
@@ -57,7 +58,11 @@ class Records:
 
 
 def open_records(source: object, name: str) -> Records:
-    """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of the path of one."""
+    """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of a file of embeddings."""
+    if isinstance(source, str | Path) and is_array_file(source):
+        rows, _, columns = read_arrays(source)
+        found = _array_records(rows if isinstance(rows, torch.Tensor) else torch.from_numpy(rows), str(source))
+        return replace(found, labels=tuple(columns["label"]) if "label" in columns else None)
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
     return _cached_records(source) if isinstance(source, EmbeddingCache) else _array_records(source, name)

@@ -14,6 +14,8 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
+from finc_eval.embeddings.opening import embedded_sources
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
 from finc_eval.feature_maps.hermite_series import degree_probabilities
 from finc_eval.privacy.dp.features import class_features, class_indices, diameter_of
@@ -46,22 +48,26 @@ def release_sketch(
     feature_map: HermiteFeatures | None = None,
     labels: Sequence[object] | None = None,
     classes: Sequence[object] | None = None,
+    extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[ReleaseOptions],
 ) -> PrivateSketch:
     """Release a sketch of private records with (ε, δ)-differential privacy.
 
     Args:
-        private: records: an array or tensor (n, d) of embeddings, an `EmbeddingCache`, or the path of one. Their
-            number is public. Rows that are not finite, and samples that could not be read, count as the center.
+        private: records: an array or tensor (n, d) of embeddings, an `EmbeddingCache`, the path of a file of
+            embeddings, or that of samples, which are embedded first. Their number is public. Rows that are not finite,
+            and samples that could not be read, count as the center.
         settings: budget and sensitivity; default: built from the options.
-        public: source of scales, axes and features: a `PublicTransform`; public embeddings to fit one to; or a
-            released `PrivateSketch`, whose transform, features and classes are then shared, so that both can merge.
+        public: source of scales, axes and features: a `PublicTransform`; a public set in the same forms, to fit one to;
+            or a released `PrivateSketch`, whose transform, features and classes are then shared, so that both can
+            merge.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
         feature_map: φ on the transform's images; default: total degree 2, or 3 from ε = 1 and 5000 records on.
         labels: classes of the records; default: the labels of the cache.
         classes: public list of classes, for a sketch by class. Records of other classes count as nothing.
-        run: portions and progress. Records are read on the CPU.
+        extractor: how to embed samples; default: by the extractor behind the other set.
+        run: device of the embedding, portions and progress. Records are read on the CPU.
         options: fields of `ReleaseSettings` as keywords; epsilon is required.
 
     Raises:
@@ -82,6 +88,14 @@ def release_sketch(
     """
     chosen, run = settings_from(ReleaseSettings, settings, options), run or Run()
     guarantee = chosen.guarantee
+    is_fitted = isinstance(public, PrivateSketch | PublicTransform)
+    sets = embedded_sources(
+        {"private": private} if is_fitted else {"private": private, "public": public},
+        extractor,
+        run,
+        [public.space] if isinstance(public, PrivateSketch | PublicTransform) else (),
+    )
+    private, public = sets["private"], sets.get("public", public)
     if isinstance(public, PrivateSketch):
         if feature_map is not None or classes is not None:
             raise UsageError("a released sketch brings its features and classes: leave feature_map and classes out")

@@ -1,1 +1,1 @@
-"""What a result says in all of its outputs, how it was made, and the same as Markdown."""
+"""Contents that all outputs of a result share, the way it was made, and Markdown."""

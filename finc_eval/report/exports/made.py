@@ -1,4 +1,4 @@
-"""How a result was made: the one command, or the call from Python, that makes it again, and what it was made with."""
+"""`Made`: the command, or the call from Python, that makes a result again, and the versions that it was made with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from finc_eval.embeddings.set_info import SetInfo
 
 @dataclass(frozen=True)
 class Made:
-    """How a result was made, as pages and texts tell it.
+    """Making of a result, as pages and texts tell it.
 
     Attributes:
         command: command line, or call from Python, that makes the result again.
@@ -28,7 +28,7 @@ class Made:
 
 
 def how_made(provenance: Provenance, call: str) -> Made:
-    """Return how a result was made.
+    """Return the making of a result.
 
     Args:
         provenance: what made the result.

@@ -1,4 +1,4 @@
-"""A result as Markdown, within what the page of a CI job takes; names and labels in it stay text."""
+"""Markdown of a result, within the size that the page of a CI job takes; names and labels in it stay text."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
 """Characters that begin something in Markdown, or that make a link of an address."""
 
 LINE_BEGINS = re.compile(r"^(\d*)([-+=.)])")
-"""What makes a list or a heading of a paragraph."""
+"""Beginnings that make a list or a heading of a paragraph."""
 
 
 def markdown(outline: Outline, made: Made, mark: str) -> str:
     """Return a result as Markdown: the headline, the warnings, the tables, and how it was made.
 
-    Rows that a text of at most 900 KiB has no room for are left out, and counted.
+    Rows that do not fit into 900 KiB are left out, and counted.
 
     Args:
         outline: what the result says.
@@ -73,7 +73,7 @@ def escaped(text: str) -> str:
 
 
 def _table(table: Table, room: int) -> tuple[str, int]:
-    """Return a table, and how many of its rows there is no room for."""
+    """Return a table, and the number of rows that do not fit."""
     numeric = [place > 0 and _is_numeric(row[place] for row in table.rows) for place in range(len(table.columns))]
     title = [f"### {escaped(table.title)}", ""] if table.title else []
     lines = [*title, _row(table.columns), "|" + "|".join("--:" if one else "---" for one in numeric) + "|"]

@@ -1,4 +1,4 @@
-"""`Outline`: what a result says in all of its outputs: the frame of its page, Markdown, and the row of an index."""
+"""`Outline`: contents that all outputs of a result share: the frame of its page, Markdown, and the row of an index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Outline:
-    """What a result says in all of its outputs.
+    """Contents that all outputs of a result share.
 
     Attributes:
         kind: what it is, in a few words, such as "comparison of two sets of samples".

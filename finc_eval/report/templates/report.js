@@ -14,7 +14,7 @@
 
   // Enlarge: every sample opens large, with its neighbors by the arrow keys. Beside it stands its nearest reference
   // sample; a suspected copy lies on its original, and a slider or blinking uncovers one or the other.
-  const pictures = all(".tiles img, .copies img, .suspects img, .lead img");
+  const pictures = all(".tiles img, .copies img, .suspects img, .lead img").filter((one) => !one.classList.contains("strip"));
   if (pictures.length) {
     const dialog = document.createElement("dialog");
     dialog.className = "large";
@@ -119,15 +119,13 @@
     const title = (card) => card.querySelector("h3").textContent;
     const orders = {
       "": (a, b) => cards.indexOf(a) - cards.indexOf(b),
-      gen: (a, b) => b.dataset.gen - a.dataset.gen,
-      ref: (a, b) => b.dataset.ref - a.dataset.ref,
       p: (a, b) => a.dataset.p - b.dataset.p,
       name: (a, b) => title(a).localeCompare(title(b)),
     };
     const words = new Map(cards.map((card) => [card, card.textContent.toLowerCase()]));
     const apply = () => {
       const [q, role, sort] = fields.map((field) => field.value);
-      const found = [...cards].sort(orders[sort] || orders[""]);
+      const found = [...cards].sort(orders[sort] || ((a, b) => b.dataset[sort] - a.dataset[sort]));
       let count = 0;
       for (const card of found) {
         const hide = (role && card.dataset.role !== role) || q.toLowerCase().split(/\s+/).some((word) => !words.get(card).includes(word));

@@ -4,7 +4,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.embeddings.search import distance_blocks
-from finc_eval.embeddings.search.neighbors import kth_distances, nearest, open_pair, squared_radii
+from finc_eval.embeddings.search.neighbors import kth_distances, nearest, open_pair, radii
 
 
 def squared_by_definition(x, y):
@@ -94,17 +94,17 @@ def test_a_sample_is_no_neighbor_of_itself_but_its_copy_is(small_blocks, sets):
 @pytest.mark.parametrize("closed", [False, True])
 def test_the_balls_that_contain_a_point_are_those_of_the_definition(small_blocks, sets, closed):
     x, y = SETS[sets]()
-    radii = squared_radii(y, 5)
+    reach = radii(y, 5).squared
     found = np.zeros((len(x), len(y)), bool)
-    for rows, columns in balls_containing(x, y, radii, closed):
+    for rows, columns in balls_containing(x, y, reach, closed):
         assert not found[rows, columns].any(), "a pair comes once"
         found[rows, columns] = True
     squared = squared_by_definition(x, y)
     # The sum of a definition in another order differs in the last bits: such pairs are left to the tests of ties.
-    clear = np.abs(squared - radii) > 1e-12 * radii
-    clear |= (squared == 0) & (radii == 0)
+    clear = np.abs(squared - reach) > 1e-12 * reach
+    clear |= (squared == 0) & (reach == 0)
     assert clear.mean() > 0.9 or "grid" in sets
-    np.testing.assert_array_equal(found[clear], (squared <= radii if closed else squared < radii)[clear])
+    np.testing.assert_array_equal(found[clear], (squared <= reach if closed else squared < reach)[clear])
 
 
 @pytest.mark.parametrize("d", [1, 7, 100, 784, 4096])
@@ -113,7 +113,7 @@ def test_a_point_on_the_surface_is_inside_a_closed_ball_only(d):
     found = nearest(y, y, 4, exclude_self=True)
     for closed, expected in ((True, 4), (False, 3)):
         inside = np.zeros((60, 60), bool)
-        for rows, columns in balls_containing(y, y, squared_radii(y, 4), closed):
+        for rows, columns in balls_containing(y, y, radii(y, 4).squared, closed):
             inside[rows, columns] = True
         assert inside.diagonal().all()
         assert (inside.sum(0) - 1 == expected).all()
@@ -123,13 +123,13 @@ def test_a_point_on_the_surface_is_inside_a_closed_ball_only(d):
 def test_blocks_change_no_bit(digits, small_blocks, monkeypatch):
     x, y = digits[0][:100], digits[0][100:300]
     many = nearest(x, y, 5)
-    radii = squared_radii(y, 5)
+    found = radii(y, 5).squared
     for name, value in (("BLOCK_ROWS", 2048), ("HELD_BLOCKS", 8), ("PAIR_ENTRIES", 1 << 17)):
         monkeypatch.setattr(distance_blocks, name, value)
     one = nearest(x, y, 5)
     np.testing.assert_array_equal(many.distances, one.distances)
     np.testing.assert_array_equal(many.indices, one.indices)
-    np.testing.assert_array_equal(radii, squared_radii(y, 5))
+    np.testing.assert_array_equal(found, radii(y, 5).squared)
 
 
 def test_near_copies_are_told_apart_where_float32_products_cannot():

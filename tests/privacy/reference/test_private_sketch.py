@@ -9,6 +9,7 @@ import pytest
 import torch
 from _files import forge
 from _pages import check_fits_a_terminal
+from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
@@ -466,3 +467,38 @@ def test_a_generator_that_makes_one_sample_only_is_far_off_with_error_bars(sets,
     score = sketch_of(private, transform).score(np.repeat(whole[:1], 50, 0))
     assert score.interval[0] > 0.1
     assert all(math.isfinite(number) for number in itertools.chain(score.interval, score.noise_interval))
+
+
+def test_a_release_takes_samples_and_embeds_both_sets_by_one_extractor(tmp_path, monkeypatch, digits, seeded_noise):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    images = (255 * digits[0]).astype(np.uint8).reshape(-1, 28, 28)
+    for name, part in (("private", images[:40]), ("public", images[40:80])):
+        (tmp_path / name).mkdir()
+        for number, image in enumerate(part):
+            Image.fromarray(image).save(tmp_path / name / f"{number}.png")
+    folders = [tmp_path / "private", tmp_path / "public"]
+    cache = fe.extract(folders[1], "pixels", tmp_path / "public.h5")
+    of_folders = sketch_of(folders[0], folders[1], extractor="pixels")
+    assert of_folders.space == f"pixels@{cache.extractor_digest[:8]}" and of_folders.m == 40
+    for public in (cache, of_folders):
+        assert sketch_of(folders[0], public).space == of_folders.space  # by the extractor behind the public set
+    seeded_noise(0)
+    private = fe.extract(folders[0], "pixels", tmp_path / "private.h5")
+    assert torch.equal(sketch_of(private, cache).mean, of_folders.mean)
+
+
+def test_records_in_files_of_other_programs_are_those_of_the_array(tmp_path, seeded_noise):
+    rng = np.random.default_rng(0)
+    private, public = (rng.normal(size=(50, 6)).astype(np.float32) for _ in range(2))
+    private[3] = np.nan  # counts as the center: a record must not make a release fail
+    labels = np.array(["a", "b"] * 25)
+    np.savez(tmp_path / "private.npz", embeddings=private, label=labels)
+    np.save(tmp_path / "public.npy", public)
+    seeded_noise(0)
+    of_arrays = sketch_of(private, public, labels=list(labels), classes=["a", "b"])
+    seeded_noise(0)
+    of_files = sketch_of(tmp_path / "private.npz", tmp_path / "public.npy", classes=["a", "b"])
+    assert torch.equal(of_files.mean, of_arrays.mean)
+    assert of_files.transform.fitted_on == of_arrays.transform.fitted_on
+    with pytest.raises(FincEvalError, match="fitted on the private set itself"):
+        sketch_of(tmp_path / "public.npy", tmp_path / "public.npy")

@@ -1,0 +1,78 @@
+"""`shares_figure`: the shares of modes as a matplotlib figure, for a paper or a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from finc_eval.comparison.models import ModelComparison, SharedMode
+from finc_eval.comparison.result import SET_NAMES, Comparison
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.numerics.inference import ALPHA
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from finc_eval.comparison.modes import Interval, Mode
+
+WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
+"""Inches: of a text column, from one share to the next, and above and below all shares together."""
+
+SPREAD = 0.6
+"""Part of the height of a mode that its shares take."""
+
+
+def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) -> Figure:
+    """Draw the share of each significant mode in each set, with its interval.
+
+    Args:
+        result: a comparison of two sets or of several models.
+        alpha: level up to which a mode is significant.
+
+    Returns:
+        The figure. Its `savefig("shares.pdf")` writes it, and a notebook shows it.
+
+    Raises:
+        DataError: no mode is significant.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> figure = fe.shares_figure(fe.compare(*example_sets(2000), features=500))
+        >>> figure.axes[0].get_xlabel()
+        'Share of the set, %'
+    """
+    from matplotlib.figure import Figure
+
+    if not isinstance(result, Comparison | ModelComparison):
+        raise UsageError(f"result must be a comparison of two sets or of models, got {type(result).__name__}")
+    modes = result.significant(alpha)
+    rows = [_shares(mode) for mode in modes]
+    if not rows:
+        raise DataError(f"no mode is significant at {alpha:g}, so there is nothing to draw")
+    sets = list(rows[0])
+    step = SPREAD / len(sets)
+    figure = Figure(figsize=(WIDTH, AROUND + ROW * len(sets) / SPREAD * len(rows)), layout="constrained")
+    axes = figure.subplots()
+    for number, label in enumerate(sets):
+        values, ends = zip(*(shares[label] for shares in rows), strict=True)
+        around = [[100 * (value - low) for value, (low, _) in zip(values, ends, strict=True)]]
+        around += [[100 * (high - value) for value, (_, high) in zip(values, ends, strict=True)]]
+        heights = [row + step * (number - (len(sets) - 1) / 2) for row in range(len(rows))]
+        axes.errorbar([100 * value for value in values], heights, xerr=around, fmt="o", ms=4, capsize=2, label=label)
+    axes.set_yticks(range(len(rows)), [mode.title for mode in modes])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("Share of the set, %")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper right", ncols=len(sets), frameon=False)
+    return figure
+
+
+def _shares(mode: Mode | SharedMode) -> dict[str, tuple[float, Interval]]:
+    """Return share and interval of a mode in each set."""
+    if isinstance(mode, SharedMode):
+        return {label: (part.share, part.interval) for label, part in mode.shares.items()}
+    return {
+        SET_NAMES["gen"]: (mode.share_gen, mode.share_gen_interval),
+        SET_NAMES["ref"]: (mode.share_ref, mode.share_ref_interval),
+    }

@@ -1,0 +1,68 @@
+"""What axe-core finds on the pages of results, in light, in dark and in print: nothing serious."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(os.environ.get("FINC_EVAL_AXE", Path(__file__).parents[2] / ".venv/axe/package/axe.min.js"))
+
+FINDINGS = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+  .filter(one => ["serious", "critical"].includes(one.impact))
+  .map(one => [one.id, one.nodes.slice(0, 3).map(node => [node.html.slice(0, 160), node.failureSummary])])"""
+
+ORDER = """() => { let last = 0; return [...document.querySelectorAll('h1, h2, h3, h4')].filter(h => {
+  const level = Number(h.tagName[1]), skips = level > last + 1;
+  last = level; return skips }).map(h => h.textContent) }"""
+
+NAMELESS = """() => [...document.querySelectorAll('input, select, button, img, svg[role=img]')].filter(one =>
+  !(one.labels?.length || one.textContent.trim() || one.getAttribute('aria-label') || one.getAttribute('alt')))
+  .map(one => one.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(scope="module")
+def pages(squares, tmp_path_factory):
+    folder, gen, ref = tmp_path_factory.mktemp("axe"), squares["gen"], squares["ref"]
+    small = {"features": 60, "modes": 3}
+    compared = fe.compare(gen, ref, **small)
+    rng = np.random.default_rng(0)
+    train, holdout = rng.integers(0, 256, (2, 110, 12, 12, 3), np.uint8)
+    sets = {"train": train, "holdout": holdout, "gen": np.concatenate([train[:20], holdout[::-1][:90] // 2])}
+    results = {
+        "comparison": compared,
+        "models": fe.compare_models({"one": gen, "two": ref}, ref, **small),
+        "methods": fe.compare_methods(gen, ref, ["finc", "rarity"], **small),
+        "sweep": fe.sweep(gen, ref, "rho", [1, 2], **small),
+        "changes": fe.compare_releases(compared, compared),
+        "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),
+    }
+    return {name: result.to_html(folder / f"{name}.html") for name, result in results.items()}
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "print"])
+@pytest.mark.parametrize("name", ["comparison", "models", "methods", "sweep", "changes", "audit"])
+def test_axe_finds_nothing_serious(browser, pages, name, look):
+    if not AXE.exists():
+        pytest.skip("axe-core is missing: run make browser where npm is, or name its axe.min.js as FINC_EVAL_AXE")
+    context = browser.new_context(bypass_csp=True, color_scheme="dark" if look == "dark" else "light")
+    page = context.new_page()
+    page.goto(pages[name].as_uri())
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # everything that is folded is looked at, too
+    page.emulate_media(media="print" if look == "print" else "screen")
+    page.add_script_tag(path=AXE)
+    assert page.evaluate(FINDINGS) == []
+    context.close()
+
+
+@pytest.mark.parametrize("name", ["comparison", "models", "methods", "sweep", "changes", "audit"])
+def test_headings_follow_each_other_and_everything_has_a_name(browser, pages, name):
+    page = browser.new_page()
+    page.goto(pages[name].as_uri())
+    assert page.locator("h1").count() == 1 and page.evaluate(ORDER) == []
+    assert page.evaluate(NAMELESS) == []
+    page.close()

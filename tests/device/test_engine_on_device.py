@@ -1,0 +1,82 @@
+"""The comparison on a simulated device: the results of the CPU, and nothing that crosses unasked."""
+
+import numpy as np
+import pytest
+import torch
+from _bounds import SMALL_BATCH, check_steady, measured, mixture
+from _simulated import on_device
+
+import finc_eval as fe
+
+GEN, REF, THIRD = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
+SMALL = {"features": 20, "modes": 2}
+SETTINGS = {
+    "float32": {},
+    "bfloat16": {"precision": "bfloat16"},
+    "eigenvectors": {"method": fe.Finc(rotation=None)},
+    "cosine": {"kernel": "cosine", "features": "auto"},
+}
+
+
+def check_same(found, expected):
+    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
+    for mode, other in zip(found.modes, expected.modes, strict=True):
+        assert mode.role == other.role and mode.share_gen == other.share_gen and mode.share_ref == other.share_ref
+        assert mode.p_value == pytest.approx(other.p_value, abs=1e-3)
+        assert abs(float(np.dot(mode.direction, other.direction))) > 0.999
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_comparison_waits_a_bounded_number_of_times(name):
+    options = SMALL | SETTINGS[name]
+    found = check_steady(lambda run: fe.compare(GEN, REF, run=run, **options), waits=200)
+    check_same(found, fe.compare(GEN, REF, run=fe.Run(device="cpu"), **options))
+
+
+def test_embeddings_that_lie_on_the_device_stay_there():
+    def compared(run):
+        return fe.compare(on_device(GEN), on_device(REF), run=run, **SMALL)
+
+    found = check_steady(compared, waits=220, copies=8)  # and indices of the folds
+    assert found.signature == fe.compare(GEN, REF, run=fe.Run(device="cpu"), **SMALL).signature
+
+
+def test_the_number_of_frequencies_and_of_samples_change_no_bound():
+    gen, ref = (np.concatenate([rows, rows + 0.01]) for rows in (GEN, REF))
+    _, device = measured(lambda run: fe.compare(gen, ref, features=120, modes=2, run=run))
+    assert device.waits <= 200, device.by_place()
+
+
+def test_a_comparison_of_models_waits_a_bounded_number_of_times():
+    found = check_steady(
+        lambda run: fe.compare_models({"a": GEN, "b": THIRD}, REF, run=run, **SMALL), waits=200, sets=3
+    )
+    expected = fe.compare_models({"a": GEN, "b": THIRD}, REF, run=fe.Run(device="cpu"), **SMALL)
+    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
+
+
+@pytest.mark.parametrize("parameter, values", [("sigma", [1.0, 3.0]), ("rho", [0.5, 1.0])])
+def test_a_sweep_waits_a_bounded_number_of_times_per_value(parameter, values):
+    found = check_steady(
+        lambda run: fe.sweep(GEN, REF, parameter, values, run=run, **SMALL),
+        waits=200 * len(values),
+        copies=7 * len(values),
+    )
+    assert len(found.points) == len(values)
+
+
+@pytest.mark.parametrize("method", ["fld", "ken", "rarity", "clusters"])
+def test_baselines_mix_nothing(method):
+    found, device = measured(lambda run: fe.compare(GEN, REF, method=method, run=run, **SMALL), SMALL_BATCH)
+    expected = fe.compare(GEN, REF, method=method, run=fe.Run(device="cpu"), **SMALL)
+    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
+    assert device.waits <= 400, device.by_place()
+
+
+def test_a_sketch_on_the_device_is_compared():
+    def compared(run):
+        ref = fe.Sketch.reference(REF, features=40, run=run)
+        return fe.compare(fe.Sketch.of(GEN, ref, run=run), ref, modes=2, run=run)
+
+    found = check_steady(compared, waits=200)
+    assert found.modes and torch.is_tensor(found.feature_map.center)

@@ -1,0 +1,61 @@
+"""Metrics, neighbors, kinds, KAHM, leaderboards and extraction on a simulated device: nothing is mixed."""
+
+import numpy as np
+import pytest
+from _bounds import SMALL_BATCH, check_steady, measured, mixture
+
+import finc_eval as fe
+from finc_eval.embeddings.search import distance_blocks
+from finc_eval.embeddings.search.neighbors import nearest
+
+GEN, REF, TEST = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
+METRICS = ["fd", "kid", "vendi", "prdc", "realism", "authpct", "rarity"]
+
+
+def test_metrics_are_those_of_the_cpu():
+    found, _ = measured(lambda run: fe.evaluate(GEN, REF, METRICS, run=run), SMALL_BATCH)
+    expected = fe.evaluate(GEN, REF, METRICS, run=fe.Run(device="cpu"))
+    for mine, score in zip(found, expected, strict=True):
+        assert mine.key == score.key and mine.value == pytest.approx(score.value, rel=1e-4, abs=1e-6), score.key
+
+
+def test_neighbors_wait_by_the_block_of_pairs_alone(monkeypatch):
+    monkeypatch.setattr(distance_blocks, "BLOCK_ROWS", 50)
+    found, device = measured(lambda run: nearest(GEN, TEST, 3, device=run.device))
+    assert (found.indices == nearest(GEN, TEST, 3, device="cpu").indices).all()
+    assert device.waits <= 6 * 3 * 3, device.by_place()
+
+
+def test_kinds_are_counted_without_a_wait_per_batch():
+    found = check_steady(lambda run: fe.kinds({"gen": GEN, "ref": REF}, run=run), waits=20)
+    expected = fe.kinds({"gen": GEN, "ref": REF}, run=fe.Run(device="cpu"))
+    assert [kind.p_value for kind in found.modes] == pytest.approx([kind.p_value for kind in expected.modes])
+
+
+def test_machines_of_kahm_are_those_of_the_cpu():
+    labels = np.repeat([0, 1], len(GEN) // 2)
+
+    def classified(run):
+        return fe.kahm.KahmClassifier(components=4, device=run.device).fit(GEN, labels).predict(REF)
+
+    found, device = measured(classified)
+    assert (found == classified(fe.Run(device="cpu"))).all()
+    assert device.waits <= 60, device.by_place()
+
+
+def test_a_leaderboard_mixes_nothing():
+    board, _ = measured(lambda run: fe.leaderboard({"a": GEN, "b": TEST}, REF, run=run))
+    expected = fe.leaderboard({"a": GEN, "b": TEST}, REF, run=fe.Run(device="cpu"))
+    assert [row.name for row in board.rows] == [row.name for row in expected.rows]
+
+
+def test_extraction_waits_for_the_rows_of_a_batch_alone(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (60, 16, 16, 3), dtype=np.uint8)
+    batches = 60 // SMALL_BATCH
+
+    def extracted(run):
+        return fe.extract(images, "pixels", out=tmp_path / f"{run.device}.h5", run=run)
+
+    found, device = measured(extracted, SMALL_BATCH)
+    assert (found[:] == extracted(fe.Run(device="cpu"))[:]).all()
+    assert device.waits <= batches and device.uploads <= batches + 2, device.by_place()

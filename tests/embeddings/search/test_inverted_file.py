@@ -1,0 +1,74 @@
+"""Approximate neighbors: found by an inverted file beyond exact size, with a recall that is measured and told."""
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.embeddings.search import inverted_file
+from finc_eval.embeddings.search.neighbors import nearest, radii
+
+pytest.importorskip("faiss")
+K = 5
+
+
+def clustered(n, seed, dim=16):
+    centers, rng = np.random.default_rng(0).standard_normal((50, dim)), np.random.default_rng(seed)
+    return (5 + centers[rng.integers(0, 50, n)] + 0.5 * rng.standard_normal((n, dim))).astype(np.float32)
+
+
+GEN, REF = clustered(1500, 1), clustered(4000, 2)
+
+
+@pytest.fixture
+def few_pairs(monkeypatch):
+    """More pairs than 10 000 count as too many to compare all."""
+    monkeypatch.setattr(inverted_file, "EXACT_PAIRS", 10_000)
+
+
+def found_of(distances, exact):
+    return np.mean([np.isin(mine, others).mean() for mine, others in zip(distances, exact, strict=True)])
+
+
+def test_what_is_found_has_the_recall_that_is_told(few_pairs):
+    exact, found = nearest(GEN, REF, K), nearest(GEN, REF, K, index="auto")
+    assert exact.recall is None and 0.95 <= found.recall <= 1
+    assert found_of(found.indices, exact.indices) == pytest.approx(found.recall, abs=0.03)
+    same = found.indices == exact.indices
+    np.testing.assert_allclose(found.distances[same], exact.distances[same], rtol=1e-6)
+    assert (np.diff(found.distances) >= 0).all() and (found.distances >= exact.distances * (1 - 1e-6)).all()
+
+
+def test_a_sample_is_not_its_own_neighbor_and_its_copies_are(few_pairs):
+    rows = np.concatenate([REF, REF[:10]])
+    found = nearest(rows, rows, K, exclude_self=True, index="auto")
+    assert not (found.indices == np.arange(len(rows))[:, None]).any()
+    assert (found.distances[:10, 0] == 0).all() and (found.indices[:10, 0] == np.arange(4000, 4010)).all()
+    assert radii(rows, K, index="auto").recall == found.recall
+
+
+def test_a_recall_that_is_too_low_makes_queries_look_further(few_pairs, monkeypatch):
+    monkeypatch.setattr(inverted_file, "FIRST_PROBES", 1)
+    monkeypatch.setattr("finc_eval.embeddings.search.neighbors.RECALL", 2.0)
+    assert nearest(GEN, REF, K, index="auto").recall == 1  # all cells
+
+
+def test_small_sets_are_searched_exactly_and_without_faiss_all_are(few_pairs, monkeypatch):
+    assert nearest(GEN[:2], REF, K, index="auto").recall is None
+    monkeypatch.setattr(inverted_file, "find_spec", lambda name: None)
+    assert nearest(GEN, REF, K, index="auto").recall is None
+
+
+def test_metrics_tell_the_recall_and_their_signature_that_neighbors_are_approximate(few_pairs):
+    names = ["prdc", "realism", "rarity", "authpct"]
+    exact, found = fe.evaluate(GEN, REF, names), fe.evaluate(GEN, REF, names, index="auto")
+    for mine, other in zip(found, exact, strict=True):
+        assert mine.value == pytest.approx(other.value, rel=0.05), mine.key
+        assert "|index:ivf" in str(mine.signature) and "index" not in str(other.signature)
+    assert all(
+        any("of the exact ones" in note for note in found[key].notes) for key in ("density", "realism", "authpct")
+    )
+
+
+def test_another_index_is_refused():
+    with pytest.raises(fe.UsageError, match="index"):
+        fe.evaluate(GEN, REF, ["prdc"], index="ivf")
