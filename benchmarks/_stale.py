@@ -20,8 +20,21 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "finc_eval"
-NO_NUMBERS = ("cli", "core", "demo", "doctor", "gallery", "loading", "report")
-"""Rooms of finc_eval that change no number of a benchmark: words, files, pages and options."""
+NO_NUMBERS = (
+    "cli",
+    "core",
+    "demo",
+    "doctor",
+    "embeddings",
+    "extractors",
+    "gallery",
+    "loading",
+    "report",
+    "samples",
+)
+"""Rooms of finc_eval that change no number of a benchmark: words, files, pages and options, and those that bring
+vectors, whose values the golden values of cards and the tests of parity hold."""
+
 OWN = ("_record.py", "_stale.py")
 MARK = "**Stale**: made before "
 
