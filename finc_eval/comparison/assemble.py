@@ -141,9 +141,10 @@ def _held_out_members(
     scoring: tuple[torch.Tensor, torch.Tensor], rank: int, thresholds: tuple[float, float], one: SketchedSet
 ) -> torch.Tensor:
     features, folds = one.sample
+    scores = (features @ torch.stack([vectors[:, rank] for vectors in scoring], 1)).cpu()
     first, second = (
-        (features @ vectors[:, rank]) * copysign(1, threshold) >= abs(threshold)
-        for vectors, threshold in zip(scoring, thresholds, strict=True)
+        scored * copysign(1, threshold) >= abs(threshold)
+        for scored, threshold in zip(scores.unbind(1), thresholds, strict=True)
     )
     return torch.where(folds == 0, first, second)
 

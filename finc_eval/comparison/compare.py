@@ -35,7 +35,7 @@ from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import ARRAY_SPACE
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.captions import Captions, captions_of

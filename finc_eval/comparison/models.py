@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
@@ -174,6 +174,9 @@ class ModelComparison(Pictured):
     def _frame_rows(self) -> tuple[SharedMode, ...]:
         return self.modes
 
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.significant())
+
     def _summary(self) -> str:
         modes, found = counted(len(self.modes), "mode"), len(self.significant())
         return f"{', '.join(self.sets)}: {modes}, {found} of them with p ≤ 0.05"
@@ -290,15 +293,18 @@ def _shared_modes(
         if min(float(fits[label].full.excess[rank]), float(estimate.excess[rank])) > NUMERICAL_ZERO
     ]
     found: dict[str, SharedMode] = {}
+    vectors = {label: fit.full.vectors.cpu() for label, fit in fits.items()}
+    known: list[torch.Tensor] = []
     members: dict[str, dict[str, NDArray[np.int64]]] = {}
     for excess, label, rank in sorted(candidates, reverse=True):
         start, estimate = estimates[label]
-        direction = fits[label].full.vectors[:, rank]
-        known = [torch.from_numpy(mode.direction).to(direction) for mode in found.values()]
+        direction = vectors[label][:, rank]
         if known and float(squared_overlap(torch.stack(known, 1), direction[:, None]).max()) > SAME_MODE_OVERLAP:
             continue
         sign = _sign(label, scored, start + rank, settings.rho)
-        name = unique_id(label, [*scored[label].sketched.typical(sign * direction), str(rank)], found)
+        typical = scored[label].sketched.typical(sign * fits[label].full.vectors[:, rank])
+        name = unique_id(label, [*typical, str(rank)], found)
+        known.append(direction)
         width = float(estimate.half_widths(family)[rank])
         found[name] = SharedMode(
             id=name,
@@ -310,7 +316,7 @@ def _shared_modes(
             p_value=float(adjusted[start + rank]),
             stability=fits[label].stability_of(rank) or 0.0,
             shares=_shares(label, scored, start + rank, sign * direction, sign, family * len(scored)),
-            direction=(sign * direction).float().cpu().numpy(),
+            direction=(sign * direction).float().numpy(),
         )
         members[name] = _members(label, scored, start + rank, sign)
     return _named(found, members, scored)

@@ -18,9 +18,10 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.signature import SignatureText
-from finc_eval.embeddings.base import Batch, check_same_space
+from finc_eval.embeddings.base import Batch
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import check_same_space
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.captions import Captions, checked_captions, stored_captions
@@ -182,7 +183,7 @@ class Comparison(Pictured):
         chosen = self.modes if modes is None else modes
         scores = np.empty((rows.n, len(chosen)), np.float32)
         for batch, batch_scores in self.score_batches(rows, chosen):
-            scores[batch.start : batch.start + len(batch.ids)] = batch_scores
+            scores[batch.start : batch.start + len(batch.rows)] = batch_scores
         return scores
 
     def score_batches(self, embeddings: object, modes: Sequence[Mode]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
@@ -214,6 +215,9 @@ class Comparison(Pictured):
 
     def _frame_rows(self) -> tuple[Mode, ...]:
         return self.modes
+
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.significant())
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"

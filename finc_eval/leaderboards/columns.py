@@ -24,7 +24,7 @@ from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import normal_quantile
 
 SHARES: dict[str, tuple[str, ShareRule]] = {
-    "difference": ("share of the samples in which it differs from the reference", ShareRule(True, 1.0)),
+    "unmatched": ("share of its samples that the reference has no match for, at least", ShareRule(True, 1.0)),
     "missing": ("share of the reference that is missing", ShareRule(True, FACTOR)),
     "novel": ("share of its samples that are novel", ShareRule(False, FACTOR)),
 }

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from finc_eval.naming.evidence import Evidence
+from finc_eval.report.drawings.svg import Ink
 from finc_eval.report.formats import printable
-from finc_eval.report.svg import Ink
 
 
 class Grid(NamedTuple):
@@ -33,7 +33,7 @@ class Grid(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a mode looks like in one set.
+    """Looks of a mode in one set.
 
     Attributes:
         ink: color of the set.

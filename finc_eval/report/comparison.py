@@ -17,7 +17,10 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards import Card, anchor
-from finc_eval.report.forest import forest, forest_axis
+from finc_eval.report.drawings.forest import forest, forest_axis
+from finc_eval.report.drawings.plots import spectrum_svg
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import (
     bare_percent,
     p_value,
@@ -33,10 +36,9 @@ from finc_eval.report.mode_cards import (
     sets_of,
     sorts_of,
 )
-from finc_eval.report.pages import METHOD_NAMES, render
-from finc_eval.report.plots import spectrum_svg
+from finc_eval.report.pages import METHOD_NAMES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOO, kind, lead, short, verdict
+from finc_eval.report.verdict import TOO, TWO_TESTS, is_share_open, kind, lead, short, verdict
 from finc_eval.samples import Samples
 
 TOP_SAMPLES = 6
@@ -87,6 +89,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     return render(
         "comparison.html",
         comparison,
+        outline(comparison),
         **_shared(comparison, comparison.gallery_of(samples) if samples else comparison.gallery),
         verdict=verdict(comparison, names),
         lead=lead(comparison),
@@ -105,32 +108,49 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         by_id=by_id,
         tests=tests_in_words(comparison),
         method_names=METHOD_NAMES,
-        warnings=comparison.warnings,
         spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
         eigenvalues=list(zip_longest(spectrum.over, spectrum.under)),
         shown_copies=SHOWN_COPIES,
     )
 
 
+def outline(comparison: Comparison) -> Outline:
+    """Return what the comparison says in all outputs."""
+    gen, ref = titles(comparison)
+    sets = {"gen": comparison.gen, "ref": comparison.ref}
+    found = ((f"{heading}: {meaning}", _rows(modes)) for _, heading, meaning, modes in _significant(comparison))
+    others = _others(comparison)
+    return Outline(
+        kind="comparison of two sets of samples",
+        title=f"{gen} against {ref}",
+        headline=verdict(comparison, (gen, ref)),
+        sets={gen: comparison.gen.n, ref: comparison.ref.n},
+        signatures=[comparison.signature],
+        call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
+        tables=[Table(title, ["", *TERMINAL_COLUMNS], rows) for title, rows in found if rows],
+        details=[lead(comparison), *([f"{not_significant(others)}."] if others else [])],
+        warnings=comparison.warnings,
+        failures=unreadable(sets),
+    )
+
+
 def fragment(comparison: Comparison) -> str:
     """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
     shared = _shared(comparison, comparison.gallery)
-    return render("comparison_fragment.html", comparison, **shared, shown=SHOWN_IN_FRAGMENT)
+    return notebook_view("comparison_fragment.html", comparison, **shared, shown=SHOWN_IN_FRAGMENT)
 
 
 def show(comparison: Comparison) -> None:
     """Print the headline, the significant modes of both roles, and what qualifies them."""
     print(comparison.headline)
     for _, heading, meaning, modes in _significant(comparison):
-        rows = [
-            [str(rank) if mode.firm else "–", *(text(mode) for text in TERMINAL_COLUMNS.values())]
-            for rank, mode in enumerate(modes, start=1)
-        ]
-        if rows:
+        if rows := _rows(modes):
             print_table(f"{heading}: {meaning}", ["", *TERMINAL_COLUMNS], rows, names=["Mode"])
         else:
             print(f"{heading}, {meaning}: nothing significant")
     print_unstable(comparison.significant(ALPHA))
+    if told := open_shares(comparison):
+        print(told)
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
@@ -182,9 +202,24 @@ def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
         print("– refits find less than half of the mode again: not counted")
 
 
+def open_shares(comparison: Comparison) -> str | None:
+    """Return why intervals of significant modes hold 0; None where none does."""
+    held = [mode.id for mode in comparison.modes if is_share_open(mode)]
+    if not held:
+        return None
+    return f"The interval of {listed(held)} holds 0, though p is at most {ALPHA:g}: {TWO_TESTS}."
+
+
 def _significant(comparison: Comparison) -> list[tuple[Role, str, str, tuple[Mode, ...]]]:
     """Return the roles, each with its significant modes."""
     return [(*one, significant(modes_of(comparison, one[0]), ALPHA)) for one in ROLES]
+
+
+def _rows(modes: Sequence[Mode]) -> list[list[str]]:
+    return [
+        [str(rank) if mode.firm else "–", *(text(mode) for text in TERMINAL_COLUMNS.values())]
+        for rank, mode in enumerate(modes, start=1)
+    ]
 
 
 def _others(comparison: Comparison) -> int:
@@ -201,6 +236,7 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "columns": COLUMNS,
         "roles": _significant(comparison),
         "others": _others(comparison),
+        "open_shares": open_shares(comparison),
         "remark": remark,
         "set_names": SET_NAMES,
         "sets_of": sets_of,

@@ -9,6 +9,8 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.leaderboards.result import Criterion, Leaderboard, Row, Standing
 from finc_eval.partitions.modes import Kind
+from finc_eval.report.exports.made import call, source, sources
+from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import share_interval
 from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
@@ -30,10 +32,9 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     return render(
         "leaderboard.html",
         board,
+        outline(board),
         pictures=gallery.pictures,
         notes=gallery.notes,
-        summary=summary(board),
-        warnings=board.warnings,
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         headings=[_heading(one) for one in board.criteria],
@@ -44,6 +45,24 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         against_ref=_against_ref,
         reference=REFERENCE,
         lead=LEAD_SAMPLES,
+    )
+
+
+def outline(board: Leaderboard) -> Outline:
+    """Return what the board says in all outputs."""
+    models = {label: info for label, info in board.sets.items() if label != REFERENCE}
+    by = [f"By {one.key}: {header(one)}." for one in board.criteria if one.key != board.rank_by]
+    return Outline(
+        kind=f"{len(board.rows)} models ranked against one reference",
+        title=f"{several(row.name for row in board.rows)} against {board.sets[REFERENCE].name}",
+        headline=summary(board),
+        sets=sizes(board.sets),
+        signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
+        call=call("leaderboard", sources(models), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
+        tables=[Table("The board", _columns(board), _rows(board))],
+        details=[*group_sentences(board), *disagreement_sentences(board), *by],
+        warnings=board.warnings,
+        failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
     )
 
 

@@ -9,22 +9,26 @@ from typing import Any
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import SET_NAMES
-from finc_eval.comparison.settings import METHODS
-from finc_eval.core.words import percent, points
+from finc_eval.comparison.settings import METHODS, Settings
+from finc_eval.core.words import counted, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards import Card, anchor
 from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
+from finc_eval.report.drawings.svg import Axis
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.mode_cards import difference, mode_card, scale_of, sets_of, sorts_of
-from finc_eval.report.pages import METHOD_NAMES, kinds_in_words, render
-from finc_eval.report.svg import Axis
+from finc_eval.report.pages import METHOD_NAMES, kinds_in_words, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import TOO
 from finc_eval.samples import Samples
 
 LEAD_OF_GROUP = 4
 """Samples of a group in the table of groups."""
+
+DIFFERENCE = "difference of shares in points"
 
 SHOWN_IN_NOTEBOOK = 3
 """Samples of a group in the notebook view."""
@@ -41,9 +45,8 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     return render(
         "methods.html",
         result,
+        outline(result),
         **_shared(result, result.gallery_of(samples) if samples else result.gallery),
-        summary=summary(result),
-        warnings=result.warnings,
         cards_shown=[_card(group, result, names, scale) for group in found],
         cards_folded=[_card(group, result, names, scale) for group in result.groups if group not in found],
         card_of=lambda group: anchor(result.shown_mode(group).id, _place(group)),
@@ -55,26 +58,41 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     )
 
 
+def outline(result: MethodComparison) -> Outline:
+    """Return what the methods say in all outputs."""
+    first, columns = result.first, _columns(result)
+    gen, ref = titles(first)
+    sets = {"gen": first.gen, "ref": first.ref}
+    settings = replace(first.settings, method=Settings().method)
+    methods = repr([*result.comparisons])
+    return Outline(
+        kind=f"two sets of samples compared by {counted(len(result.comparisons), 'method')}",
+        title=f"{gen} against {ref}, by {counted(len(result.comparisons), 'method')}",
+        headline=summary(result),
+        sets={gen: first.gen.n, ref: first.ref.n},
+        signatures=[one.signature for one in result.comparisons.values()],
+        call=call("compare_methods", *(source(*one) for one in sets.items()), methods, settings=settings),
+        tables=[
+            Table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows)
+            for role, heading, meaning in ROLES
+            if (rows := _rows(result, role))
+        ],
+        warnings=result.warnings,
+        failures=unreadable(sets),
+    )
+
+
 def fragment(result: MethodComparison) -> str:
     """Return the groups of modes against the methods, for a notebook; the table takes on the notebook's colors."""
-    return render("methods_fragment.html", result, shown=SHOWN_IN_NOTEBOOK, **_shared(result, result.gallery))
+    return notebook_view("methods_fragment.html", result, shown=SHOWN_IN_NOTEBOOK, **_shared(result, result.gallery))
 
 
 def show(result: MethodComparison) -> None:
     """Print the groups against the methods: rank and difference of shares; parentheses mean "not significant"."""
-
-    def text(rank: int, mode: Mode) -> str:
-        text = f"{rank}. {points(mode.share_difference)}"
-        return text if mode.p_value <= ALPHA else f"({text})"
-
+    columns = _columns(result)
     for role, heading, meaning in ROLES:
-        rows = [
-            [group.name, *("; ".join(text(*one) for one in cells(result, name, group)) for name in result.comparisons)]
-            for group in significant_groups(result, role)
-        ]
-        if rows:
-            columns = ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
-            print_table(f"{heading}: {meaning}; difference of shares in points", columns, rows, prose=columns[1:])
+        if rows := _rows(result, role):
+            print_table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows, prose=columns[1:])
         else:
             print(f"{heading}, {meaning}: nothing significant")
     print_notes(result.warnings)
@@ -109,6 +127,22 @@ def significant_groups(result: MethodComparison, role: Role) -> list[ModeGroup]:
     """Return the groups of a role in which some method finds a significant mode."""
     of_role = [group for group in result.groups if group.role == role]
     return [group for group in of_role if any(_is_significant(result, method, group) for method in group.modes)]
+
+
+def _columns(result: MethodComparison) -> list[str]:
+    return ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
+
+
+def _rows(result: MethodComparison, role: Role) -> list[list[str]]:
+    return [
+        [group.name, *("; ".join(_text(*one) for one in cells(result, name, group)) for name in result.comparisons)]
+        for group in significant_groups(result, role)
+    ]
+
+
+def _text(rank: int, mode: Mode) -> str:
+    text = f"{rank}. {points(mode.share_difference)}"
+    return text if mode.p_value <= ALPHA else f"({text})"
 
 
 def _is_significant(result: MethodComparison, method: str, group: ModeGroup) -> bool:

@@ -11,7 +11,8 @@ from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards import Card, Grid, View, anchor
-from finc_eval.report.forest import Drawn, forest, forest_scale
+from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
+from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.formats import (
     interval,
     number,
@@ -21,7 +22,6 @@ from finc_eval.report.formats import (
     ratio,
     share_interval,
 )
-from finc_eval.report.svg import Axis
 from finc_eval.report.verdict import TOO, sentence
 
 UNSTABLE, NOT_SIGNIFICANT = "unstable, not counted", "not significant"

@@ -11,11 +11,13 @@ from finc_eval.core.words import counted, listed, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards import Card, Grid, View
 from finc_eval.report.comparison import not_significant, print_unstable
-from finc_eval.report.forest import Drawn, forest, forest_axis, forest_scale
+from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
+from finc_eval.report.drawings.svg import Axis
+from finc_eval.report.exports.made import call, source, sources
+from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
 from finc_eval.report.mode_cards import remark
 from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
-from finc_eval.report.svg import Axis
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -34,6 +36,9 @@ TABLE = ("Mode", "Most in", "Adj. p")
 """The first columns of the table on the terminal and in a notebook; each set has one after them."""
 
 
+SHARES = "Share of each set that belongs to each mode"
+
+
 def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing.
 
@@ -46,6 +51,7 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
     return render(
         "models.html",
         result,
+        outline(result),
         reference=REFERENCE,
         significant=found,
         cards_shown=[cards[mode.id] for mode in found],
@@ -58,9 +64,26 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         pictures=gallery.pictures,
         shows_pictures=any(gallery.pictures.values()),
         lead=LEAD_SAMPLES,
-        summary=summary(result),
-        warnings=result.warnings,
         notes=gallery.notes,
+    )
+
+
+def outline(result: ModelComparison) -> Outline:
+    """Return what the comparison says in all outputs."""
+    models = {label: result.sets[label] for label in result.models}
+    ref = [source(REFERENCE, result.sets[REFERENCE])] if REFERENCE in result.sets else []
+    rows, others = _rows(result), len(result.modes) - len(result.significant(ALPHA))
+    return Outline(
+        kind=f"comparison of {len(result.sets)} sets of samples with each other",
+        title=several(result.models) + (f" against {REFERENCE}" if ref else ""),
+        headline=summary(result),
+        sets=sizes(result.sets),
+        signatures=[result.signature],
+        call=call("compare_models", sources(models), *ref, settings=result.settings),
+        tables=[Table(f"{SHARES}, in percent", [*TABLE, *result.sets], rows)] if rows else [],
+        details=[f"{not_significant(others)}."] if others else [],
+        warnings=result.warnings,
+        failures=unreadable(result.sets),
     )
 
 
@@ -74,8 +97,7 @@ def show(result: ModelComparison) -> None:
     """Print the significant modes against the sets: the share of each set that are members."""
     rows = _rows(result)
     if rows:
-        title = "Share of each set that belongs to each mode, in percent"
-        print_table(title, [*TABLE, *result.sets], rows, names=TABLE[:2])
+        print_table(f"{SHARES}, in percent", [*TABLE, *result.sets], rows, names=TABLE[:2])
     differ = f"{counted(len(rows), 'mode')} {'differs' if len(rows) == 1 else 'differ'}"
     print(f"{differ} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
     print_unstable(result.significant(ALPHA))

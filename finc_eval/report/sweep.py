@@ -10,15 +10,18 @@ from statistics import fmean, median
 from markupsafe import Markup
 
 from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.words import percent
+from finc_eval.core.words import counted, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards import Card
 from finc_eval.report.comparison import titles
+from finc_eval.report.drawings.plots import Mark, sweep_svg
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent
 from finc_eval.report.mode_cards import mode_card, scale_of
 from finc_eval.report.pages import kinds_in_words, render, table_fragment
-from finc_eval.report.plots import Mark, sweep_svg
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -90,6 +93,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     return render(
         "sweep.html",
         sweep,
+        outline(sweep),
         symbol=symbol,
         columns=columns,
         rows=rows,
@@ -100,9 +104,33 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         cards_of=_cards(sweep),
         pictures=gallery.pictures,
         notes=gallery.notes,
-        summary=summary(sweep),
-        warnings=common_warnings(sweep),
     )
+
+
+def outline(sweep: Sweep) -> Outline:
+    """Return what the sweep says in all outputs."""
+    symbol, first, rows = SYMBOLS[sweep.parameter], sweep.points[0].comparison, sweep_rows(sweep)
+    sets = {"gen": first.gen, "ref": first.ref}
+    settings = replace(first.settings, **{sweep.parameter: getattr(Settings(), sweep.parameter)})
+    values = repr([row.value for row in rows])
+    made = [*(source(*one) for one in sets.items()), repr(sweep.parameter), values]
+    values_of = f"{counted(len(rows), 'value')} of {symbol}"
+    return Outline(
+        kind=f"the same two sets under {values_of}",
+        title=f"{first.gen.name} against {first.ref.name} under {values_of}",
+        headline=summary(sweep),
+        sets={info.name: info.n for info in sets.values()},
+        signatures=[*dict.fromkeys(point.comparison.signature for point in sweep.points)],
+        call=call("sweep", *made, settings=settings),
+        tables=[Table("Value by value", [symbol, *COLUMNS, "Notes"], [_cells(row) for row in rows])],
+        warnings=common_warnings(sweep),
+        failures=unreadable(sets),
+    )
+
+
+def _cells(row: Row) -> list[str]:
+    notes = "; ".join((*row.marks, *row.warnings))
+    return [f"{row.value:.4g}", *(text(row) for text in COLUMNS.values()), notes]
 
 
 def _cards(sweep: Sweep) -> list[tuple[float, list[Card]]]:

@@ -19,7 +19,7 @@ from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report import changes, comparison, models
 from finc_eval.report import sweep as sweeps
-from finc_eval.report.plots import Mark, sweep_svg
+from finc_eval.report.drawings.plots import Mark, sweep_svg
 
 
 def sweep_page(sweep):

@@ -24,8 +24,8 @@ from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report.comparison import fragment, page, titles
+from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.formats import optional_percent, p_value, ratio
-from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.verdict import lead, verdict
 
 
@@ -98,7 +98,8 @@ def test_every_outside_text_of_the_report_is_shown_as_it_is(hostile):
     assert page.texts("li", inside=page.find("ul", "copies")[0])[0] == f"{HOSTILE} = {BREAKOUT}"
     assert f"Made by finc-eval {BREAKOUT}." in page.text(page.find("footer")[0])
     assert f"no{HOSTILE}" in page.texts("p", "note")[1]
-    assert page.texts("code", inside=page.find("footer")[0]) == [shlex.join(["finc-eval", "compare", "--gen", HOSTILE])]
+    command = shlex.join(["finc-eval", "compare", "--gen", HOSTILE])
+    assert page.texts("code", inside=page.find("p", "command")[0]) == [command]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")

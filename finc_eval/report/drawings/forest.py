@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from finc_eval.comparison.modes import Interval
 from finc_eval.core.words import percent
+from finc_eval.report.drawings.svg import Axis, Ink, drawing, line, mark
 from finc_eval.report.formats import share_interval
-from finc_eval.report.svg import Axis, Ink, drawing, line, mark
 
 WIDTH, MARGIN = 300, 8
 """Width of a drawing in pixels, and what is kept free at its ends."""

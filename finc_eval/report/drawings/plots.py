@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from finc_eval.comparison.modes import Role
-from finc_eval.report.svg import Axis, Ink, drawing, line, mark, text
+from finc_eval.report.drawings.svg import Axis, Ink, drawing, line, mark, text
 
 INKS: dict[Role, tuple[Ink, str]] = {
     "over": ("gen", "more in the generated set"),

@@ -1,0 +1,92 @@
+"""Every kind of page, and the index of a folder, as a browser shows and prints them."""
+
+import re
+
+import pytest
+from _pdf import pictures_in
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.report import RESULTS
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def folder(documents, tmp_path_factory):
+    """A folder with every result, its page, something damaged, and its index."""
+    folder = tmp_path_factory.mktemp("family")
+    for name in RESULTS:
+        documents[name].to_json(folder / "a b#?" / f"{name}.json")
+        documents[name].to_html(folder / "a b#?" / f"{name}.html")
+    (folder / "<img src=x onerror=alert(1)>.json").write_text("{")
+    assert CliRunner().invoke(app, ["report", str(folder)]).exit_code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pictured(squares, tmp_path_factory):
+    """Pages with pictures: of two sets, of models, of an audit with copies."""
+    folder = tmp_path_factory.mktemp("pictured")
+    made = {
+        "comparison": fe.compare(squares["gen"], squares["ref"], features=100, modes=4),
+        "models": fe.compare_models({"a": squares["gen"], "b": squares["ref"]}, features=60, modes=3),
+        "kinds": fe.kinds({"a": squares["gen"], "b": squares["ref"]}, levels=(5,), level=5),
+    }
+    return {name: result.to_html(folder / f"{name}.html") for name, result in made.items()}
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_a_page_opens_quietly_loads_nothing_fits_and_is_legible(visit, folder, check_page, type_name):
+    path = folder / "a b#?" / f"{type_name}.html"
+    page, events = visit(path)
+    check_page(page, events, path)
+
+
+def test_an_index_opens_quietly_loads_nothing_fits_and_is_legible(visit, folder, check_page):
+    page, events = visit(folder / "index.html")
+    check_page(page, events, folder / "index.html")
+    assert page.locator("article h3 a").count() == len(RESULTS)
+
+
+def test_every_link_of_an_index_opens_its_page_without_script(browser, folder):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((folder / "index.html").as_uri())
+    titles = page.locator("article h3 a").all_inner_texts()
+    for place, title in enumerate(titles):
+        page.locator("article h3 a").nth(place).click()
+        assert page.title() == f"{title} – finc-eval"
+        page.go_back()
+    context.close()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+@pytest.mark.parametrize("name", ["comparison", "models", "kinds"])
+def test_a_printed_page_has_every_picture(browser, pictured, name, script):
+    context = browser.new_context(java_script_enabled=script)
+    page = context.new_page()
+    page.goto(pictured[name].as_uri())
+    shown = page.locator("main img").count()
+    assert shown > 8 and pictures_in(page.pdf()) == shown
+    context.close()
+
+
+def test_the_count_of_printed_pictures_misses_one_that_is_not_there(browser, pictured, tmp_path):
+    text = pictured["comparison"].read_text(encoding="utf-8")
+    path = tmp_path / "less.html"
+    path.write_text(re.sub(r"<details(?! open)", "<details hidden", text), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert pictures_in(page.pdf()) < page.locator("main img").count()
+    page.close()
+
+
+def test_the_command_of_a_footer_is_selected_by_one_click(browser, folder):
+    page = browser.new_page()
+    page.goto((folder / "a b#?" / "scores.html").as_uri())
+    code = page.locator("footer .command code")
+    code.click()
+    assert page.evaluate("getSelection().toString().trim()") == code.inner_text()
+    page.close()
