@@ -68,6 +68,11 @@ def forest_axis(scale: Axis) -> Markup:
     return Markup('<svg class="forest-axis" {} aria-hidden="true">{}</svg>').format(size, labels)
 
 
+def _anchor(scale: Axis, tick: float) -> str:
+    """Return how a number stands at its tick, so that all of it is in the drawing."""
+    return "start" if tick == 0 else "end" if scale.at(tick) > WIDTH - 2 * MARGIN else "middle"
+
+
 def _decimals(scale: Axis) -> int:
     """Return the decimals that the ticks need in percent."""
     step = scale.ticks[1] if len(scale.ticks) > 1 else scale.high
