@@ -24,6 +24,7 @@ from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report.comparison import fragment, page, titles
+from finc_eval.report.drawings.forest import forest_axis, forest_scale
 from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.formats import optional_percent, p_value, ratio
 from finc_eval.report.verdict import lead, verdict
@@ -458,6 +459,13 @@ def test_the_shares_of_all_modes_are_drawn_on_one_scale():
     values = np.array([(0.1, 0.2, 0.3), (0.05, 0.1, 0.15)])
     np.testing.assert_allclose(drawn, 8 + 284 * values / 0.3, atol=0.06)
     assert page.texts("text", inside=page.find("svg", "forest-axis")[0]) == ["0 %", "10", "20", "30"]
+
+
+def test_the_numbers_of_the_scale_stay_in_the_drawing():
+    axis = Page(forest_axis(forest_scale([1.0])))
+    anchors = [axis.attributes(n)["text-anchor"] for n in axis.find("text")]
+    assert axis.texts("text") == ["0 %", "20", "40", "60", "80", "100"]
+    assert anchors == ["start", "middle", "middle", "middle", "middle", "end"]
 
 
 # --- unusual comparisons ------------------------------------------------------------------------------------

@@ -60,12 +60,15 @@ def forest_axis(scale: Axis) -> Markup:
     size = Markup('width="{0}" height="{1}" viewBox="0 0 {0} {1}"').format(WIDTH, AXIS_HEIGHT)
     label = Markup('<text x="{:.1f}" y="13" font-size="11" text-anchor="{}" fill="currentColor">{:.{}f}{}</text>')
     labels = Markup("").join(
-        label.format(
-            scale.at(tick), "middle" if place else "start", 100 * tick, _decimals(scale), "" if place else " %"
-        )
+        label.format(scale.at(tick), _anchor(scale, tick), 100 * tick, _decimals(scale), "" if place else " %")
         for place, tick in enumerate(scale.ticks)
     )
     return Markup('<svg class="forest-axis" {} aria-hidden="true">{}</svg>').format(size, labels)
+
+
+def _anchor(scale: Axis, tick: float) -> str:
+    """Return how a number stands at its tick, so that all of it is in the drawing."""
+    return "start" if tick == 0 else "end" if scale.at(tick) > WIDTH - 2 * MARGIN else "middle"
 
 
 def _decimals(scale: Axis) -> int:
