@@ -37,7 +37,7 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> figure = fe.shares_figure(fe.compare(*example_sets(2000), features=500))
+        >>> figure = fe.shares_figure(fe.compare(*example_sets(1000), features=500))
         >>> figure.axes[0].get_xlabel()
         'Share of the set, %'
     """
