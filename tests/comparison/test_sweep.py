@@ -306,7 +306,7 @@ def test_settings_out_of_range_are_refused(few):
 
 
 def test_a_bad_rho_is_refused_before_anything_is_read(monkeypatch):
-    monkeypatch.setattr(ArrayEmbeddings, "id_hashes", lambda *_: pytest.fail("a set was read"))
+    monkeypatch.setattr(ArrayEmbeddings, "_rows_in_order", lambda *_: pytest.fail("a set was read"))
     rows = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
     with pytest.raises(fe.FincEvalError, match="rho must be"):
         fe.sweep(rows, rows + 1, "sigma", rho=-1.0)
