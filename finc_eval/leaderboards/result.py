@@ -27,6 +27,9 @@ class Standing(Record):
             probability 0.95. None where the model is not ranked.
         group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
         reason: why it is not ranked; None if it is.
+        sampling_error: standard error of the number from the drawing of samples; None where it is not known.
+        training_error: standard error of the number from the training of the model; None where no model of the board
+            was trained more than once.
     """
 
     value: float | None
@@ -34,6 +37,8 @@ class Standing(Record):
     rank_set: tuple[int, int] | None
     group: int | None
     reason: str | None = None
+    sampling_error: float | None = None
+    training_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,14 @@ class Row(Record):
             ranked.
         group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
         scores: its standing by each number.
+        runs: number of training runs, over which its numbers are means.
     """
 
     name: str
     rank_set: tuple[int, int] | None
     group: int | None
     scores: dict[str, Standing]
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,8 @@ class Criterion(Record):
         separable_neighbors: number of models that can be told apart from the next one.
         separable_pairs: number of pairs that can be told apart.
         smallest_separable_gap: smallest difference of two models that can be told apart; None if no two can be.
+        training_error: standard deviation of the number between training runs of one model, without the noise of
+            sampling; None where no model was trained more than once.
         signature: everything that changes the number, except the models.
     """
 
@@ -83,6 +92,7 @@ class Criterion(Record):
     separable_neighbors: int
     separable_pairs: int
     smallest_separable_gap: float | None
+    training_error: float | None
     signature: SignatureText
 
     @property
@@ -206,9 +216,15 @@ class Leaderboard(Document):
         return tuple(found)
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        return [{"name": row.name, "by": key, **plain(one)} for row in self.rows for key, one in row.scores.items()]
+        return [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]
 
     def _summary(self) -> str:
         main = self.criterion()
         order = " > ".join(" = ".join(group) for group in main.groups) or "none is ranked"
         return f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"
+
+
+def _cells(row: Row, key: str, standing: Standing) -> dict[str, object]:
+    """Return a line of the table: a model by one number, with the ends of its rank set as columns."""
+    low, high = standing.rank_set or (None, None)
+    return {"name": row.name, "runs": row.runs, "by": key, "rank.low": low, "rank.high": high, **plain(standing)}
