@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
-from packaging.version import Version
 
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.files.parsed import read_json
@@ -103,7 +103,7 @@ class Entry(Record):
         made = self.provenance.versions.get(PROGRAM, "0")
         for run in self.runs:
             for metric in run.measures:
-                changed = [one for one in get_metric(metric).numbers_changed_in if Version(made) < Version(one)]
+                changed = [one for one in get_metric(metric).numbers_changed_in if _version(made) < _version(one)]
                 if changed:
                     raise IncompatibleError(
                         f"{where} was made by {PROGRAM} {made}, and {metric} is another number from {changed[0]} on: "
@@ -129,6 +129,10 @@ class Entry(Record):
             DataError: it is missing, not an entry, or was changed.
         """
         return structured(cls, checked(read_json(path), cls.type_name, LAYOUT, path), str(path))
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)[:3]))
 
 
 def run_label(name: str, number: int) -> str:

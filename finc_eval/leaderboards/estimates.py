@@ -103,4 +103,4 @@ def part_sums(units: Array) -> Array:
     if len(units) <= MAX_PARTS:
         return units
     part = np.random.default_rng(0).permutation(len(units)) % MAX_PARTS
-    return np.bincount(part, units) * (MAX_PARTS / (MAX_PARTS - 1)) ** 0.5
+    return np.asarray(np.bincount(part, units) * (MAX_PARTS / (MAX_PARTS - 1)) ** 0.5)

@@ -101,8 +101,8 @@ class Measuring:
         influence = None if found is None or found.ref_influence is None else tuple(found.ref_influence.tolist())
         return Measure(
             value=value,
-            interval=found and found.interval,
-            own_variance=found and found.own_variance,
+            interval=None if found is None else found.interval,
+            own_variance=None if found is None else found.own_variance,
             ref_influence=influence,
             higher_is_better=better,
             title=title,

@@ -22,11 +22,14 @@ EMBED = (
     "metrics",
     "models",
     "audit",
-    "leaderboard",
     "gate",
 )
-EMBED_PRIVATE = tuple(f"private-sketch {verb}" for verb in ("release", "score", "compare"))
+EMBED_IN_GROUPS = (
+    *(f"private-sketch {verb}" for verb in ("release", "score", "compare")),
+    *(f"leaderboard {verb}" for verb in ("rank", "add")),
+)
 GROUPED = {
+    "leaderboard": ("rank", "add", "remove", "show", "render"),
     "private-sketch": ("release", "score", "compare", "merge", "inspect"),
     "extractors": ("list", "show", "check"),
     "weights": ("list", "fetch", "verify", "where"),
@@ -42,7 +45,7 @@ def help_of(verb):
     return shown.stdout
 
 
-@pytest.mark.parametrize("verb", [*EMBED, *EMBED_PRIVATE])
+@pytest.mark.parametrize("verb", [*EMBED, *EMBED_IN_GROUPS])
 def test_a_verb_that_embeds_has_the_options_of_all_that_do(verb):
     text = help_of(verb)
     options = ("--extractor", "--n", "--strict", "--device", "--batch-size", "--workers", "--quiet", "--config")

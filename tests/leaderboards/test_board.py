@@ -195,6 +195,33 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     assert refused.exit_code == 3
 
 
+def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
+    for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
+        np.save(tmp_path / f"{name}.npy", rows)
+
+    def run(*words, rc=0):
+        done = CliRunner().invoke(app, ["leaderboard", *(word.format(tmp_path) for word in words)])
+        assert done.exit_code == rc, done.output
+        return done
+
+    ref = ("--ref", "{}/ref.npy", "--quiet")
+    run("add", "{}/board", *ref, "a={}/a.npy", "--level", "10", "--metrics", "fd", "--rank-by", "fd")
+    assert "is on the board" in run("add", "{}/board", *ref, "a={}/a.npy", rc=3).stderr
+    assert "level is 20 here and 10 in" in run("add", "{}/board", *ref, "b={}/b.npy", "--level", "20", rc=3).stderr
+    assert "at least two models" in run("show", "{}/board", rc=3).stderr
+    added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", "--json").stdout)
+    assert added["models"] == ["a", "b"]
+    shown = json.loads(run("show", "{}/board", "--json").stdout)
+    assert (shown["rank_by"], [(row["name"], row["runs"]) for row in shown["rows"]]) == ("fd", [("a", 1), ("b", 2)])
+    for _ in range(2):
+        run("render", "{}/board", "--rank-by", "missing")
+        page = (tmp_path / "board" / "leaderboard.html").read_bytes()
+    run("render", "{}/board", "--rank-by", "missing")
+    assert (tmp_path / "board" / "leaderboard.html").read_bytes() == page
+    assert json.loads(run("remove", "{}/board", "b", "--json").stdout)["models"] == ["a"]
+    assert "is not a leaderboard" in run("show", "{}", rc=3).stderr
+
+
 def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
     ref = samples(range(10), 3000, 5)
     sketch = fe.Sketch.reference(ref, features=50)

@@ -1,46 +1,142 @@
-"""`finc-eval leaderboard`: models ranked against one reference."""
+"""`finc-eval leaderboard`: models ranked against one reference, at once or on a stored board."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, takes
-from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, named_sets
+from finc_eval.cli.group import DefaultGroup
+from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, given_options, takes
+from finc_eval.cli.output import Force, Out, emit, output_folder, print_json
+from finc_eval.cli.sets import check_given, runs_of_models
 from finc_eval.core.errors import UsageError
+from finc_eval.core.record import plain
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
+app = typer.Typer(
+    cls=DefaultGroup,
+    help="Rank models against one reference, and say which of them cannot be told apart. A rank is the set of ranks "
+    "that a model may have; all of them hold together with probability 0.95.",
+)
 
+Models = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME=PATH...",
+        help="Models, each a name and its samples, as --gen takes them. A name given several times is a model that was "
+        "trained several times.",
+    ),
+]
+Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the board.")]
+
+
+@app.command()
 @takes(LeaderboardSettings, "settings")
 @embeds
-def leaderboard(
+def rank(
     ref: Ref,
     settings: LeaderboardSettings,
     extraction: Extraction,
     work: Work,
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME=PATH...", help="Models, each a name and its samples, as --gen takes them."),
-    ] = None,
+    models: Models = None,
     gen: Gens = (),  # type: ignore[assignment]
     out: Out = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Rank models against one reference, and say which of them cannot be told apart.
+    """Rank models at once, without a stored board; the word "rank" may be left out.
 
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     """
-    given = [*(models or ()), *gen]
-    sources = named_sets(given, ref)
-    if len(given) < 2:
-        raise UsageError(f"at least two models are needed to rank, got {len(given)}")
+    runs = runs_of_models([*(models or ()), *gen])
+    if len(runs) < 2:
+        raise UsageError(f"at least two models are needed to rank, got {len(runs)}")
+    sources = flat_sources(runs) | {"ref": ref}
     check_given(sources.values(), extraction.extractor)
-    output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=list(sources))
+    output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
     with work.running() as run:
-        result = fe.leaderboard(named_sets(given), ref, settings, extractor=extraction, run=run)
+        result = fe.leaderboard(runs, ref, settings, extractor=extraction, run=run)
     emit(result, output, as_json)
+
+
+@app.command()
+@takes(LeaderboardSettings, "settings")
+@embeds
+def add(
+    board: Board,
+    ref: Ref,
+    settings: LeaderboardSettings,
+    extraction: Extraction,
+    work: Work,
+    context: typer.Context,
+    models: Models = None,
+    gen: Gens = (),  # type: ignore[assignment]
+    as_json: Json = False,
+) -> None:
+    """Measure models, and add them to a stored board; the first call makes it.
+
+    A board keeps one file per model, and no samples. Adding a model writes its file and the index.
+    """
+    runs = runs_of_models([*(models or ()), *gen])
+    check_given([*flat_sources(runs).values(), ref], extraction.extractor)
+    stored = fe.StoredBoard(board)
+    own = plain(settings)
+    if stored.exists:
+        given = {one.removeprefix("--").replace("-", "_") for one in given_options(context, *own)}
+        own = {name: value for name, value in own.items() if name in given}
+    own = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+    with work.running() as run:
+        added = stored.add(runs, ref, extractor=extraction, run=run, **own)
+    _print_names(stored, f"added {', '.join(added)} to {board}", as_json)
+
+
+@app.command()
+def remove(
+    board: Board,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Models to remove.")],
+    as_json: Json = False,
+) -> None:
+    """Remove models from a stored board, with their files."""
+    stored = fe.StoredBoard(board)
+    stored.remove(names)
+    _print_names(stored, f"removed {', '.join(names)} from {board}", as_json)
+
+
+RankBy = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Number that orders the rows; default: that of the board.")
+]
+
+
+@app.command()
+def show(board: Board, rank_by: RankBy = None, as_json: Json = False) -> None:
+    """Rank the models of a stored board, and print them."""
+    emit(fe.StoredBoard(board).leaderboard(rank_by), None, as_json)
+
+
+@app.command()
+def render(
+    board: Board,
+    rank_by: RankBy = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder to write to; default: BOARD.")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Rank the models of a stored board, and write its page and the same as JSON. Twice gives the same bytes."""
+    stored = fe.StoredBoard(board)
+    output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
+    emit(stored.leaderboard(rank_by), output, as_json)
+
+
+def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
+    """Return the paths of all training runs by a label each."""
+    return {f"{name} {number}": path for name, paths in runs.items() for number, path in enumerate(paths, 1)}
+
+
+def _print_names(board: fe.StoredBoard, sentence: str, as_json: bool) -> None:
+    print_json({"board": str(board.folder), "models": list(board.names)}) if as_json else print(sentence)
