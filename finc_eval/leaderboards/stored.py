@@ -270,8 +270,8 @@ def _ref(opened: Mapping[str, OpenedSet]) -> Embeddings:
     return opened[REFERENCE].embeddings
 
 
-def file_name(name: str) -> str:
+def file_name(name: str, suffix: str = ".json") -> str:
     """Return the name of the file of a model: its own where a file can be called so, else with a digest."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80]
     same = safe != "" and safe == name and name == name.lower()  # some file systems do not tell cases apart
-    return f"{safe}.json" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}.json"
+    return f"{safe}{suffix}" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}{suffix}"

@@ -29,7 +29,7 @@ EMBED_IN_GROUPS = (
     *(f"leaderboard {verb}" for verb in ("rank", "add")),
 )
 GROUPED = {
-    "leaderboard": ("rank", "add", "remove", "show", "render"),
+    "leaderboard": ("rank", "add", "remove", "show", "render", "export"),
     "private-sketch": ("release", "score", "compare", "merge", "inspect"),
     "extractors": ("list", "show", "check"),
     "weights": ("list", "fetch", "verify", "where"),

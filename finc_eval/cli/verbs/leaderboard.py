@@ -12,8 +12,10 @@ from finc_eval.cli.group import DefaultGroup
 from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder, print_json
 from finc_eval.cli.sets import check_given, runs_of_models
+from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
+from finc_eval.core.storage import write_text
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
@@ -131,6 +133,38 @@ def render(
     stored = fe.StoredBoard(board)
     output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
     emit(stored.leaderboard(rank_by), output, as_json)
+
+
+@app.command()
+def export(
+    board: Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of a stored board, or a leaderboard.json.")],
+    dataset: Annotated[str, typer.Option(help="Id of the dataset that the reference is of, such as my-lab/faces.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write one file per model to.")],
+    file_format: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="One of eval-results, model-index, every-eval-ever.")
+    ] = "eval-results",
+    url: Annotated[str | None, typer.Option(help="Address where the board is published.")] = None,
+    organization: Annotated[str, typer.Option(help="Who measured.")] = "unknown",
+    as_json: Json = False,
+) -> None:
+    """Write a board as Hugging Face or Every Eval Ever read it, one file per model.
+
+    eval-results: YAML for .eval_results of a model repository. model-index: metadata of a model card. every-eval-ever:
+    JSON with standard errors and intervals. Files of the same names are replaced.
+    """
+    from finc_eval.leaderboards.exports import FORMATS, Origin
+    from finc_eval.leaderboards.stored import file_name
+
+    check_choice("--format", file_format, FORMATS)
+    found = fe.StoredBoard(board).leaderboard() if board.is_dir() else fe.load(board)
+    if not isinstance(found, fe.Leaderboard):
+        raise UsageError(f"{board} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
+    suffix, write = FORMATS[file_format]
+    origin, files = Origin(dataset, url, organization), []
+    for row in found.rows:
+        path = out / file_name(row.name, suffix)
+        files.append(str(write_text(path, write(found, row, origin))))
+    print_json({"files": files}) if as_json else print(*files, sep="\n")
 
 
 def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
