@@ -104,7 +104,12 @@ def every_eval_ever(board: Leaderboard, row: Row, origin: Origin) -> str:
         "model_info": {
             "name": row.name,
             "id": row.name,
-            "additional_details": {"digest": info.digest, "training_runs": str(row.runs)},
+            "additional_details": {
+                "deployment_type": "unknown",
+                "model_availability": "unknown",
+                "digest": info.digest,
+                "training_runs": str(row.runs),
+            },
         },
         "evaluation_results": results,
     }
