@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, NamedTuple
 
+from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.leaderboards.panel import Panel, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.partitions.modes import Kind
 
@@ -143,6 +146,7 @@ class Leaderboard(Document):
         settings: settings, as asked for.
         signature: everything that changes the numbers save the models.
         warnings: what to know before trusting the numbers.
+        panel: the same models on other boards, such as by other extractors (`beside`); None without any.
 
     Example:
         >>> import finc_eval as fe
@@ -165,6 +169,7 @@ class Leaderboard(Document):
     settings: LeaderboardSettings
     signature: SignatureText
     warnings: tuple[str, ...]
+    panel: Panel | None = None
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -214,6 +219,43 @@ class Leaderboard(Document):
             if better and worse:
                 found.append(Disagreement(a, b, better, worse))
         return tuple(found)
+
+    def more_of(self, first: str, second: str) -> tuple[Kind, ...]:
+        """Return the kinds of samples that one model surely makes more of than another, the largest difference first.
+
+        All intervals of shares of a board hold together with probability 0.95, and those of the two do not overlap.
+
+        Args:
+            first: name of the model that makes more, or "ref".
+            second: name of the other, or "ref".
+
+        Raises:
+            UsageError: a name is unknown.
+        """
+        for name in (first, second):
+            if name != REFERENCE:
+                self[name]
+        found = [one for one in self.modes if one.shares[first].interval[0] > one.shares[second].interval[1]]
+        return tuple(sorted(found, key=lambda one: one.shares[second].share - one.shares[first].share))
+
+    def beside(self, others: Mapping[str, Leaderboard], label: str | None = None) -> Leaderboard:
+        """Return the board with the ranks of the same models on other boards, such as by other extractors.
+
+        Disagreement is flagged: pairs that boards rank in opposite orders, both surely, and models whose rank sets
+        have no rank in common.
+
+        Args:
+            others: boards of the same models by label.
+            label: label of this board; default: the name of its extractor.
+
+        Raises:
+            UsageError: a board does not rank by the number that orders the rows of this one, or two have one label.
+            IncompatibleError: the models of two boards differ.
+        """
+        own = label or dict(self.signature.fields)["fx"].split("@")[0]
+        if own in others:
+            raise UsageError(f"two boards are called {own!r}: give this one a label, or the other another one")
+        return replace(self, panel=panel_of({own: self, **others}, self.rank_by))
 
     def _frame_rows(self) -> list[dict[str, object]]:
         return [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]

@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval.cli.group import DefaultGroup
 from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder, print_json
-from finc_eval.cli.sets import check_given, runs_of_models
+from finc_eval.cli.sets import check_given, named_sets, runs_of_models
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
@@ -113,10 +113,21 @@ RankBy = Annotated[
 ]
 
 
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--beside",
+        metavar="LABEL=BOARD",
+        help="Another board of the same models, such as by another extractor, to be put side by side: a folder or a "
+        "leaderboard.json. Repeat it for more.",
+    ),
+]
+
+
 @app.command()
-def show(board: Board, rank_by: RankBy = None, as_json: Json = False) -> None:
+def show(board: Board, rank_by: RankBy = None, beside: Beside = None, as_json: Json = False) -> None:
     """Rank the models of a stored board, and print them."""
-    emit(fe.StoredBoard(board).leaderboard(rank_by), None, as_json)
+    emit(_beside(opened_board(board, rank_by), beside), None, as_json)
 
 
 @app.command()
@@ -126,13 +137,14 @@ def render(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder to write to; default: BOARD.")
     ] = None,
+    beside: Beside = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Rank the models of a stored board, and write its page and the same as JSON. Twice gives the same bytes."""
     stored = fe.StoredBoard(board)
     output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
-    emit(stored.leaderboard(rank_by), output, as_json)
+    emit(_beside(stored.leaderboard(rank_by), beside), output, as_json)
 
 
 @app.command()
@@ -156,15 +168,29 @@ def export(
     from finc_eval.leaderboards.stored import file_name
 
     check_choice("--format", file_format, FORMATS)
-    found = fe.StoredBoard(board).leaderboard() if board.is_dir() else fe.load(board)
-    if not isinstance(found, fe.Leaderboard):
-        raise UsageError(f"{board} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
+    found = opened_board(board)
     suffix, write = FORMATS[file_format]
     origin, files = Origin(dataset, url, organization), []
     for row in found.rows:
         path = out / file_name(row.name, suffix)
         files.append(str(write_text(path, write(found, row, origin))))
     print_json({"files": files}) if as_json else print(*files, sep="\n")
+
+
+def opened_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
+    """Open the leaderboard of a folder, or of a leaderboard.json, which cannot be ordered anew."""
+    if path.is_dir() or rank_by is not None:
+        return fe.StoredBoard(path).leaderboard(rank_by)
+    found = fe.load(path)
+    if not isinstance(found, fe.Leaderboard):
+        raise UsageError(f"{path} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
+    return found
+
+
+def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
+    if not others:
+        return board
+    return board.beside({label: opened_board(Path(path)) for label, path in named_sets(others).items()})
 
 
 def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:

@@ -1,0 +1,123 @@
+"""`Panel`: ranks of the same models on several boards, such as one per extractor, and where the boards disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from finc_eval.core.errors import IncompatibleError, UsageError
+from finc_eval.core.record import Record
+from finc_eval.core.signature import SignatureText
+from finc_eval.core.words import listed
+
+if TYPE_CHECKING:
+    from finc_eval.leaderboards.result import Leaderboard
+
+
+@dataclass(frozen=True)
+class Place(Record):
+    """A model on one board of a panel.
+
+    Attributes:
+        value: the number.
+        interval: 95 % interval of it.
+        rank_set: lowest and highest rank that the model may have; None where it is not ranked.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Side(Record):
+    """One board of a panel.
+
+    Attributes:
+        label: its label, such as the name of the extractor.
+        signature: signature of its number.
+        places: the models by name.
+    """
+
+    label: str
+    signature: SignatureText
+    places: dict[str, Place]
+
+
+@dataclass(frozen=True)
+class Reversal(Record):
+    """Two models of which each is surely better than the other on some board.
+
+    Attributes:
+        first: a model.
+        second: another.
+        first_better: boards on which the first is surely better.
+        second_better: boards on which the second is.
+    """
+
+    first: str
+    second: str
+    first_better: tuple[str, ...]
+    second_better: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Panel(Record):
+    """The same models on several boards, by one number.
+
+    Attributes:
+        by: key of the number.
+        sides: the boards, the one that has the panel first.
+        reversals: pairs of models that boards rank in opposite orders, both surely.
+        moved: models whose rank sets on two boards have no rank in common.
+    """
+
+    by: str
+    sides: tuple[Side, ...]
+    reversals: tuple[Reversal, ...]
+    moved: tuple[str, ...]
+
+
+def panel_of(boards: Mapping[str, Leaderboard], by: str) -> Panel:
+    """Put boards of the same models side by side.
+
+    Args:
+        boards: the boards by label, two or more.
+        by: number to compare, which all of them rank by.
+
+    Raises:
+        UsageError: there are fewer than two boards, or one does not rank by the number.
+        IncompatibleError: the models of two boards differ.
+    """
+    if len(boards) < 2:
+        raise UsageError(f"at least two boards are needed side by side, got {len(boards)}")
+    (first, own), *others = boards.items()
+    names = {row.name for row in own.rows}
+    for label, board in others:
+        if unlike := sorted(names ^ {row.name for row in board.rows}):
+            raise IncompatibleError(f"the boards {first} and {label} differ in {listed(unlike)}: rank the same models")
+    sides = tuple(_side(label, board, by) for label, board in boards.items())
+    reversals = [
+        found for pair in combinations([row.name for row in own.rows], 2) if (found := _reversal(*pair, boards, by))
+    ]
+    moved = tuple(row.name for row in own.rows if _has_moved([side.places[row.name].rank_set for side in sides]))
+    return Panel(by, sides, tuple(reversals), moved)
+
+
+def _side(label: str, board: Leaderboard, by: str) -> Side:
+    standings = {row.name: row.scores[board.criterion(by).key] for row in board.rows}
+    places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
+    return Side(label, board.criterion(by).signature, places)
+
+
+def _reversal(first: str, second: str, boards: Mapping[str, Leaderboard], by: str) -> Reversal | None:
+    better = tuple(label for label, one in boards.items() if one.criterion(by).better(first, second, one.alpha))
+    worse = tuple(label for label, one in boards.items() if one.criterion(by).better(second, first, one.alpha))
+    return Reversal(first, second, better, worse) if better and worse else None
+
+
+def _has_moved(rank_sets: list[tuple[int, int] | None]) -> bool:
+    known = [one for one in rank_sets if one is not None]
+    return bool(known) and max(low for low, _ in known) > min(high for _, high in known)
