@@ -18,8 +18,9 @@ from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.ranks import rank
 from finc_eval.leaderboards.reference import BoardReference
-from finc_eval.leaderboards.result import Criterion, Leaderboard, Row, Standing
+from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
+from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA

@@ -16,7 +16,8 @@ from finc_eval.core.provenance import package_version
 from finc_eval.core.storage import PROGRAM
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.measures import lowest
-from finc_eval.leaderboards.result import Criterion, Leaderboard, Row, Standing
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.standings import Criterion, Row, Standing
 
 SCHEMA_VERSION = "0.3.0"
 """Version of the schema of Every Eval Ever that is written."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import listed
-
-if TYPE_CHECKING:
-    from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.standings import Criterion, Row
 
 
 @dataclass(frozen=True)
@@ -80,41 +78,50 @@ class Panel(Record):
     moved: tuple[str, ...]
 
 
-def panel_of(boards: Mapping[str, Leaderboard], by: str) -> Panel:
+class RankedBoard(NamedTuple):
+    """A board by one number."""
+
+    rows: Sequence[Row]
+    criterion: Criterion
+    alpha: float
+
+    def better(self, first: str, second: str) -> bool:
+        """Return whether the first model is surely better than the second."""
+        return self.criterion.better(first, second, self.alpha)
+
+
+def panel_of(boards: Mapping[str, RankedBoard]) -> Panel:
     """Put boards of the same models side by side.
 
     Args:
-        boards: the boards by label, two or more.
-        by: number to compare, which all of them rank by.
+        boards: the boards by label, two or more, all by the same number.
 
     Raises:
-        UsageError: there are fewer than two boards, or one does not rank by the number.
+        UsageError: there are fewer than two boards.
         IncompatibleError: the models of two boards differ.
     """
     if len(boards) < 2:
         raise UsageError(f"at least two boards are needed side by side, got {len(boards)}")
     (first, own), *others = boards.items()
-    names = {row.name for row in own.rows}
+    names = [row.name for row in own.rows]
     for label, board in others:
-        if unlike := sorted(names ^ {row.name for row in board.rows}):
+        if unlike := sorted({*names} ^ {row.name for row in board.rows}):
             raise IncompatibleError(f"the boards {first} and {label} differ in {listed(unlike)}: rank the same models")
-    sides = tuple(_side(label, board, by) for label, board in boards.items())
-    reversals = [
-        found for pair in combinations([row.name for row in own.rows], 2) if (found := _reversal(*pair, boards, by))
-    ]
-    moved = tuple(row.name for row in own.rows if _has_moved([side.places[row.name].rank_set for side in sides]))
-    return Panel(by, sides, tuple(reversals), moved)
+    sides = tuple(_side(label, board) for label, board in boards.items())
+    found = (_reversal(one, other, boards) for one, other in combinations(names, 2))
+    moved = tuple(name for name in names if _has_moved([side.places[name].rank_set for side in sides]))
+    return Panel(own.criterion.key, sides, tuple(one for one in found if one is not None), moved)
 
 
-def _side(label: str, board: Leaderboard, by: str) -> Side:
-    standings = {row.name: row.scores[board.criterion(by).key] for row in board.rows}
+def _side(label: str, board: RankedBoard) -> Side:
+    standings = {row.name: row.scores[board.criterion.key] for row in board.rows}
     places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
-    return Side(label, board.criterion(by).signature, places)
+    return Side(label, board.criterion.signature, places)
 
 
-def _reversal(first: str, second: str, boards: Mapping[str, Leaderboard], by: str) -> Reversal | None:
-    better = tuple(label for label, one in boards.items() if one.criterion(by).better(first, second, one.alpha))
-    worse = tuple(label for label, one in boards.items() if one.criterion(by).better(second, first, one.alpha))
+def _reversal(first: str, second: str, boards: Mapping[str, RankedBoard]) -> Reversal | None:
+    better = tuple(label for label, one in boards.items() if one.better(first, second))
+    worse = tuple(label for label, one in boards.items() if one.better(second, first))
     return Reversal(first, second, better, worse) if better and worse else None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import read_gallery
-from finc_eval.leaderboards.result import Criterion, Leaderboard, Row, Standing
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.modes import Kind
 from finc_eval.report.formats import share_interval
 from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
