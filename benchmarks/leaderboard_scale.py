@@ -1,6 +1,6 @@
 """The largest board: time and memory of 100 models with 50 000 samples each, added one by one and rendered.
 
-Models are mixtures of 30 normals in 64 dimensions, each with other shares of them. *sketch*: a model comes as a sketch, of
+Models are mixtures of 30 normals in 64 dimensions, each with its own shares. *sketch*: a model comes as a sketch, of
 which the 2 000 embeddings that it holds are counted. *embeddings*: all 50 000 are. Peak memory is that of the process,
 with Python and its libraries (about 450 MB).
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.record import Record
+from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import listed
+from finc_eval.core.words import counted, listed
 from finc_eval.leaderboards.standings import Criterion, Row
 
 
@@ -62,7 +63,7 @@ class Reversal(Record):
 
 
 @dataclass(frozen=True)
-class Panel(Record):
+class Panel(Record, Shown):
     """The same models on several boards, by one number.
 
     Attributes:
@@ -76,6 +77,24 @@ class Panel(Record):
     sides: tuple[Side, ...]
     reversals: tuple[Reversal, ...]
     moved: tuple[str, ...]
+
+    def _summary(self) -> str:
+        boards = listed([side.label for side in self.sides])
+        pairs, models = counted(len(self.reversals), "pair"), counted(len(self.moved), "model")
+        return f"by {self.by} on {boards}: {pairs} in opposite orders, {models} without a common rank"
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "name": name,
+                "board": side.label,
+                "value": one.value,
+                "interval": one.interval,
+                **dict(zip(("rank.low", "rank.high"), one.rank_set or (None, None), strict=True)),
+            }
+            for side in self.sides
+            for name, one in side.places.items()
+        ]
 
 
 class RankedBoard(NamedTuple):

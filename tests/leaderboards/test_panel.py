@@ -79,6 +79,17 @@ def test_the_page_and_the_terminal_have_the_ranks_of_all_boards(boards, capsys):
     assert "Ranks by fd on each board" in " ".join(capsys.readouterr().out.split())
 
 
+def test_the_panel_has_a_short_text_and_a_line_per_model_and_board(boards):
+    first, last = boards
+    panel = first.beside({"last": last}, "first").panel
+    assert repr(panel).startswith("Panel(by fd on first and last: ")
+    frame = panel.to_frame()
+    assert len(frame) == 6
+    row = frame[(frame["board"] == "last") & (frame["name"] == "right")].iloc[0]
+    assert (row["rank.low"], row["rank.high"]) == last["right"].rank_set
+    assert row["interval.low"] < row["value"] < row["interval.high"]
+
+
 def test_the_panel_comes_back_from_json(boards, tmp_path):
     first, last = boards
     both = first.beside({"last": last}, "first")
