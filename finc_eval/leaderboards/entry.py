@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -111,8 +111,9 @@ class Entry(Record):
                     )
 
     def to_text(self) -> str:
-        """Return the entry as it is written."""
-        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(self)}
+        """Return the entry as it is written. Of places outside the working folder it has the name alone."""
+        shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
+        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(shared)}
         return json.dumps(data | {CHECKSUM: checksum_of(data)}, indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> str:
@@ -133,6 +134,11 @@ class Entry(Record):
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", text)[:3]))
+
+
+def shareable(info: SetInfo) -> SetInfo:
+    """Return the description of a set as a board keeps it, which is passed on."""
+    return replace(info, source=None if info.source is None else info.place)
 
 
 def run_label(name: str, number: int) -> str:

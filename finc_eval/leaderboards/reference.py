@@ -17,7 +17,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label
+from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.metrics.registry import get_metric
@@ -188,7 +188,7 @@ class BoardReference:
                 "n": self.tally.n,
                 "top_ids": self.top_ids,
                 "names": {str(number): plain(name) for number, name in self.names.items()},
-                "info": plain(self.info),
+                "info": plain(shareable(self.info)),
                 "digest": self.digest,
                 "space": self.space,
                 "settings": plain(self.settings),

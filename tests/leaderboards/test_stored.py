@@ -245,6 +245,23 @@ def test_an_entry_comes_back_as_it_was(board):
     assert entry.runs[0].measures["fd"].interval[0] < entry.runs[0].measures["fd"].value
 
 
+def test_a_board_does_not_tell_where_its_samples_lie(tmp_path, monkeypatch):
+    folder = tmp_path / "far away"
+    folder.mkdir()
+    images = np.random.default_rng(0).integers(0, 256, (60, 4, 4, 3), dtype=np.uint8)
+    np.savez(folder / "model.npz", images=images)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    board = fe.StoredBoard(tmp_path / "board")
+    board.add({"a": fe.extract("far away/model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"), level=3)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    board.add({"b": fe.extract(folder / "model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"))
+    a, b = (board.entries()[place].runs[0].info.source for place in (0, 1))
+    assert (a, b) == ("far away/model.npz", "model.npz")
+    assert b"far away" not in (board.folder / "entries" / "b.json").read_bytes()
+
+
 def test_files_of_models_are_told_apart_where_cases_are_not():
     names = ["model", "Model", "MODEL", "a/b", "a b", "..", "", "x" * 300]
     files = [file_name(name).lower() for name in names]
