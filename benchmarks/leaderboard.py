@@ -129,7 +129,7 @@ def report(runs):
     ranked = {regime: found for regime, found in runs.items() if not regime.startswith("halves")}
     for regime, found in ranked.items():
         refs, size = regime.split("-")
-        for key in ("difference", "missing", "novel", "fd", "kid"):
+        for key in ("unmatched", "missing", "novel", "fd", "kid"):
             told = [one[f"{key} pairs"] for one in found if f"{key} pairs" in one]
             if told:
                 rows.append(

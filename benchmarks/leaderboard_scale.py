@@ -22,7 +22,7 @@ from _record import record
 import finc_eval as fe
 
 N, DIM, KINDS = 50_000, 64, 30
-CASES = (("sketch", 10), ("sketch", 100), ("embeddings", 10))
+CASES = (("sketch", 10), ("sketch", 100))
 
 
 def rows_of(seed):

@@ -1,30 +1,39 @@
-"""`load`: any file that finc-eval wrote, as the object that was saved."""
+"""`load`: any file that finc-eval wrote, as the object that was saved; `results_in`: all results of a folder."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from finc_eval.comparison.result import Comparison
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import file_type
-from finc_eval.core.files.reading import content_of
-from finc_eval.core.serialize import read_document
+from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.files.wrong_type import wrong_type
+from finc_eval.core.marks import mark_of
+from finc_eval.core.serialize import CHECKSUM, read_document
+from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report import RESULTS, result_class
+from finc_eval.samples.files import files_in
 from finc_eval.sketches.sketch import Sketch
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
+    from finc_eval.gallery.pictured import Pictured
+
+NOT_RESULTS = ("embeddings", "sketch", "private sketch")
+"""Types of files that results are made of."""
 
 
-def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | EmbeddingCache | Document:
+def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache:
     """Open a file that finc-eval wrote.
 
     Args:
-        path: .h5 file of a comparison, of kinds, a sketch, a private sketch or an embedding cache, or .json file of any
+        path: .h5 file of a result, a sketch, a private sketch or an embedding cache, or .json file of any
             result. Arrays, such as the directions of modes, are in the .h5 files alone.
 
     Raises:
@@ -42,8 +51,8 @@ def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | Embe
     if Path(path).suffix == ".json":
         return _from_json(Path(path))
     match file_type(path):
-        case "comparison":
-            return Comparison.load(path)
+        case "comparison" | "models" | "methods" | "sweep" | "changes" as type_name:
+            return cast("type[Pictured]", result_class(type_name)).load(path)
         case "kinds":
             return Kinds.load(path)
         case "sketch":
@@ -52,6 +61,42 @@ def load(path: str | Path) -> Comparison | Kinds | Sketch | PrivateSketch | Embe
             return PrivateSketch.load(path)
         case _:
             return EmbeddingCache(path)
+
+
+def load_result(path: str | Path) -> Document:
+    """Open a result: an .h5 or .json file. Of both with one name it is the .h5 file, which keeps pictures.
+
+    Raises:
+        DataError: the file is missing, damaged, or not a result.
+    """
+    path = Path(path)
+    if path.suffix == ".json":
+        found, arrays = load(path), path.with_suffix(".h5")
+        kept = (header_of(arrays) or {}).get("result", {}).get(CHECKSUM)
+        return cast("Document", load(arrays) if kept == read_json(path)[CHECKSUM] else found)
+    kind = file_type(path)
+    if kind is None and path.is_file():
+        raise DataError(f"{path} is not a result of {PROGRAM} of this version: make it again")
+    if kind in NOT_RESULTS:
+        raise wrong_type(path, kind, "a result, such as the .h5 file of finc-eval compare")
+    return cast("Document", load(path))
+
+
+def results_in(folder: Path) -> Iterator[tuple[str, Document | FincEvalError]]:
+    """Yield the results in a folder and in those below it, one at a time, by their paths.
+
+    What ends in .json or .h5 and cannot be read as a result is yielded with its error. Embeddings and sketches are left
+    out, and so is the .h5 file of a result beside its .json file.
+    """
+    names = sorted(name for name in files_in(folder) if Path(name).suffix in (".json", ".h5"))
+    for name in names:
+        path = folder / name
+        if path.suffix == ".h5" and (file_type(path) in NOT_RESULTS or mark_of(path.with_suffix(".json"))):
+            continue
+        try:
+            yield name, _from_json(path) if path.suffix == ".json" else load_result(path)
+        except FincEvalError as error:
+            yield name, error
 
 
 def _from_json(path: Path) -> Document:

@@ -51,7 +51,10 @@ class Page(HTMLParser):
             self._open.pop()
 
     def handle_data(self, data):
-        for number in self._open:
+        # The words of a drawing are not in the text of what is around it, nor is a script.
+        tags = [self.elements[number][0] for number in self._open]
+        inner = "script" if tags[-1:] == ["script"] else "svg" if tags[-1:] in (["title"], ["desc"]) else None
+        for number in self._open[tags.index(inner) if inner in tags else 0 :]:
             self._text[number] += data
 
     def find(self, tag, cls=None, inside=None):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from _documents import one_of_each
 
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
@@ -39,6 +40,12 @@ def mnist_test(assets):
     with gzip.open(assets / "mnist" / "t10k-labels-idx1-ubyte.gz") as file:
         labels = np.frombuffer(file.read(), np.uint8, offset=8)
     return images, labels
+
+
+@pytest.fixture(scope="session")
+def documents(tmp_path_factory):
+    """One result of every type, by the name of the type."""
+    return one_of_each(tmp_path_factory.mktemp("documents"))
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ VERBS: dict[str, dict[str, str]] = {
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
         "sketch": "Reduce a set to the statistics that a comparison needs.",
         "score": "Score samples on the modes of a comparison.",
-        "report": "Write the report of a saved comparison again.",
+        "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
     },

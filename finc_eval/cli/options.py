@@ -19,6 +19,7 @@ from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.record import about
 from finc_eval.core.run import WORKERS, Run
 from finc_eval.extractors.settings import Extraction
+from finc_eval.gallery.counts import MAX_SHOWN
 
 QUIET = "Show no progress; results, notes and errors are printed."
 
@@ -40,6 +41,13 @@ Gens = Annotated[
         "--gen",
         metavar="[NAME=]PATH",
         help="Generated set, in any form that compare takes, perhaps with a name. Give it once for each model.",
+    ),
+]
+Pictures = Annotated[
+    int,
+    typer.Option(
+        help=f"Typical samples of each set and mode to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
+        "file keeps small pictures of them, so that report finds them from any folder. 0: none."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output instead of a table.")]

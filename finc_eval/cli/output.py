@@ -23,15 +23,18 @@ from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text, written_together
 
-UNMARKED = (".md", ".xml")
-"""Files of texts, which do not say what made them: they are of what made the JSON file beside them."""
+UNMARKED = (".xml",)
+"""Files that do not say what made them: they are of what made the JSON file beside them."""
 
 SUFFIXES = {
-    "comparison": (".h5", ".json", ".html"),
-    "kinds": (".h5", ".json", ".html"),
-    "verdict": (".json", ".html", *UNMARKED),
+    **dict.fromkeys(
+        ("comparison", "kinds", "models", "methods", "sweep", "changes"),
+        (".h5", ".json", ".html"),
+    ),
+    "verdict": (".json", ".html", ".md", *UNMARKED),
 }
-"""Types of results with arrays, which an .h5 file keeps, or with texts; all others have a page and a JSON file."""
+"""Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a
+JSON file."""
 
 LARGE_PAGE = 10_000_000
 """Bytes of a page from which browsers open it slowly."""
@@ -103,6 +106,8 @@ class Output:
                 result.save(files[".h5"])
             result.to_json(files[".json"])
             result.to_html(files[".html"])
+            if ".md" in files:
+                result.to_markdown(files[".md"])
             for suffix, text in texts.items():
                 write_text(files[suffix], text)
 
@@ -147,26 +152,28 @@ def default_folder(titles: Sequence[str]) -> Path:
     return Path("reports") / "-vs-".join(names)
 
 
-def check_suffix(out: Path, *suffixes: str) -> None:
+def check_suffix(out: Path, *suffixes: str, option: str = "--out") -> None:
     """Raise UsageError unless the path of a file ends as files of its kind do."""
     if out.suffix not in suffixes:
         known = " or ".join(suffixes)
-        raise UsageError(f"--out must end in {known}, got {out}: pass {out.with_suffix(suffixes[0])} for example")
+        raise UsageError(f"{option} must end in {known}, got {out}: pass {out.with_suffix(suffixes[0])} for example")
 
 
-def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool) -> None:
+def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option: str = "--out") -> None:
     """Raise UsageError where a file would be lost that the command did not make; call it before the work.
 
     Args:
         path: file to write.
         is_own: whether the file that is there is what this command made of the same inputs before.
         force: whether to overwrite any other file.
+        option: option that names the file.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the file to write")
     if path.exists() and not force and not is_own(path):
         raise UsageError(
-            f"{path} exists, and this command with these inputs did not make it: choose another --out, or pass --force"
+            f"{path} exists, and this command with these inputs did not make it: choose another {option}, or "
+            "pass --force"
         )
 
 

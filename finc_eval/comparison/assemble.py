@@ -17,8 +17,9 @@ from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet
-from finc_eval.comparison.settings import MAX_SHOWN, Settings
+from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes
@@ -140,9 +141,10 @@ def _held_out_members(
     scoring: tuple[torch.Tensor, torch.Tensor], rank: int, thresholds: tuple[float, float], one: SketchedSet
 ) -> torch.Tensor:
     features, folds = one.sample
+    scores = (features @ torch.stack([vectors[:, rank] for vectors in scoring], 1)).cpu()
     first, second = (
-        (features @ vectors[:, rank]) * copysign(1, threshold) >= abs(threshold)
-        for vectors, threshold in zip(scoring, thresholds, strict=True)
+        scored * copysign(1, threshold) >= abs(threshold)
+        for scored, threshold in zip(scores.unbind(1), thresholds, strict=True)
     )
     return torch.where(folds == 0, first, second)
 

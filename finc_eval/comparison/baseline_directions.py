@@ -89,7 +89,7 @@ class KernelExpansionDirections:
         order = excess.argsort(descending=True) if mean is not None else torch.arange(len(excess), device=excess.device)
         values = excess.new_empty(0) if found.eigenvalues is None else found.eigenvalues
         restricted = [unit_vectors(raw[part], None if mean is None else mean[part]) for part in parts]
-        return Directions(vectors[:, order], excess[order], values), [part[:, order] for part in restricted]
+        return Directions(vectors[:, order], excess[order].cpu(), values.cpu()), [part[:, order] for part in restricted]
 
 
 def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tensor:
@@ -237,4 +237,4 @@ def _embeddings(one: SketchedSet) -> Embeddings:
 
 
 def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
-    return np.concatenate([keys for _, keys in embeddings.id_hashes()])
+    return embeddings.id_keys()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from pydantic import computed_field
@@ -17,11 +17,14 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record
-from finc_eval.core.serialize import Document
+from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.gallery import Gallery, Pictures
+from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.inference import critical_value
+from finc_eval.samples import Samples
 
 Status = Literal["new", "grown", "unchanged", "shrunk", "gone"]
 
@@ -63,21 +66,28 @@ class Change(Record, Shown):
         """Name of the mode: it keeps its old one."""
         return next(mode.id for mode in (self.old, self.new) if mode is not None)
 
+    @property
+    def latest(self) -> Mode:
+        """The mode in the new release, or in the old one where it is gone."""
+        return next(mode for mode in (self.new, self.old) if mode is not None)
+
     def _summary(self) -> str:
         low, high = self.interval
         return f"{self.status} {self.id}, {self.change:+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
 @dataclass(frozen=True, eq=False)
-class Changes(Document):
+class Changes(Pictured):
     """The modes of two releases of a model, matched.
 
     Attributes:
         changes: new modes, then grown, gone, shrunk and unchanged ones, each by the size of the change.
         alpha: adjusted p-value up to which a mode counts.
         old, new: signatures of the two comparisons.
+        sets: "old" and "new", the generated sets of both, and "ref".
         unfollowed_old, unfollowed_new: modes that are significant in one comparison alone, where it cannot be told
             whether the other lacks them or has missed them.
+        compared: the comparisons; None for changes that were read from a file.
 
     Example:
         >>> import finc_eval as fe
@@ -94,8 +104,35 @@ class Changes(Document):
     alpha: float
     old: SignatureText
     new: SignatureText
+    sets: dict[str, SetInfo]
     unfollowed_old: tuple[Mode, ...]
     unfollowed_new: tuple[Mode, ...]
+    compared: Annotated[tuple[Comparison, Comparison] | None, *NOT_IN_JSON] = field(
+        default=None, kw_only=True, repr=False
+    )
+
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return the generated sets of both releases, and the reference."""
+        return self.sets
+
+    def shown_samples(self) -> Mapping[str, list[str]]:
+        """Return the ids of the samples of each set that a page shows."""
+        found: dict[str, list[str]] = {label: [] for label in self.sets}
+        for change in self.changes:
+            for label, mode in (("old", change.old), ("new", change.new)):
+                if mode is not None:
+                    found[label] += (*mode.typical("gen")[: self.shown], *mode.drawn("gen")[: self.shown])
+            latest = change.latest
+            found["ref"] += (*latest.typical("ref")[: self.shown], *latest.drawn("ref")[: self.shown])
+        return found
+
+    def gallery_of(self, samples: Mapping[str, Samples]) -> Gallery:
+        """Return the pictures of the samples that a page shows: those that the comparisons show."""
+        if self.kept is not None or self.compared is None:
+            return super().gallery_of(samples)
+        old, new = (one.gallery.pictures for one in self.compared)
+        kept: Pictures = {"old": old["gen"], "new": new["gen"], "ref": old["ref"] | new["ref"]}
+        return replace(self, kept=kept).gallery_of(samples)
 
     def _frame_rows(self) -> tuple[Change, ...]:
         return self.changes
@@ -166,8 +203,10 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         alpha,
         old.signature,
         new.signature,
+        {"old": old.gen, "new": new.gen, "ref": new.ref},
         _missing(old.significant(alpha), [change.old for change in changes]),
         _missing(new.significant(alpha), [change.new for change in changes]),
+        compared=(old, new),
         provenance=Provenance.here("cpu"),
     )
 

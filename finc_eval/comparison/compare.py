@@ -35,10 +35,11 @@ from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import ARRAY_SPACE
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.captions import Captions, captions_of
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -177,7 +178,8 @@ def _captions(found: Comparison, gen: SketchedSet, ref: SketchedSet, run: Run) -
     sets = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
     if len(sets) < 2 or found.gen.samples is None:
         return {}
-    return captions_of(sets, {label: found.shown_ids(label) for label in SET_NAMES}, run)
+    most = found.showing(MAX_SHOWN)
+    return captions_of(sets, {label: most.shown_ids(label) for label in SET_NAMES}, run)
 
 
 def _space(gen: SketchedSet, ref: SketchedSet) -> str:

@@ -48,8 +48,8 @@ class Directions:
 
     Attributes:
         vectors: shape (q, t), one direction a column.
-        excess: shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards.
-        eigenvalues: leading eigenvalues of Λ, descending.
+        excess: shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards; on the CPU.
+        eigenvalues: leading eigenvalues of Λ, descending; on the CPU.
     """
 
     vectors: torch.Tensor
@@ -100,7 +100,7 @@ def fit_directions(
     images = difference.apply(vectors) if isinstance(difference, LowRank) else difference @ vectors
     excess = (vectors * images).sum(0)
     order = excess.argsort(descending=True)
-    return Directions(vectors[:, order].float(), excess[order], values)
+    return Directions(vectors[:, order].float(), excess[order].cpu(), values.cpu())
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class RotationSample:
         if entries is not None:
             vectors = padded(vectors, entries, self.features[0].shape[1])
         scores = torch.cat([part @ vectors for part in self.features])
-        return scores if fold is None else scores[self.folds == fold]
+        return scores if fold is None else scores[(self.folds == fold).nonzero().squeeze(1).to(scores.device)]
 
 
 @dataclass(frozen=True)

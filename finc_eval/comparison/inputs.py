@@ -17,15 +17,16 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_alike
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.repeats import near_repeat_warnings, repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
+from finc_eval.embeddings.space import check_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.partitions.sets import MIN_SAMPLES
-from finc_eval.sketches.folds import fold_of
+from finc_eval.sketches.folds import fold_of, rows_of
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch
 
@@ -52,9 +53,11 @@ class SketchedSet:
     @cached_property
     def moments(self) -> FoldedMoments:
         """Moments of both folds, with φ of all samples where the bottom-k sample is the whole set."""
+        if len(self.sketch.sample.keys) < self.sketch.n:
+            return FoldedMoments(self.sketch.folds)
         features, folds = self.sample
-        whole = len(folds) == self.sketch.n
-        return FoldedMoments(self.sketch.folds, (features[folds == 0], features[folds == 1]) if whole else None)
+        first, second = (features[rows_of(folds, fold).to(features.device)] for fold in (0, 1))
+        return FoldedMoments(self.sketch.folds, (first, second))
 
     @cached_property
     def has_rows(self) -> bool:
@@ -85,6 +88,13 @@ class SketchedSet:
         """
         scores = self.sample[0] @ direction
         return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
+
+    def drawn(self, direction: torch.Tensor, threshold: float, count: int) -> tuple[str, ...]:
+        """Return ids of members drawn at random: the first of the bottom-k sample, which is in order of hash."""
+        if not self.sketch.sample.ids:
+            return ()
+        rows = (self.sample[0] @ direction.to(self.sample[0]) >= threshold).nonzero().flatten()[:count]
+        return tuple(self.sketch.sample.ids[row] for row in rows.tolist())
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the ids of the samples with these indices, as a score pass numbers them."""

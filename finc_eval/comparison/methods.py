@@ -12,15 +12,16 @@ import torch
 
 from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.inputs import SketchedSet, open_sets
-from finc_eval.comparison.modes import ROLES, Mode, Role
-from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.modes import ROLES, Mode, Role, SetLabel
+from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain
 from finc_eval.core.run import Run
-from finc_eval.core.serialize import Document
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gallery.pictured import Pictured
 
 SAME_GROUP_CORRELATION = 0.7
 """Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
@@ -43,7 +44,7 @@ class ModeGroup(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class MethodComparison(Document):
+class MethodComparison(Pictured):
     """The modes that several methods find on the same two sets.
 
     Attributes:
@@ -60,6 +61,7 @@ class MethodComparison(Document):
     """
 
     type_name: ClassVar[str] = "methods"
+    names_in_sentences = IN_SENTENCES
 
     comparisons: dict[str, Comparison]
     groups: tuple[ModeGroup, ...]
@@ -77,6 +79,26 @@ class MethodComparison(Document):
     def group_of(self, method: str, mode: Mode) -> ModeGroup:
         """Return the group that holds a mode of a method."""
         return next(group for group in self.groups if mode.id in group.modes.get(method, ()))
+
+    def first_mode(self, group: ModeGroup) -> Mode:
+        """Return the mode of a group that was found first."""
+        method, ids = next(iter(group.modes.items()))
+        return next(mode for mode in self.comparisons[method].modes if mode.id == ids[0])
+
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return both sets."""
+        return self.first.pictured_sets()
+
+    def shown_samples(self) -> Mapping[str, list[str]]:
+        """Return the ids of the samples of both sets that a page shows: those of the first mode of each group."""
+        modes = [self.first_mode(group) for group in self.groups]
+        labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
+        return {
+            label: [
+                name for mode in modes for ids in (mode.typical(label), mode.drawn(label)) for name in ids[: self.shown]
+            ]
+            for label in labels
+        }
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(method, mode) for method, one in self.comparisons.items() for mode in one.modes]

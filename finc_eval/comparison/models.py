@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.comparison.assemble import NUMERICAL_ZERO, Sign, leading_sign, tail_of
 from finc_eval.comparison.caveats import rho_warnings
@@ -14,7 +16,7 @@ from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
-from finc_eval.comparison.modes import Direction, Interval, significant, unique_id
+from finc_eval.comparison.modes import FIRM_STABILITY, Direction, Interval, significant, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.comparison.shares import confidence_of, share_of, thresholds_of
@@ -22,7 +24,6 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.run import Run
-from finc_eval.core.serialize import Document
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
@@ -30,7 +31,11 @@ from finc_eval.embeddings.opening import labeled
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.inference import holm
+from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.gallery.pictured import Pictured
+from finc_eval.naming.evidence import Evidence
+from finc_eval.naming.names import name_modes
+from finc_eval.numerics.inference import ALPHA, holm
 from finc_eval.numerics.precision import arithmetic
 
 Set = TypeVar("Set")
@@ -45,12 +50,14 @@ class ModeShare(Record):
         interval: interval of the share; all intervals of a comparison hold together with probability 0.95.
         mass: cross-fitted mass of the mode in the set, in [0, 1].
         top_ids: ids of the samples of the set that are most of the mode, best first.
+        drawn_ids: ids of members of the set, drawn at random: at most 16; none of a sketch that keeps no samples.
     """
 
     share: float
     interval: Interval
     mass: float
     top_ids: tuple[str, ...]
+    drawn_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,8 @@ class SharedMode(Record, Shown):
 
     Attributes:
         id: stable name, from the set that has most and its best sample.
+        name: what most members have in common and other samples have not; None without significant evidence.
+        evidence: what supports the name.
         set_with_most: label of that set.
         excess: its mass minus ρ × the mean mass in the others, cross-fitted.
         interval: interval of the excess.
@@ -69,6 +78,8 @@ class SharedMode(Record, Shown):
     """
 
     id: str
+    name: str | None
+    evidence: tuple[Evidence, ...]
     set_with_most: str
     excess: float
     interval: Interval
@@ -77,13 +88,23 @@ class SharedMode(Record, Shown):
     shares: dict[str, ModeShare]
     direction: Direction = field(default=ABSENT, kw_only=True)
 
+    @property
+    def title(self) -> str:
+        """The name, or the id of a mode without one."""
+        return self.name or self.id
+
+    @property
+    def firm(self) -> bool:
+        """True unless refits find less than half of the mode again."""
+        return self.stability >= FIRM_STABILITY
+
     def _summary(self) -> str:
         shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())
-        return f"{self.id}: {shares}, p={self.p_value:.2g}"
+        return f"{self.title}: {shares}, p={self.p_value:.2g}"
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison(Document):
+class ModelComparison(Pictured):
     """The modes on which several models differ.
 
     Attributes:
@@ -131,8 +152,30 @@ class ModelComparison(Document):
         """
         return significant(self.modes, alpha)
 
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return all sets."""
+        return self.sets
+
+    def shown_samples(self) -> Mapping[str, list[str]]:
+        """Return the ids of the samples of each set that a page shows."""
+        found: dict[str, list[str]] = {label: [] for label in self.sets}
+        for mode in self.modes:
+            for label in self.told_sets(mode):
+                part = mode.shares[label]
+                found[label] += (*part.top_ids[: self.shown], *part.drawn_ids[: self.shown])
+        return found
+
+    def told_sets(self, mode: SharedMode) -> tuple[str, str]:
+        """Return the set with most of a mode, and the reference beside it, or else the other set with most of it."""
+        others = [label for label in mode.shares if label != mode.set_with_most]
+        second = REFERENCE if REFERENCE in others else max(others, key=lambda label: mode.shares[label].share)
+        return mode.set_with_most, second
+
     def _frame_rows(self) -> tuple[SharedMode, ...]:
         return self.modes
+
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.significant())
 
     def _summary(self) -> str:
         modes, found = counted(len(self.modes), "mode"), len(self.significant())
@@ -250,26 +293,62 @@ def _shared_modes(
         if min(float(fits[label].full.excess[rank]), float(estimate.excess[rank])) > NUMERICAL_ZERO
     ]
     found: dict[str, SharedMode] = {}
+    vectors = {label: fit.full.vectors.cpu() for label, fit in fits.items()}
+    known: list[torch.Tensor] = []
+    members: dict[str, dict[str, NDArray[np.int64]]] = {}
     for excess, label, rank in sorted(candidates, reverse=True):
         start, estimate = estimates[label]
-        direction = fits[label].full.vectors[:, rank]
-        known = [torch.from_numpy(mode.direction).to(direction) for mode in found.values()]
+        direction = vectors[label][:, rank]
         if known and float(squared_overlap(torch.stack(known, 1), direction[:, None]).max()) > SAME_MODE_OVERLAP:
             continue
         sign = _sign(label, scored, start + rank, settings.rho)
-        name = unique_id(label, [*scored[label].sketched.typical(sign * direction), str(rank)], found)
+        typical = scored[label].sketched.typical(sign * fits[label].full.vectors[:, rank])
+        name = unique_id(label, [*typical, str(rank)], found)
+        known.append(direction)
         width = float(estimate.half_widths(family)[rank])
         found[name] = SharedMode(
             id=name,
+            name=None,
+            evidence=(),
             set_with_most=label,
             excess=excess,
             interval=(excess - width, excess + width),
             p_value=float(adjusted[start + rank]),
             stability=fits[label].stability_of(rank) or 0.0,
-            shares=_shares(label, scored, start + rank, sign, family * len(scored)),
-            direction=(sign * direction).float().cpu().numpy(),
+            shares=_shares(label, scored, start + rank, sign * direction, sign, family * len(scored)),
+            direction=(sign * direction).float().numpy(),
         )
-    return tuple(found.values())
+        members[name] = _members(label, scored, start + rank, sign)
+    return _named(found, members, scored)
+
+
+def _named(
+    found: Mapping[str, SharedMode],
+    members: Mapping[str, Mapping[str, NDArray[np.int64]]],
+    scored: Mapping[str, ScoredSet],
+) -> tuple[SharedMode, ...]:
+    """Name the significant modes that refits find again."""
+    chosen = [name for name, mode in found.items() if mode.p_value <= ALPHA and mode.firm]
+    if not (chosen and all(one.sketched.has_rows for one in scored.values())):
+        return tuple(found.values())
+    sets = {label: one.sketched.at_hand for label, one in scored.items()}
+    names = dict(zip(chosen, name_modes([members[name] for name in chosen], sets), strict=True))
+    return tuple(
+        replace(mode, name=names[name].text, evidence=names[name].evidence) if name in names else mode
+        for name, mode in found.items()
+    )
+
+
+def _members(label: str, scored: Mapping[str, ScoredSet], column: int, sign: Sign) -> dict[str, NDArray[np.int64]]:
+    """Return the indices of those of the best samples of each set that are members, best first."""
+    threshold = _threshold(label, scored, column)
+    best = {name: one.scores.best(tail_of(sign), column) for name, one in scored.items()}
+    return {name: index[scores >= threshold] for name, (index, scores) in best.items()}
+
+
+def _threshold(label: str, scored: Mapping[str, ScoredSet], column: int) -> float:
+    """Return the score from which on a sample is a member of the direction in a column."""
+    return sum(map(abs, thresholds_of(scored[label], _others(label, scored), column))) / 2
 
 
 def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) -> Sign:
@@ -279,8 +358,11 @@ def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) 
     return leading_sign(energies[label] - rho * others)
 
 
-def _shares(label: str, scored: Mapping[str, ScoredSet], column: int, sign: Sign, family: int) -> dict[str, ModeShare]:
+def _shares(
+    label: str, scored: Mapping[str, ScoredSet], column: int, direction: torch.Tensor, sign: Sign, family: int
+) -> dict[str, ModeShare]:
     """Return how much each set has of the direction in a column, of which the set `label` has most."""
+    threshold = _threshold(label, scored, column)
     others = _others(label, scored)
     thresholds = thresholds_of(scored[label], others, column)
     confidence = confidence_of(family)
@@ -289,5 +371,6 @@ def _shares(label: str, scored: Mapping[str, ScoredSet], column: int, sign: Sign
         found = share_of(one, column, thresholds, confidence)
         mass, _ = one.masses[slice(column, column + 1)].pooled()
         index, _ = one.scores.best(tail_of(sign), column)
-        shares[name] = ModeShare(found.value, found.interval, float(mass), one.sketched.ids_at(index))
+        drawn = one.sketched.drawn(direction, threshold, MAX_SHOWN)
+        shares[name] = ModeShare(found.value, found.interval, float(mass), one.sketched.ids_at(index), drawn)
     return shares

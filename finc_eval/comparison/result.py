@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,24 +13,19 @@ from pydantic import computed_field
 
 from finc_eval.comparison.headline import headline, short
 from finc_eval.comparison.modes import Interval, Mode, SetLabel, significant
-from finc_eval.comparison.settings import SHOWN_SAMPLES, StoredSettings, check_shown
-from finc_eval.core.errors import UsageError
-from finc_eval.core.files.front import check_target
-from finc_eval.core.files.reading import existing_file
-from finc_eval.core.files.writing import new_file
+from finc_eval.comparison.settings import StoredSettings
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
-from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.storage import written_together
-from finc_eval.embeddings.base import Batch, check_same_space
+from finc_eval.embeddings.base import Batch
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import check_same_space
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.captions import Captions, checked_captions
-from finc_eval.gallery.files import read_pictures, write_pictures
-from finc_eval.gallery.gallery import Gallery, Pictures, read_gallery
-from finc_eval.samples import Samples
+from finc_eval.gallery.captions import Captions, checked_captions, stored_captions
+from finc_eval.gallery.pictured import Pictured
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
 SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
@@ -71,7 +64,7 @@ class Spectrum(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Document):
+class Comparison(Pictured):
     """The modes on which a generated and a reference set differ.
 
     Attributes:
@@ -96,9 +89,7 @@ class Comparison(Document):
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
-        shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
         captions: what is known of the samples that may be shown: metadata, and the nearest reference sample.
-        kept: pictures that the file had; None for a comparison that was not read from one.
 
     Example:
         >>> import finc_eval as fe
@@ -110,6 +101,7 @@ class Comparison(Document):
     """
 
     type_name: ClassVar[str] = "comparison"
+    names_in_sentences = IN_SENTENCES
 
     over: tuple[Mode, ...]
     under: tuple[Mode, ...]
@@ -130,9 +122,7 @@ class Comparison(Document):
     copies: Copies | None
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
-    shown: int = field(default=SHOWN_SAMPLES, kw_only=True)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
-    kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -155,15 +145,6 @@ class Comparison(Document):
         """
         return significant(self.modes, alpha)
 
-    def showing(self, count: int) -> Comparison:
-        """Return the comparison with so many samples of each set and mode shown and kept in its file; 0 for none.
-
-        Raises:
-            UsageError: the count is not a whole number from 0 to 16.
-        """
-        check_shown(count)
-        return replace(self, shown=count)
-
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
         found: list[str] = []
@@ -171,18 +152,22 @@ class Comparison(Document):
             for ids in (mode.typical(label), mode.drawn(label), mode.opposite(label)):
                 found += ids[: self.shown]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
-        return [*found, *(pair[0 if label == "gen" else 1] for pair in pairs)]
+        found += (pair[0 if label == "gen" else 1] for pair in pairs)
+        return found if label == "gen" else [*found, *(other for mode in self.modes for other in self.nearest(mode))]
 
-    @cached_property
-    def gallery(self) -> Gallery:
-        """Pictures of the samples that a page shows, from the file it was read from or the sets that were compared."""
-        return self.gallery_of({})
+    def nearest(self, mode: Mode) -> tuple[str, ...]:
+        """Return the ids of the reference samples nearest to the most typical generated ones, where they are known."""
+        captions = self.captions.get("gen", {})
+        known = (captions[name].nearest for name in mode.typical("gen")[: self.shown] if name in captions)
+        return tuple(one[0] for one in known if one)
 
-    def gallery_of(self, samples: Mapping[str, Samples]) -> Gallery:
-        """Return the pictures of the samples that a page shows, with where the samples of a set are now, by label."""
-        shown: dict[str, list[str]] = {label: self.shown_ids(label) for label in SET_NAMES}
-        sets = {"gen": self.gen, "ref": self.ref}
-        return read_gallery(sets, shown, samples, kept=self.kept, names=IN_SENTENCES)
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return both sets."""
+        return {"gen": self.gen, "ref": self.ref}
+
+    def shown_samples(self) -> Mapping[str, list[str]]:
+        """Return the ids of the samples of both sets that a page shows."""
+        return {label: self.shown_ids(label) for label in SET_NAMES}
 
     def score(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.float32]:
         """Score any samples on the modes: s = φ(x)·v is high for samples of the mode.
@@ -201,7 +186,7 @@ class Comparison(Document):
         chosen = self.modes if modes is None else modes
         scores = np.empty((rows.n, len(chosen)), np.float32)
         for batch, batch_scores in self.score_batches(rows, chosen):
-            scores[batch.start : batch.start + len(batch.ids)] = batch_scores
+            scores[batch.start : batch.start + len(batch.rows)] = batch_scores
         return scores
 
     def score_batches(self, embeddings: object, modes: Sequence[Mode]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
@@ -214,63 +199,28 @@ class Comparison(Document):
         for batch in rows.batches():
             yield batch, (self.feature_map(batch.rows) @ directions).cpu().numpy()
 
-    def save(self, path: str | Path) -> None:
-        """Write an HDF5 file, from which `load` restores the comparison, and its JSON twin.
-
-        The file keeps small pictures of the samples that a page shows (`showing`), so that its page is the same from
-        any folder.
-
-        Raises:
-            UsageError: the path ends in .json.
-            DataError: the path holds another kind of file, or cannot be written.
-        """
-        twin = self.twin(path)
-        with written_together():
-            with new_file(path, self.type_name, LAYOUT) as file:
-                file.header["result"] = self.to_dict()
-                directions = [mode.direction for mode in self.modes]
-                rows = np.array(directions, np.float32).reshape(len(directions), self.feature_map.size)
-                file.array("directions", rows)
-                write_feature_map(file, self.feature_map)
-                write_pictures(file, self.gallery.pictures)
-                file.header["captions"] = self.captions if self.shown else {}
-            self.to_json(twin)
-
-    @staticmethod
-    def twin(path: str | Path) -> Path:
-        """Return the path of the JSON twin of a comparison saved at `path`.
-
-        Raises:
-            UsageError: the path is the twin's.
-            DataError: the path holds another kind of file.
-        """
-        twin = Path(path).with_suffix(".json")
-        if twin == Path(path):
-            raise UsageError(f"{path} is the name of the JSON twin: save the comparison as {twin.stem}.h5")
-        check_target(path, "comparison")
-        return twin
+    def _write(self, file: NewFile) -> None:
+        directions = [mode.direction for mode in self.modes]
+        file.array("directions", np.array(directions, np.float32).reshape(len(directions), self.feature_map.size))
+        write_feature_map(file, self.feature_map)
+        file.header["captions"] = stored_captions(self.captions, self.shown_samples())
 
     @classmethod
-    def load(cls, path: str | Path) -> Comparison:
-        """Read a comparison that `save` wrote.
-
-        Raises:
-            DataError: the file is missing, damaged, or not a comparison.
-        """
-        with existing_file(path, cls.type_name, LAYOUT) as file:
-            data: dict[str, Any] = file.header["result"]
-            feature_map = read_feature_map(file)
-            modes = [*data["over"], *data["under"]]
-            directions = file.array("directions", len(modes), feature_map.size)
-            if not np.isfinite(directions).all():
-                raise ValueError("a direction has numbers that are not finite")
-            for mode, direction in zip(modes, directions, strict=True):
-                mode["direction"] = direction
-            pictures = {"kept": read_pictures(file), "captions": checked_captions(file.header["captions"])}
-            return cls.from_dict(data | {"feature_map": feature_map, **pictures}, str(path))
+    def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:
+        feature_map = read_feature_map(file)
+        modes = [*data["over"], *data["under"]]
+        directions = file.array("directions", len(modes), feature_map.size)
+        if not np.isfinite(directions).all():
+            raise ValueError("a direction has numbers that are not finite")
+        for mode, direction in zip(modes, directions, strict=True):
+            mode["direction"] = direction
+        return {"feature_map": feature_map, "captions": checked_captions(file.header["captions"])}
 
     def _frame_rows(self) -> tuple[Mode, ...]:
         return self.modes
+
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.significant())
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"

@@ -30,13 +30,6 @@ most of the power. The last quarter covers what is approximate: normal tails, an
 MAX_RHO = 1e9
 """Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
 
-SHOWN_SAMPLES = 8
-"""Samples of each set and mode that a page shows: as many typical ones, as many drawn at random, and as many of the
-opposite tail where that matters. So a mode has at most 48 pictures, of about 3 kB each."""
-
-MAX_SHOWN = 16
-"""Largest number of samples of a kind that a page shows, and members of each set that a mode keeps as a random draw."""
-
 Novel = Annotated[float, about("share of a set's samples that count as novel and are clustered")]
 
 
@@ -283,9 +276,3 @@ def _owners(name: str) -> list[type[AnyMethod]]:
 
 def _text(value: object) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float | int) else str(value)
-
-
-def check_shown(count: int) -> None:
-    """Raise UsageError unless a page can show so many samples of each set and mode."""
-    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SHOWN:
-        raise UsageError(f"pictures must be a whole number from 0 to {MAX_SHOWN}, got {count!r}")

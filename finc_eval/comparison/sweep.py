@@ -15,8 +15,8 @@ from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.clusters import without_clusters
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
-from finc_eval.comparison.modes import Mode
-from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.modes import Mode, SetLabel
+from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of
 from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
@@ -24,9 +24,10 @@ from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain
 from finc_eval.core.run import Run
-from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.set_info import KnownSamples, SetInfo
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.sketches.reference import bottom_rows, centered_features
@@ -65,7 +66,7 @@ class Point(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep(Document):
+class Sweep(Pictured):
     """Comparisons of the same two sets under ascending values of one parameter.
 
     Attributes:
@@ -78,12 +79,23 @@ class Sweep(Document):
     """
 
     type_name: ClassVar[str] = "sweep"
+    names_in_sentences = IN_SENTENCES
 
     parameter: Parameter
     points: tuple[Point, ...]
     default: float
     warnings: tuple[str, ...]
     papers_rule: float | None = None
+
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return both sets."""
+        return self.points[0].comparison.pictured_sets()
+
+    def shown_samples(self) -> Mapping[str, list[str]]:
+        """Return the ids of the samples of both sets that a page shows: the most typical of each significant mode."""
+        modes = [mode for point in self.points for mode in point.comparison.significant()]
+        labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
+        return {label: [name for mode in modes for name in mode.typical(label)[: self.shown]] for label in labels}
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(point.value, mode) for point in self.points for mode in point.comparison.modes]
@@ -168,7 +180,8 @@ def _sweep_sigma(
     points = []
     for done, (sigma, first, second) in enumerate(zip(chosen, sketches["gen"], sketches["ref"], strict=True)):
         run.progress("compare", done, len(chosen))
-        points.append(_point(sigma, first, second, median, replace(settings, sigma=sigma), run))
+        found = _point(sigma, first, second, median, replace(settings, sigma=sigma), run)
+        points.append(_with_samples(found, {label: one.samples for label, one in embeddings.items()}))
     run.progress("compare", len(chosen), len(chosen))
     papers_rule = _papers_rule(rows["gen"], rows["ref"], chosen, settings.rho)
     default = BANDWIDTH_FACTOR * median
@@ -187,7 +200,9 @@ def _sweep_rho(
     points = []
     for done, one in enumerate(chosen):
         run.progress("compare", done, len(chosen))
-        points.append(_point(one.rho, first, second, median, replace(opened.settings, rho=one.rho), run))
+        found = _point(one.rho, first, second, median, replace(opened.settings, rho=one.rho), run)
+        held = {label: each.embeddings for label, each in opened.sets.items()}
+        points.append(_with_samples(found, {label: each.samples if each else None for label, each in held.items()}))
     run.progress("compare", len(chosen), len(chosen))
     return Sweep("rho", tuple(points), Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
@@ -211,6 +226,13 @@ def _point(value: float, gen: Sketch, ref: Sketch, median: float, settings: Sett
     found = compare(gen, ref, settings, run=replace(run, progress=silent))
     spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, median) for mode in found.modes)
     return Point(value, found, spreadness)
+
+
+def _with_samples(point: Point, samples: Mapping[str, KnownSamples | None]) -> Point:
+    """Return a comparison of sketches that knows where the samples of its sets are."""
+    found = point.comparison
+    gen, ref = (replace(info, samples=samples[label]) for label, info in (("gen", found.gen), ("ref", found.ref)))
+    return replace(point, comparison=replace(found, gen=gen, ref=ref))
 
 
 def _spreadness(mode: Mode, own: Sketch, median: float) -> float | None:

@@ -32,3 +32,10 @@ def usable_device(device: Device) -> torch.device:
             "or name what is here"
         ) from error
     return where
+
+
+def sent(rows: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Copy rows to a device. Those of the host go to a GPU from pinned memory, so that the host does not wait."""
+    if device.type == "cuda" and rows.device.type == "cpu":
+        return rows.pin_memory().to(device, non_blocking=True)
+    return rows.to(device)

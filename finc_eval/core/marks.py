@@ -12,15 +12,22 @@ from typing import Any
 
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.parsed import read_json, read_text
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.storage import PROGRAM
 
-MARK = re.compile(rb'<meta name="finc-eval" content="([^"]*)">')
-"""The mark in a page; `templates/base.html` writes it."""
+MARKS = {
+    ".html": re.compile(rb'<meta name="finc-eval" content="([^"]*)">'),
+    ".md": re.compile(rb"\A<!-- finc-eval: ([^>]*) -->"),
+    ".csv": re.compile(rb"\Aresult,[^\n]*\n([a-z-]+(?: [0-9a-f]+)?),"),
+}
+"""The mark at the beginning of a text: `templates/base.html`, `report/exports/markdown.py` and `Document` write it."""
 
-MARK_BYTES = 4096
-"""Length of the beginning of a page that has its mark."""
+TEXT_MARK = re.compile(r"# By finc-eval \(([^()]*), text ([0-9a-f]{16})\)[^\n]*\n")
+"""The mark of a file that is meant to be edited, and its first line: it also has the digest of the lines below it."""
+
+MARK_BYTES = 1 << 16
+"""Length of the beginning of a text that has its mark."""
 
 
 def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
@@ -39,13 +46,23 @@ def mark(type_name: str, job: str | None) -> str:
     return f"{type_name} {job}" if job else type_name
 
 
+def marked_text(type_name: str, job: str, text: str) -> str:
+    """Return a text that is meant to be edited, below its mark, which does not count once it is."""
+    told = f"({mark(type_name, job)}, text {text_digest(text)})"
+    return f"# By finc-eval {told}. The same command writes it again, unless it was edited.\n{text}"
+
+
 def mark_of(path: Path) -> str | None:
-    """Return the mark of the page, JSON file or HDF5 file of a result; None for any other file."""
+    """Return the mark of a page, text, JSON or HDF5 file, or of an unedited policy; None for any other file."""
     with suppress(DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
-        if path.suffix == ".html":
+        if path.suffix in MARKS:
             with path.open("rb") as file:
-                found = MARK.search(file.read(MARK_BYTES))
+                found = MARKS[path.suffix].search(file.read(MARK_BYTES))
             return found and found[1].decode()
+        if path.suffix == ".toml":
+            text = read_text(path)
+            first = TEXT_MARK.match(text)
+            return first[1] if first and first[2] == text_digest(text[first.end() :]) else None
         if path.suffix == ".json":
             return _mark_in(read_json(path))
         return _mark_in((header_of(path) or {})["result"])

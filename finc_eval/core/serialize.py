@@ -1,17 +1,19 @@
-"""`Document`: a result that is JSON with a published schema, and a page."""
+"""`Document`: a result that is JSON with a published schema, a page, Markdown and CSV."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from finc_eval.core.csv_text import csv_text
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import content_of
+from finc_eval.core.marks import mark
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structured
 from finc_eval.core.shown import Shown
@@ -65,6 +67,11 @@ class Document(Record, Shown):
 
     provenance: Provenance = field(kw_only=True)
 
+    @property
+    def mark(self) -> str:
+        """Mark of the files of the result: its type, and the job that made it or, made in Python, its content."""
+        return mark(self.type_name, self.provenance.job or checksum_of(_as_read(self.to_dict())))
+
     def marked(self, job: str | None) -> Self:
         """Return the result with the digest of the job that made it, by which the same job knows its files."""
         return replace(self, provenance=replace(self.provenance, job=job))
@@ -81,8 +88,7 @@ class Document(Record, Shown):
             path: file to write the text to as well.
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        if path is not None:
-            write_text(path, text + "\n")
+        _also_written(path, text + "\n")
         return text
 
     @classmethod
@@ -133,7 +139,52 @@ class Document(Record, Shown):
 
         return write_text(path, report.page(self, samples or {}))
 
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """Return the result as Markdown of at most 900 KiB, which the page of a CI job takes.
+
+        Args:
+            path: file to write the text to as well.
+        """
+        from finc_eval import report
+
+        return _also_written(path, report.markdown(self))
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Return the table of the result as CSV: the rows and columns of `to_frame`, without pandas.
+
+        The first column, "result", names the type of the result and the job that made it. A text that a spreadsheet
+        would take for a formula begins with an apostrophe.
+
+        Args:
+            path: file to write the text to as well.
+
+        Example:
+            >>> import finc_eval as fe
+            >>> from finc_eval.demo import example_sets
+            >>> fe.evaluate(*example_sets(300), "vendi").to_csv().splitlines()[0]
+            'result,key,value,signature,unbiased,interval.low,interval.high,floor,higher_is_better'
+        """
+        return _also_written(path, csv_text({"result": self.mark, **row} for row in self._cell_rows()))
+
+    def _lines(self) -> Iterable[str]:
+        return (one._summary() for one in self._frame_rows() if isinstance(one, Shown))
+
     def _repr_html_(self) -> str:
         from finc_eval import report
 
         return report.fragment(self)
+
+
+def _as_read(value: Any) -> Any:
+    """Return plain JSON types with whole numbers as decimal ones: a file that is read may have turned 1 into 1.0."""
+    if isinstance(value, Mapping):
+        return {key: _as_read(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_read(one) for one in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _also_written(path: str | Path | None, text: str) -> str:
+    if path is not None:
+        write_text(path, text)
+    return text

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
+from finc_eval.core.terminal import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SHOWN_ROWS = 8
+"""Rows of a table that a short text has: with its first and its last line it has ten lines at most."""
+
+MAX_LINE = 120
+"""Characters of a row in a short text."""
 
 
 class Shown:
@@ -38,8 +46,12 @@ class Shown:
             import pandas as pd
         except ImportError as error:
             raise UsageError("to_frame needs pandas: pip install pandas, or use to_dict()") from error
-        rows = [one if isinstance(one, Mapping) else plain(one) for one in self._frame_rows()]
-        return pd.DataFrame([dict(_cells(row)) for row in rows])
+        return pd.DataFrame([*self._cell_rows()])
+
+    def _cell_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the numbers and texts of each row of the table, by column."""
+        for one in self._frame_rows():
+            yield dict(_cells(one if isinstance(one, Mapping) else plain(one)))
 
     def _summary(self) -> str:
         """Return what stands between the brackets of the short text."""
@@ -53,8 +65,16 @@ class Shown:
         """Return what a notebook shows, by name."""
         return dict(_cells(self.to_dict()))
 
+    def _lines(self) -> Iterable[str]:
+        """Return the rows of the short text; default: none."""
+        return ()
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._summary()})"
+        lines = [visible(line).replace("\n", " ") for line in islice(self._lines(), SHOWN_ROWS + 1)]
+        rows = [line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…" for line in lines[:SHOWN_ROWS]]
+        more = ["…"] * (len(lines) > SHOWN_ROWS)
+        first = visible(self._summary()).replace("\n", " ")
+        return "\n  ".join([f"{type(self).__name__}({first})", *rows, *more])
 
     def _repr_html_(self) -> str:
         cells = (

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import array_bytes
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
-from finc_eval.embeddings.keys import sample_keys, string_hashes, value_hashes, video_hashes
-from finc_eval.embeddings.pictures import EmbeddedSamples
+from finc_eval.embeddings.keys import keys_of, number_hashes, string_hashes, value_hashes, video_hashes
+from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.numerics.arrays import as_tensor
 
 if TYPE_CHECKING:
     from PIL import Image
 
 
-ARRAY_SPACE = "array-"
-"""Prefix of the space of embeddings whose extractor is unknown."""
-
 VIDEO = "video"
 """Name of the grouping of windows by their video."""
 
 PORTION = 16 * BATCH_SIZE
 """Ids that are read together."""
+
+DIGEST_ENTRIES = 1 << 24
+"""Entries of an array that are copied from a device at once, for its digest: 64 MB."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,24 @@ class Batch:
 
     Attributes:
         start: index of the first row in its set.
-        ids: ids of the samples, one per row.
-        keys: hashes of the ids (`sample_keys`), shape (b,). The lowest bit is the fold: it follows from the group.
+        keys: hashes of the ids (`keys_of`), shape (b,). The lowest bit is the fold: it follows from the group.
         rows: embeddings, shape (b, d), float32, finite.
+        read_ids: function that reads the ids of the samples, once.
     """
 
     start: int
-    ids: list[str]
     keys: NDArray[np.uint64]
     rows: torch.Tensor
+    read_ids: Callable[[], list[str]]
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the samples, one per row."""
+        return self.read_ids()
 
 
 class Embeddings(ABC):
-    """Embeddings of a set, read in batches; nothing of the size of the set is held.
+    """Embeddings of a set, read in batches; of the whole set only 8-byte hashes are held.
 
     Attributes:
         n: number of rows.
@@ -128,6 +134,11 @@ class Embeddings(ABC):
         """Return the pictures of these samples, of a clip its middle frame; None where they are not at hand."""
         return None
 
+    @property
+    def samples(self) -> EmbeddedSamples | HeldSamples | None:
+        """Samples behind the embeddings, from which pictures are made; None where they are not at hand."""
+        return None
+
     def content(self) -> NDArray[np.uint64] | None:
         """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None where it is unknown."""
         return None
@@ -141,15 +152,10 @@ class Embeddings(ABC):
         Raises:
             UsageError: the set does not have this column.
         """
-        hashes = (
-            []
-            if column is None
-            else [
-                value_hashes(self._column_between(column, start, stop), self.ids_between(start, stop))
-                for start, stop in self._portions()
-            ]
-        )
-        return self.with_groups(np.concatenate(hashes) if hashes else None, column)
+        if column is None:
+            return self.with_groups(None, None)
+        portions = ((self._column_between(column, *ends), self.ids_between(*ends)) for ends in self._portions())
+        return self.with_groups(np.concatenate([value_hashes(*portion) for portion in portions]), column)
 
     def with_groups(self, groups: NDArray[np.uint64] | None, name: str | None) -> Self:
         """Return the same set with the hash of each sample's group, shape (n,), and a name of the grouping."""
@@ -168,31 +174,35 @@ class Embeddings(ABC):
 
     @cached_property
     def _windows_by_video(self) -> NDArray[np.uint64] | None:
-        found, any_windows = np.empty(self.n, np.uint64), False
+        found = None
         for start, stop in self._portions():
-            ids = self.ids_between(start, stop)
-            videos = video_hashes(ids)
-            found[start:stop] = string_hashes(ids) if videos is None else videos
-            any_windows |= videos is not None
-        return found if any_windows else None
+            videos = video_hashes(self.ids_between(start, stop))
+            if videos is not None:
+                found = self._hashes.copy() if found is None else found
+                found[start:stop] = videos
+        return found
 
-    def id_hashes(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """Yield the keys of all samples (`Batch`), as (index of the first, keys), without reading a row."""
-        for start, stop in self._portions():
-            yield start, self._keys(start, self.ids_between(start, stop))
+    @cached_property
+    def _hashes(self) -> NDArray[np.uint64]:
+        """Hash of each id, without the group, shape (n,)."""
+        return np.concatenate([self._hashes_between(start, stop) for start, stop in self._portions()])
+
+    def _hashes_between(self, start: int, stop: int) -> NDArray[np.uint64]:
+        return string_hashes(self.ids_between(start, stop))
+
+    def id_keys(self) -> NDArray[np.uint64]:
+        """Return the keys of all samples (`Batch`), shape (n,), without reading a row."""
+        return keys_of(self._hashes, self.group_hashes())
 
     def _portions(self) -> Iterator[tuple[int, int]]:
         return ((start, min(start + PORTION, self.n)) for start in range(0, self.n, PORTION))
 
-    def _keys(self, start: int, ids: Sequence[str]) -> NDArray[np.uint64]:
-        return sample_keys(ids, None if self._groups is None else self._groups[start : start + len(ids)])
-
     def _batches(self, size: int) -> Iterator[Batch]:
-        start = 0
+        keys, start = self.id_keys(), 0
         for rows in self._rows_in_order(size):
-            ids = self.ids_between(start, start + len(rows))
-            yield Batch(start, ids, self._keys(start, ids), rows)
-            start += len(rows)
+            stop = start + len(rows)
+            yield Batch(start, keys[start:stop], rows, cache(partial(self.ids_between, start, stop)))
+            start = stop
 
 
 class ArrayEmbeddings(Embeddings):
@@ -206,6 +216,7 @@ class ArrayEmbeddings(Embeddings):
             raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
         self._rows = rows
         self._digest: str | None = None
+        self._checked = False
         self.n, self.dim = rows.shape
         self.name = name
         # Arrays do not name their extractor: any two of the same dimension are taken to be comparable.
@@ -215,13 +226,18 @@ class ArrayEmbeddings(Embeddings):
     def digest(self) -> str:
         """SHA-256 of shape and float32 values, computed by any pass over all rows."""
         if self._digest is None:
-            for _ in self._rows_in_order(BATCH_SIZE):
-                pass
-        return cast(str, self._digest)
+            sha = hashlib.sha256(str((self.n, self.dim)).encode())
+            for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
+                sha.update(array_bytes(self._finite(self._rows[start : start + step], range(start, self.n))))
+            self._digest = sha.hexdigest()
+        return self._digest
 
     def ids_between(self, start: int, stop: int) -> list[str]:
         """Return the row numbers."""
         return [str(index) for index in range(start, stop)]
+
+    def _hashes_between(self, start: int, stop: int) -> NDArray[np.uint64]:
+        return number_hashes(start, stop)
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the row numbers."""
@@ -232,12 +248,26 @@ class ArrayEmbeddings(Embeddings):
         return self._finite(self._rows[torch.from_numpy(indices).to(self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
-        sha = hashlib.sha256(str(tuple(self._rows.shape)).encode())
+        if self._rows.device.type != "cpu":
+            yield from self._on_device(size)
+            return
+        sha = None if self._digest else hashlib.sha256(str((self.n, self.dim)).encode())
         for start in range(0, self.n, size):
             rows = self._finite(self._rows[start : start + size], range(start, self.n))
-            sha.update(array_bytes(rows))
+            if sha is not None:
+                sha.update(array_bytes(rows))
             yield rows
-        self._digest = sha.hexdigest()
+        if sha is not None:
+            self._digest = sha.hexdigest()
+
+    def _on_device(self, size: int) -> Iterator[torch.Tensor]:
+        """Yield rows that lie on a GPU, checked all at once: for every check, the host waits for the GPU."""
+        if not self._checked:
+            for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
+                self._finite(self._rows[start : start + step], range(start, self.n))
+            self._checked = True
+        for start in range(0, self.n, size):
+            yield self._rows[start : start + size].detach().float()
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
         given, rows = rows.detach(), rows.detach().float()
@@ -366,34 +396,3 @@ class Subset(Embeddings):
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))
-
-
-def check_same_space(name: str, space: str, other: str, other_space: str) -> None:
-    """Raise IncompatibleError unless two sets have the same extractor; arrays do not name theirs, and always pass."""
-    if space != other_space and not any(s.startswith(ARRAY_SPACE) for s in (space, other_space)):
-        raise IncompatibleError(
-            f"{name} was embedded with {space}, {other} with {other_space}: extract one of them again, with the "
-            "same extractor"
-        )
-
-
-class InSpace(Protocol):
-    """A set, its statistics or its sketch, from embeddings of one extractor."""
-
-    @property
-    def space(self) -> str:
-        """Extractor, as name@digest."""
-
-    @property
-    def dim(self) -> int:
-        """Number of entries of an embedding."""
-
-
-def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> None:
-    """Raise IncompatibleError unless two sets have the same extractor and dimension."""
-    check_same_space(name, one.space, other_name, other.space)
-    if one.dim != other.dim:
-        raise IncompatibleError(
-            f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
-            "extractor"
-        )

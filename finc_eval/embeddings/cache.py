@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.front import BLOCK_BYTES, file_type, is_other_hdf5, is_stored
+from finc_eval.core.files.front import BLOCK_BYTES, is_other_hdf5, is_stored
 from finc_eval.core.files.reading import StoredFile, content_of
+from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.record import structured
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.columns import unknown_column
@@ -266,7 +267,8 @@ def _open(path: Path) -> StoredFile:
         raise DataError(f"{path} does not exist: make it with finc-eval extract")
     if title_of(path):
         raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it")
-    if file_type(path) not in (WHOLE, None) or not is_stored(path) or is_other_hdf5(path):
+    check_type(path, str(path), WHOLE)
+    if not is_stored(path) or is_other_hdf5(path):
         raise DataError(NOT_A_CACHE.format(path))
     return StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN)
 

@@ -16,7 +16,8 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
-from finc_eval.embeddings.pictures import picture
+from finc_eval.embeddings.keys import string_hashes
+from finc_eval.embeddings.pictures import HeldSamples, picture
 from finc_eval.samples import fingerprint
 
 if TYPE_CHECKING:
@@ -84,10 +85,18 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         """Return the ids of the samples at these indices."""
         return super().ids_at(indices) if self._names is None else tuple(self._names[index] for index in indices)
 
+    def _hashes_between(self, start: int, stop: int) -> NDArray[np.uint64]:
+        return super()._hashes_between(start, stop) if self._names is None else string_hashes(self._names[start:stop])
+
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these samples; None without images."""
         images = self._images
         return None if images is None else [picture(images[index]) for index in indices.tolist()]
+
+    @property
+    def samples(self) -> HeldSamples | None:
+        """Samples with their pictures; None without images."""
+        return None if self._images is None else HeldSamples(self.ids_between(0, self.n), self._images)
 
     def content(self) -> NDArray[np.uint64] | None:
         """Return digests of the pixels in RGB; None without images."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +19,22 @@ FOLD_BIT = np.uint64(1)
 """The bit of a key that is the fold of a sample."""
 
 
-def sample_keys(ids: Sequence[str], groups: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-    """Return a 64-bit BLAKE2b hash of each id, which assigns folds and draws samples in any order and batching.
+def sample_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
+    """Return the key of each sample: a hash of its id, with the fold of its video ("clip.mp4" for "clip.mp4#3")."""
+    return keys_of(string_hashes(ids), video_hashes(ids))
+
+
+def keys_of(ids: NDArray[np.uint64], groups: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
+    """Return the keys of samples, which assign folds and draw samples in any order and batching.
 
     The lowest bit is the fold. It follows from the group: the samples of a group are alike, and one half of a set must
     not learn from the other.
 
     Args:
-        ids: ids of the samples.
-        groups: hash of the group of each sample; default: the hash of its video ("clip.mp4" for "clip.mp4#3").
+        ids: hashes of the ids.
+        groups: hash of the group of each sample; None where every sample stands for itself.
     """
-    keys = string_hashes(ids)
-    groups = video_hashes(ids) if groups is None else groups
-    return keys if groups is None else (keys & ~FOLD_BIT) | (groups & FOLD_BIT)
+    return ids if groups is None else (ids & ~FOLD_BIT) | (groups & FOLD_BIT)
 
 
 def video_hashes(ids: Sequence[str]) -> NDArray[np.uint64] | None:
@@ -46,7 +50,18 @@ def value_hashes(values: Sequence[str], ids: Sequence[str]) -> NDArray[np.uint64
     return string_hashes([value or f"\0{name}" for value, name in zip(values, ids, strict=True)])
 
 
+@lru_cache(maxsize=64)
+def number_hashes(start: int, stop: int) -> NDArray[np.uint64]:
+    """Return the hashes of consecutive numbers, the ids of the rows of arrays: any two arrays have the same."""
+    found = string_hashes([str(number) for number in range(start, stop)])
+    found.flags.writeable = False
+    return found
+
+
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a 64-bit BLAKE2b hash of each string."""
+    """Return a 64-bit BLAKE2b hash of each string.
+
+    It is the function of Python's library, once per set: the same rounds on arrays of numpy take twice as long.
+    """
     digests = b"".join(hashlib.blake2b(text_bytes(i), digest_size=8).digest() for i in names)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

@@ -8,11 +8,13 @@ from typing import Protocol, TypeVar
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import is_stored
+from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
-from finc_eval.embeddings.base import ARRAY_SPACE, ArrayEmbeddings, CachedEmbeddings, Embeddings
+from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.samples import Source
@@ -46,6 +48,7 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
         return read_array_file(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     if isinstance(source, EmbeddingCache):
         return CachedEmbeddings(source)
+    check_type(source, name, "embeddings")
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 

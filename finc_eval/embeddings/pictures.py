@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +71,27 @@ class EmbeddedSamples:
             blocks = (cache.ids_between(start, start + ID_BLOCK) for start in range(0, cache.n, ID_BLOCK))
             names = (name for block in blocks for name in block)
             return {name: int(content[row]) for row, name in enumerate(names) if name in wanted}
+
+
+class HeldSamples:
+    """Samples whose pictures are in memory, beside their embeddings.
+
+    Args:
+        ids: ids of all samples.
+        images: their pictures, in the same order, as `picture` takes them; of a clip all frames are shown.
+    """
+
+    place = "memory"
+
+    def __init__(self, ids: Sequence[str], images: Sequence[Any] | npt.NDArray[np.uint8]) -> None:
+        self._ids, self._images = ids, images
+
+    def read(self, ids: Container[str]) -> Iterator[Sample]:
+        """Yield the samples with these ids."""
+        for name, image in zip(self._ids, self._images, strict=True):
+            if name in ids:
+                is_clip = isinstance(image, np.ndarray) and image.ndim == 4 and image.shape[3] == 3
+                yield Sample(name, image if is_clip else np.asarray(picture(image).convert("RGB")))
 
 
 def picture(image: object) -> Image.Image:

@@ -107,9 +107,14 @@ def recipe_of(card: Card, precision: str) -> Recipe:
     return plain
 
 
+def space_of(card: Card, precision: NetworkPrecision = "float32") -> str:
+    """Return the space of a card's embeddings, as name@digest, by which signatures and results know the extractor."""
+    return f"{card.name}@{_digest(recipe_of(card, precision))[:8]}"
+
+
 def spaces_of(card: Card) -> set[str]:
-    """Return the spaces of a card's embeddings, as name@digest, one for each precision of the network."""
-    return {f"{card.name}@{_digest(recipe_of(card, precision))[:8]}" for precision in get_args(NetworkPrecision)}
+    """Return the spaces of a card's embeddings, one for each precision of the network."""
+    return {space_of(card, precision) for precision in get_args(NetworkPrecision)}
 
 
 def _weights_digest(card: Card) -> str | None:

@@ -187,8 +187,7 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
 
 
 def _sampled(one: Embeddings) -> NDArray[np.int64]:
-    keys = np.concatenate([keys for _, keys in one.id_hashes()])
-    return np.sort(np.argsort(keys, kind="stable")[:QUERIES])
+    return np.sort(np.argsort(one.id_keys(), kind="stable")[:QUERIES])
 
 
 def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) -> float:

@@ -10,7 +10,7 @@ from typing import Annotated
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.pictures import EmbeddedSamples
+from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.samples import Samples, open_source
 from finc_eval.samples.clips import Clip
 
@@ -19,6 +19,10 @@ MAX_EXAMPLES = 20
 
 MAX_NAMED = 5
 """Unreadable samples that a warning names."""
+
+
+KnownSamples = Samples | EmbeddedSamples | HeldSamples
+"""Samples that are at hand in this process."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class SetInfo(Record):
     unreadable: int = 0
     unreadable_examples: tuple[tuple[str, str], ...] = ()
     clip: Clip | None = None
-    samples: Annotated[Samples | EmbeddedSamples | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
+    samples: Annotated[KnownSamples | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> str:
@@ -95,7 +99,7 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
         unreadable=len(failures),
         unreadable_examples=tuple((str(i), str(reason)) for i, reason in failures[:MAX_EXAMPLES]),
         clip=cache.clip if cache else None,
-        samples=embeddings.samples if isinstance(embeddings, CachedEmbeddings) else None,
+        samples=embeddings.samples if embeddings else None,
     )
 
 

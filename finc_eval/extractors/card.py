@@ -6,8 +6,6 @@ A card says everything that decides the numbers of an embedding. It has the fiel
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -200,9 +198,3 @@ class Card(Record):
             "extra": {name: output.recipe for name, output in self.extra.items()},
             "layout": self.weights and self.weights.layout,
         }
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 (hex) of the recipe and of the published digest of the weights."""
-        decisive = self.recipe | {"weights": self.weights and self.weights.sha256}
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()

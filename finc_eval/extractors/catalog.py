@@ -39,7 +39,7 @@ def load_card(name_or_path: str | Path) -> Card:
             of timm with the preprocessing of timm's own configuration.
 
     Raises:
-        UsageError: the name is unknown.
+        UsageError: the name is unknown, or not a name.
         DataError: the file cannot be read, or is not a valid card; the message names the key.
 
     Example:
@@ -48,6 +48,8 @@ def load_card(name_or_path: str | Path) -> Card:
         >>> card.takes, card.output.dimension, card.preprocessing.size
         ('images', 1024, (224, 224))
     """
+    if not isinstance(name_or_path, str | Path):
+        raise not_an_extractor(name_or_path, "the name of an extractor, or the path of a card")
     name = str(name_or_path)
     if name.startswith("timm:"):
         # timm takes seconds to import.
@@ -69,6 +71,21 @@ def load_card(name_or_path: str | Path) -> Card:
             "pass the path of a card ending in .toml, or timm:NAME"
         )
     return _read((resources.files(CARDS) / f"{name}.toml").read_text(encoding="utf-8"), name)
+
+
+def not_an_extractor(given: object, forms: str) -> UsageError:
+    """Return the error for what is not an extractor; functions and networks are told how to be used.
+
+    Args:
+        given: what was given.
+        forms: what an extractor may be.
+    """
+    if callable(given):
+        return UsageError(
+            f"extractor must be {forms}, got a {type(given).__name__}, which has no digest to know its embeddings by: "
+            "compute them yourself, and pass the array of shape (n, d) in place of the samples"
+        )
+    return UsageError(f'extractor must be {forms}, got {given!r}: pass "{DEFAULT_EXTRACTOR}" for example')
 
 
 def _read(text: str, name: str) -> Card:

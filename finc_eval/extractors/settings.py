@@ -8,10 +8,9 @@ from typing import Annotated, ClassVar, get_args
 
 from finc_eval.core.checks import check_choice, check_count
 from finc_eval.core.config import Configured
-from finc_eval.core.errors import UsageError
 from finc_eval.core.record import about
 from finc_eval.extractors.card import NetworkPrecision
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
 
 
 @dataclass(frozen=True)
@@ -65,5 +64,5 @@ def extraction_of(extractor: AnyExtractor) -> Extraction:
     if isinstance(extractor, Extraction):
         return extractor
     if not isinstance(extractor, str | Path | None):
-        raise UsageError(f'extractor must be a name or fe.Extraction(…), got {extractor!r}: pass "{DEFAULT_EXTRACTOR}"')
+        raise not_an_extractor(extractor, "a name, the path of a card, or fe.Extraction(…)")
     return Extraction(None if extractor is None else str(extractor))

@@ -8,6 +8,7 @@ from typing import Any, Self
 import torch
 from numpy.typing import ArrayLike
 
+from finc_eval.core.device import sent
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.numerics.names import Kernel
@@ -59,7 +60,7 @@ class FeatureMap(ABC):
 
     def __call__(self, x: ArrayLike | torch.Tensor) -> torch.Tensor:
         """Compute φ of every row: (n, d) → (n, q) float32, on the map's device."""
-        rows = torch.as_tensor(x).to(device=self.device, dtype=torch.float32)
+        rows = sent(torch.as_tensor(x).float(), self.device)
         if rows.ndim != 2 or rows.shape[1] != self.dim:
             raise IncompatibleError(
                 f"embeddings must have shape (n, {self.dim}) for this feature map, got {tuple(rows.shape)}"

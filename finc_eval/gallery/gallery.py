@@ -8,7 +8,7 @@ from typing import Any
 
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.words import listed
-from finc_eval.embeddings.pictures import EmbeddedSamples
+from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.thumbnails import Thumbnail, sample_thumbnail
 from finc_eval.samples import Samples, open_source
@@ -82,7 +82,7 @@ def _read(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails,
     if not wanted:
         return found, ""
     try:
-        if isinstance(source, EmbeddedSamples):
+        if isinstance(source, EmbeddedSamples | HeldSamples):
             place, samples = f"{source.place}, or are not those that were embedded", source.read(wanted)
         else:
             opened = open_source(source, clip=clip)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from finc_eval.core.terminal import visible
-from finc_eval.gates.markdown import markdown
 from finc_eval.gates.verdict import Verdict
 
 MAX_ANNOTATIONS = 10
@@ -26,13 +25,14 @@ def annotation_lines(verdict: Verdict) -> Iterator[str]:
 
 def tell_github(verdict: Verdict, environment: Mapping[str, str]) -> None:
     """Append the output `verdict` and the summary to the files that GitHub Actions names; elsewhere do nothing."""
-    for variable, text in (
-        ("GITHUB_OUTPUT", f"verdict={verdict.overall}\n"),
-        ("GITHUB_STEP_SUMMARY", markdown(verdict)),
-    ):
+    outputs: dict[str, Callable[[], str]] = {
+        "GITHUB_OUTPUT": lambda: f"verdict={verdict.overall}\n",
+        "GITHUB_STEP_SUMMARY": verdict.to_markdown,
+    }
+    for variable, told in outputs.items():
         if path := environment.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
-                file.write(text)
+                file.write(told())
 
 
 def _escaped(text: str) -> str:

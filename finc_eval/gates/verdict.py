@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -144,6 +145,8 @@ class Verdict(Document):
     def _frame_rows(self) -> tuple[Limit, ...]:
         return self.limits
 
+    def _lines(self) -> Iterator[str]:
+        return (limit.sentence for limit in self.by_urgency)
+
     def _summary(self) -> str:
-        worst = f"; {self.by_urgency[0].sentence}" if self.limits else ""
-        return f"{self.overall}{worst}"
+        return self.summary

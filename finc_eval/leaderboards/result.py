@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, NamedTuple
@@ -159,6 +159,14 @@ class Leaderboard(Document):
 
     def _frame_rows(self) -> list[dict[str, object]]:
         return [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]
+
+    def _lines(self) -> Iterator[str]:
+        for row in self.rows:
+            low, high = row.rank_set or ("–", "–")
+            numbers = ", ".join(
+                f"{key} {'–' if one.value is None else format(one.value, '.4g')}" for key, one in row.scores.items()
+            )
+            yield f"{low if low == high else f'{low}–{high}'}  {row.name}: {numbers}"
 
     def _summary(self) -> str:
         main = self.criterion()

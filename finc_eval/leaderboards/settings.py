@@ -23,7 +23,7 @@ class LeaderboardSettings(Configured):
     Example:
         >>> import finc_eval as fe
         >>> fe.LeaderboardSettings(metrics=("fd", "kid")).rank_by
-        'difference'
+        'unmatched'
     """
 
     table: ClassVar[str] = "leaderboard"
@@ -35,8 +35,8 @@ class LeaderboardSettings(Configured):
             "embedding has entries"
         ),
     ] = ()
-    rank_by: Annotated[str, about("number that orders the rows: difference, missing, novel, or one of the metrics")] = (
-        "difference"
+    rank_by: Annotated[str, about("number that orders the rows: unmatched, missing, novel, or one of the metrics")] = (
+        "unmatched"
     )
     level: Annotated[int, about("number of kinds that the samples are divided into; with few samples, fewer")] = (
         MAIN_LEVEL

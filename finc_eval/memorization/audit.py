@@ -22,10 +22,11 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
-from finc_eval.embeddings.base import ARRAY_SPACE, Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, open_pair
 from finc_eval.embeddings.set_info import set_info
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings

@@ -65,7 +65,7 @@ class Halves:
     @classmethod
     def of(cls, holdout: Embeddings) -> Halves:
         """Cut a holdout in two."""
-        folds = np.concatenate([fold_of(keys) for _, keys in holdout.id_hashes()])
+        folds = fold_of(holdout.id_keys())
         stand_in, non_members = (Subset(holdout, np.flatnonzero(folds == fold)) for fold in (0, 1))
         return cls(holdout, stand_in, non_members)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -154,6 +155,10 @@ class Audit(Document):
     def _frame_rows(self) -> list[dict[str, object]]:
         measures = [{"block": "copying", **plain(one)} for one in self.copying.measures]
         return measures + [{"block": "attacks", **plain(one)} for one in self.attacks]
+
+    def _lines(self) -> Iterator[str]:
+        for one in self.copying.measures:
+            yield f"{one.name} {one.value:.4g}, of fresh samples {one.control:.4g}, p={one.adjusted:.2g}"
 
     def _summary(self) -> str:
         best = self.strongest

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
-from finc_eval.embeddings.base import ARRAY_SPACE, CachedEmbeddings, Embeddings
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics
-from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set, refuse_private_sketch
+from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.registry import METRICS, get_metric
 from finc_eval.metrics.score import Score, Scores
@@ -90,7 +92,7 @@ def _scores_in(
 ) -> Scores:
     """Compute the metrics of one extractor; sets that cannot be embedded are an error if it is the only one."""
     for label, source in sources.items():
-        refuse_private_sketch(source, label)
+        check_type(source, label, "embeddings", "sketch")
     try:
         sets = opened_sets(sources, open_set, how, run)
     except (DataError, IncompatibleError) as error:

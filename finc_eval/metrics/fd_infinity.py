@@ -9,8 +9,9 @@ import numpy as np
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Subset, check_alike
+from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.space import check_alike
 from finc_eval.metrics.frechet import distance_of_gaussians, size_warnings
 from finc_eval.metrics.gaussian import from_embeddings
 from finc_eval.metrics.inputs import Metric, MetricInputs, gaussian_statistics

@@ -15,8 +15,9 @@ import torch
 from finc_eval.core.checks import check_count, check_fraction
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, check_alike
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.space import check_alike
 from finc_eval.metrics.gaussian import (
     GaussianStatistics,
     MomentBlocks,

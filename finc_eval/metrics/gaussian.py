@@ -160,7 +160,7 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
     because they are not independent.
     """
     groups = embeddings.group_hashes()
-    units = np.concatenate([keys for _, keys in embeddings.id_hashes()]) if groups is None else groups
+    units = embeddings.id_keys() if groups is None else groups
     distinct, unit_of = np.unique(units, return_inverse=True)
     if len(distinct) < 2 * count:
         raise DataError(

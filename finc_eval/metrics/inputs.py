@@ -113,7 +113,6 @@ def open_set(source: object, name: str) -> OpenedSet:
             or the path of a cache, a sketch, or an npz of statistics.
         name: what to call an array in messages.
     """
-    refuse_private_sketch(source, name)
     if isinstance(source, GaussianStatistics):
         return source
     if isinstance(source, Sketch):
@@ -132,17 +131,6 @@ def is_moments_alone(source: object) -> bool:
     if isinstance(source, str | Path):
         return holds_statistics(source) or file_type(source) == "sketch"
     return isinstance(source, Sketch | GaussianStatistics)
-
-
-def refuse_private_sketch(source: object, name: str) -> None:
-    """Raise UsageError if the source of a set is a private sketch, or the path of one."""
-    # The layers allow metrics no import of privacy, so the class is recognized by its name.
-    is_private = type(source).__name__ == "PrivateSketch"
-    if is_private or (isinstance(source, str | Path) and file_type(source) == "private sketch"):
-        raise UsageError(
-            f"{name} is a private sketch, which metrics cannot use: score against it with finc-eval private-sketch "
-            "score, or PrivateSketch.score in Python"
-        )
 
 
 def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, Embeddings]:

@@ -15,7 +15,7 @@ from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.reading import content_of
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
-from finc_eval.embeddings.base import ARRAY_SPACE
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.metrics.gaussian import GaussianStatistics
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"

@@ -62,7 +62,8 @@ class Scores(Document):
         >>> f"{scores['vendi'].value:.1f}", scores["vendi"].notes[0]
         ('18.4', 'the floor is the score of the reference')
         >>> scores
-        Scores(gen against ref: vendi 18.41; not computed: fid)
+        Scores(gen against ref; not computed: fid)
+          vendi 18.41 [17.27, 18.87]
         >>> scores.failures["fid"]
         'fid is defined on inception-fid, and the embeddings of gen do not say which extractor made them: ...'
     """
@@ -96,6 +97,5 @@ class Scores(Document):
         return self.scores
 
     def _summary(self) -> str:
-        values = ", ".join(f"{score.key} {score.value:.4g}" for score in self.scores)
         missing = f"; not computed: {', '.join(self.failures)}" if self.failures else ""
-        return f"{self.gen} against {self.ref}: {values}{missing}"
+        return f"{self.gen} against {self.ref}{missing}"

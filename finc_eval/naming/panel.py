@@ -37,8 +37,8 @@ class Described(Protocol):
     def rows_at(self, indices: Indices) -> torch.Tensor:
         """Return the embeddings of these rows."""
 
-    def id_hashes(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """Yield hashes of all ids, with the index of the first."""
+    def id_keys(self) -> NDArray[np.uint64]:
+        """Return the hash of each id."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,8 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
 
 def smallest_hashes(one: Described, count: int) -> Indices:
     """Return the indices of the samples with the smallest id hashes: a random sample that does not depend on order."""
-    kept, indices = np.empty(0, np.uint64), np.empty(0, np.int64)
-    for start, hashes in one.id_hashes():
-        kept, indices = np.append(kept, hashes >> 1), np.append(indices, np.arange(start, start + len(hashes)))
-        if len(kept) > count:
-            nearest = np.argpartition(kept, count)[:count]
-            kept, indices = kept[nearest], indices[nearest]
-    return np.sort(indices)
+    keys = one.id_keys() >> np.uint64(1)
+    return np.arange(len(keys)) if len(keys) <= count else np.sort(np.argpartition(keys, count)[:count])
 
 
 def _groups(one: Described, rows: Indices, number: int) -> NDArray[np.uint64]:

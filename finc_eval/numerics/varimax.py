@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import torch
 
 from finc_eval.numerics.threads import single_threaded
@@ -10,33 +12,52 @@ MAX_SERIAL_LOADINGS = 1 << 20
 """Number of loadings up to which varimax runs on one thread: 40 000 × 20 take 14 ms a step, and with two threads beside
 two busy processes 150 ms."""
 
+SETTLED = 1e-3
+"""Relative gain of a step from which on steps are extrapolated. Which of several maxima the iteration ends in is then
+mostly decided: of 30 eigenspaces of digits all end where plain steps do, in 20 to 60 steps in place of 36 to 232."""
+
 
 def varimax(loadings: torch.Tensor, iterations: int = 500, gain: float = 1e-8) -> torch.Tensor:
     """Find the orthogonal R, shape (t, t), that maximizes Σ_j Var_i[((S R)_ij)²] for loadings S, shape (n, t).
 
     Eigenvectors with near-equal eigenvalues are only defined up to a rotation, so that one eigenvector shows
     a mixture of clusters; after varimax a direction scores high on few samples and near zero on the rest
-    (Kaiser 1958; iterated by singular value decompositions, in float64).
+    (Kaiser 1958; iterated by singular value decompositions, in float64). Steps are extrapolated with a momentum that
+    starts again whenever a step gains nothing (Nesterov 1983; O'Donoghue and Candès 2015).
+
+    The loadings of a GPU are copied to the host once: there a decomposition of a matrix so small takes longer.
 
     Args:
         loadings: scores S of samples on directions, shape (n, t).
-        iterations: maximum number of steps; digits and Gaussian clusters take 6 to 96.
-        gain: relative gain of a step at which the iteration ends. At 1e-6 it would end after three quarters of the
-            steps, with directions that are hardly determined up to 3° from where they are at 1e-8.
+        iterations: maximum number of steps; digits and Gaussian clusters take 10 to 60, noise up to 160.
+        gain: relative gain of a step at which the iteration ends. At 1e-6 it would end with directions that are hardly
+            determined up to 3° from where they are at 1e-8.
     """
     with single_threaded(loadings.numel() <= MAX_SERIAL_LOADINGS):
-        return _iterate(loadings.double(), iterations, gain).to(loadings.dtype)
+        return _iterate(loadings.cpu().double(), iterations, gain).to(loadings)
 
 
 def _iterate(scores: torch.Tensor, iterations: int, gain: float) -> torch.Tensor:
-    rotation = torch.eye(scores.shape[1], dtype=scores.dtype, device=scores.device)
-    reached = 0.0
+    rotation = last = torch.eye(scores.shape[1], dtype=scores.dtype)
+    reached, age = 0.0, 0.0
     for _ in range(iterations):
-        rotated = scores @ rotation
-        gradient = scores.T @ (rotated**3 - rotated * rotated.square().mean(0))
-        left, singular, right = torch.linalg.svd(gradient)
-        rotation = left @ right
-        if float(singular.sum()) <= reached * (1 + gain):
+        momentum = max(age - 1, 0.0) / max(age, 1.0)
+        start = _polar(rotation + momentum * (rotation - last))[0] if momentum else rotation
+        rotated = scores @ start
+        step, total = _polar(scores.T @ (rotated**3 - rotated * rotated.square().mean(0)))
+        if momentum and total < reached:
+            last, age = rotation, 1.0
+            continue
+        last, rotation = rotation, step
+        if total <= reached * (1 + gain):
             break
-        reached = float(singular.sum())
+        if age or total <= reached * (1 + SETTLED):
+            age = (1 + sqrt(1 + 4 * max(age, 1.0) ** 2)) / 2
+        reached = total
     return rotation
+
+
+def _polar(matrix: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """Return the orthogonal matrix nearest to a matrix, and the sum of its singular values."""
+    left, singular, right = torch.linalg.svd(matrix)
+    return left @ right, float(singular.sum())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import IncompatibleError
@@ -14,11 +15,14 @@ from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.exact_tests import design_effect
-from finc_eval.partitions.partition import Partition
+from finc_eval.partitions.partition import Assignment, Partition
 from finc_eval.partitions.tally import Tally
 
 NEAREST = 50
 """Samples of each set and kind, nearest to its center, that are kept to be shown."""
+
+COPIED_ROWS = 1 << 17
+"""Rows whose kinds are copied from the device together: for every copy, the host waits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,16 +164,29 @@ class Counter:
     """
 
     def __init__(self, partition: Partition, *, far: bool = False, run: Run | None = None) -> None:
-        self.partition, self._far, self._run = partition, far, run
+        self.partition, self._far = partition, far
+        self._assign = Assignment(partition, (run or Run()).torch_device)
+        self._waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._counted = 0
         self.levels = tuple(level + far for level in partition.levels)
         self._cells: list[NDArray[np.int16]] = []
         self._offsets = np.concatenate([[0], np.cumsum(self.levels)])
         self._nearest = np.full((int(self._offsets[-1]), NEAREST), -1)
         self._squared = np.full(self._nearest.shape, np.inf, np.float32)
 
-    def update(self, start: int, rows: object) -> None:
-        """Count rows that begin at this index of their set, shape (b, d)."""
-        kinds, squared = self.partition.assign(rows, self._run)  # type: ignore[arg-type]
+    def update(self, rows: torch.Tensor) -> None:
+        """Count the next rows of the set, shape (b, d)."""
+        self._waiting.append(self._assign(rows))
+        if sum(len(kinds) for kinds, _ in self._waiting) >= COPIED_ROWS:
+            self._count()
+
+    def _count(self) -> None:
+        """Count the rows that wait on the device."""
+        if not self._waiting:
+            return
+        kinds, squared = (torch.cat(parts).cpu().numpy() for parts in zip(*self._waiting, strict=True))
+        self._waiting.clear()
+        start, self._counted = self._counted, self._counted + len(kinds)
         if self._far:
             kinds = np.where(self.partition.far(squared), np.array(self.partition.levels, np.int32), kinds)
         self._cells.append(kinds.astype(np.int16))
@@ -192,6 +209,7 @@ class Counter:
 
     def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
         """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
+        self._count()
         return Counted(Counts.of(self.levels, np.concatenate(self._cells), groups), self._nearest)
 
 
@@ -207,6 +225,6 @@ def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, ru
     run = run or Run()
     counter = Counter(partition, far=far, run=run)
     for batch in embeddings.batches(run.portion):
-        counter.update(batch.start, batch.rows)
+        counter.update(batch.rows)
         run.progress("count", batch.start + len(batch.rows), embeddings.n)
     return counter.result(embeddings.group_hashes())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Unpack
@@ -188,6 +188,9 @@ class Kinds(Document):
 
     def _frame_rows(self) -> tuple[Kind, ...]:
         return self.modes
+
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.significant())
 
     def _summary(self) -> str:
         low, high = self.difference_interval

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_count
+from finc_eval.core.device import sent
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -127,27 +128,9 @@ class Partition:
             Kinds and squared distances, each of shape (n, levels).
         """
         run, x = run or Run(), torch.as_tensor(rows, dtype=torch.float32)
-        if x.ndim != 2 or x.shape[1] != self.dim:
-            raise IncompatibleError(
-                f"the partition divides embeddings of {self.dim} entries, got shape {tuple(x.shape)}: extract both "
-                "with the same extractor"
-            )
-        kinds = np.empty((len(x), len(self.centers)), np.int32)
-        squared = np.empty(kinds.shape, np.float32)
-        joined = torch.cat(self.centers).to(run.torch_device)
-        unit = unit_of(joined)
-        joined /= unit
-        splits = np.cumsum(self.levels)[:-1].tolist()
-        norms, origin = joined.square().sum(1), self.origin.to(joined.device)
-        for start in range(0, len(x), run.portion):
-            part = (x[start : start + run.portion].to(joined.device) - origin) / unit
-            # ‖x − c‖² without ‖x‖², which all centers share.
-            for level, block in enumerate((norms - 2 * part @ joined.T).tensor_split(splits, 1)):
-                least, nearest = block.min(1)
-                kinds[start : start + len(part), level] = nearest.cpu().numpy()
-                squared[start : start + len(part), level] = (
-                    ((least + part.square().sum(1)).clamp_min(0) * unit**2).cpu().numpy()
-                )
+        assign = Assignment(self, run.torch_device)
+        found = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
+        kinds, squared = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
         return kinds, squared
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -174,6 +157,35 @@ class Partition:
         if not centers or not all(len(one) and one.isfinite().all() for one in (origin, *centers)):
             raise ValueError("its centers are not numbers")
         return cls(centers, radii, origin, int(header["seed"]))
+
+
+class Assignment:
+    """The centers of a partition on a device, to which batches of rows are assigned there."""
+
+    def __init__(self, partition: Partition, device: torch.device) -> None:
+        joined = torch.cat(partition.centers)
+        self._unit, self._dim, self.device = unit_of(joined), partition.dim, device
+        self._centers = joined.to(device) / self._unit
+        self._norms, self._origin = self._centers.square().sum(1), partition.origin.to(device)
+        self._splits = np.cumsum(partition.levels)[:-1].tolist()
+
+    def __call__(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the kind of each row at each level, int32, and its squared distance from the center, on the device.
+
+        Raises:
+            IncompatibleError: the rows have another number of entries than the centers.
+        """
+        if rows.ndim != 2 or rows.shape[1] != self._dim:
+            raise IncompatibleError(
+                f"the partition divides embeddings of {self._dim} entries, got shape {tuple(rows.shape)}: extract both "
+                "with the same extractor"
+            )
+        part = (sent(rows, self.device) - self._origin) / self._unit
+        # ‖x − c‖² without ‖x‖², which all centers share.
+        blocks = (self._norms - 2 * part @ self._centers.T).tensor_split(self._splits, 1)
+        least, kinds = (torch.stack(parts, 1) for parts in zip(*(block.min(1) for block in blocks), strict=True))
+        squared = (least + part.square().sum(1, keepdim=True)).clamp_min(0) * self._unit**2
+        return kinds.int(), squared
 
 
 def unit_of(rows: torch.Tensor) -> float:
@@ -210,7 +222,7 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> to
     """
     keys, owner, index = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
     for number, one in enumerate(sets):
-        hashes, rows = np.concatenate([found for _, found in one.id_hashes()]), np.arange(one.n)
+        hashes, rows = one.id_keys(), np.arange(one.n)
         groups = one.group_hashes()
         if groups is not None:
             order = hashes.argsort(kind="stable")

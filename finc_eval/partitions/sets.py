@@ -10,10 +10,11 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
-from finc_eval.embeddings.base import Embeddings, check_alike
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.repeats import repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
+from finc_eval.embeddings.space import check_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.sketches.sketch import Sketch
 

@@ -1,6 +1,7 @@
 """Pages, notebook views and terminal tables of results.
 
-One module per type of result, each with `page`, `fragment` and `show`, all from the same rows.
+One module per type of result, each with `page`, `fragment` and `show`, all from the same rows, and with `outline`, from
+which Markdown and the row of an index follow.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
+    from finc_eval.report.exports.outline import Outline
 
 RESULTS: dict[str, tuple[str, str]] = {
     "comparison": ("comparison", "finc_eval.comparison.result:Comparison"),
@@ -39,6 +41,20 @@ def page(result: Document, samples: Mapping[str, Any]) -> str:
         samples: where the samples of a set are now, by label, if not where they were embedded from.
     """
     return str(_module(result).page(result, samples))
+
+
+def outline(result: Document) -> Outline:
+    """Return what a result says in all of its outputs."""
+    return cast("Outline", _module(result).outline(result))
+
+
+def markdown(result: Document) -> str:
+    """Return a result as Markdown."""
+    from finc_eval.report.exports.made import how_made
+    from finc_eval.report.exports.markdown import markdown
+
+    said = outline(result)
+    return markdown(said, how_made(result.provenance, said.call), result.mark)
 
 
 def fragment(result: Document) -> str:

@@ -11,8 +11,10 @@ from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.power import EXACT, Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import render, scale
+from finc_eval.report.pages import notebook_view, render, scale
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -105,10 +107,10 @@ def page(result: Audit, samples: Mapping[str, Samples]) -> str:
     return render(
         "audit.html",
         result,
+        outline(result),
         **_shared(result, gallery),
         pairs=copying.pairs,
         examples=SHOWN_STRATUM_EXAMPLES,
-        warnings=result.warnings,
         measures_explained=MEASURES_EXPLAINED,
         attacks_explained=ATTACKS_EXPLAINED,
         drawing=drawing,
@@ -121,28 +123,52 @@ def page(result: Audit, samples: Mapping[str, Samples]) -> str:
     )
 
 
+def outline(result: Audit) -> Outline:
+    """Return what the audit says in all outputs."""
+    sets = {"gen": result.gen, "train": result.train, "holdout": result.holdout}
+    given = [source(*one) for one in sets.items()]
+    if result.reference is not None:
+        sets["reference"] = result.reference
+        given.append(f"reference={source('reference', result.reference)}")
+    copying, attacks = _measure_rows(result), _attack_rows(result)
+    return Outline(
+        kind="audit of a generator's samples",
+        title=f"Audit of {result.gen.name}, trained on {result.train.name}",
+        headline=summary(result),
+        sets=sizes(sets),
+        signatures=[result.signature],
+        call=call("audit", *given, settings=result.settings),
+        tables=[
+            Table("Copying in the samples", ["Measure", *MEASURE_COLUMNS], copying),
+            Table("Attackability", ["Attack", *ATTACK_COLUMNS], attacks),
+        ],
+        details=[power_sentence(result)],
+        warnings=result.warnings,
+        failures=unreadable(sets),
+    )
+
+
 def fragment(result: Audit) -> str:
     """Return measures, attacks and the most suspicious pairs for a notebook, in the notebook's colors."""
     shown = result.copying.pairs[:FRAGMENT_PAIRS]
     gallery = _gallery(result, shown, [], {})
-    return render("audit_fragment.html", result, **_shared(result, gallery), pairs=shown)
+    return notebook_view("audit_fragment.html", result, **_shared(result, gallery), pairs=shown)
 
 
 def show(result: Audit) -> None:
     """Print the verdict, and the three blocks of an audit: measures, attacks, and a stated guarantee."""
     copying = result.copying
     print(f"{result.verdict}\n")
-    rows = [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(result)]
-    print_table("1. Copying in the samples", ["Measure", *MEASURE_COLUMNS], rows, names=["Measure"])
+    columns = ["Measure", *MEASURE_COLUMNS]
+    print_table("1. Copying in the samples", columns, _measure_rows(result), names=["Measure"])
     copies = copying.copies
     print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh ones")
     if copies.same_pixels is not None:
         print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh ones")
     print(f"modes of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
-    rows = [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in result.attacks]
     title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
-    print_table(title, ["Attack", *ATTACK_COLUMNS], rows, names=["Attack"])
+    print_table(title, ["Attack", *ATTACK_COLUMNS], _attack_rows(result), names=["Attack"])
     print(f"\n3. Stated guarantee\n{guarantee_sentence(result)}")
     print_notes(result.warnings)
     print(result.signature)
@@ -232,6 +258,14 @@ def auc_drawing(attacks: Sequence[Attack]) -> dict[str, Any]:
 
 def _share(power: Power) -> str:
     return percent(power.share, 0 if power.share >= 0.01 else 2)
+
+
+def _measure_rows(audit: Audit) -> list[list[str]]:
+    return [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(audit)]
+
+
+def _attack_rows(audit: Audit) -> list[list[str]]:
+    return [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in audit.attacks]
 
 
 def _measures(audit: Audit) -> list[Measure]:

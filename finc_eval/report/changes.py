@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.modes import Mode
 from finc_eval.core.words import counted, listed
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.exports.made import call
+from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.formats import interval, number
 from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
@@ -35,10 +38,23 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
     return render(
         "changes.html",
         changes,
+        outline(changes),
         columns=COLUMNS,
         muted=lambda change: change.status == "unchanged",
-        summary=summary(changes),
         scale=interval_scale((change.change, change.interval) for change in changes),
+    )
+
+
+def outline(changes: Changes) -> Outline:
+    """Return what the changes say in all outputs."""
+    return Outline(
+        kind="two releases of a model, each compared with the same reference",
+        title="Changes between two releases",
+        headline=summary(changes),
+        sets=dict.fromkeys(("old release", "new release", "reference")),
+        signatures=[changes.old, changes.new],
+        call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
+        tables=[Table("Modes of the two releases", [*COLUMNS], _rows(changes))] if len(changes) else [],
     )
 
 

@@ -6,40 +6,43 @@ Every number comes from the comparison; only the few samples that are shown are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from markupsafe import Markup
-
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, SetLabel, significant
+from finc_eval.comparison.modes import Mode, Role, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
-from finc_eval.naming.causes import CauseKind
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.forest import ROW, WIDTH, Scale, decimals
+from finc_eval.report.cards import Card, anchor
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.forest import forest, forest_axis
 from finc_eval.report.formats import (
     bare_percent,
-    interval,
-    number,
-    optional_percent,
     p_value,
     points_interval,
-    ratio,
-    share_interval,
 )
-from finc_eval.report.pages import METHOD_NAMES, render
+from finc_eval.report.mode_cards import (
+    SHORT,
+    difference,
+    drawn_shares,
+    mode_card,
+    remark,
+    scale_of,
+    sets_of,
+    sorts_of,
+)
+from finc_eval.report.pages import METHOD_NAMES, notebook_view, render
 from finc_eval.report.plots import spectrum_svg
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOO, kind, lead, sentence, short, verdict
+from finc_eval.report.verdict import TOO, TWO_TESTS, is_share_open, kind, lead, short, verdict
 from finc_eval.samples import Samples
 
 TOP_SAMPLES = 6
 """Samples of each of the largest modes on the first screen."""
-
-SHOWN_EVIDENCE = 2
-"""Pieces of evidence for a name that stand beside it; further ones are in the details."""
 
 SHOWN_IN_FRAGMENT = 6
 """Samples of each set and mode in the notebook view."""
@@ -59,41 +62,15 @@ COLUMNS: dict[str, Callable[[Mode], str]] = {
 }
 """The columns of a table of modes in a notebook."""
 
-DETAILS: dict[str, Callable[[Mode], str]] = {
-    "Share, gen": lambda mode: f"{percent(mode.share_gen, 1)} {share_interval(mode.share_gen_interval)}",
-    "Share, ref": lambda mode: f"{percent(mode.share_ref, 1)} {share_interval(mode.share_ref_interval)}",
-    "Difference": lambda mode: _difference(mode),
-    "Adj. p": lambda mode: p_value(mode.p_value),
-    "Found by": lambda mode: mode.found_by,
-    "Differs in": lambda mode: CAUSES[mode.cause],
-    "Stability": lambda mode: optional_percent(mode.stability),
-    "Mass, gen": lambda mode: number(mode.mass_gen),
-    "Mass, ref": lambda mode: number(mode.mass_ref),
-    "Ratio": lambda mode: f"× {ratio(mode.ratio)}",
-    "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
-}
-"""All that is known of a mode, with intervals."""
-
 TERMINAL_COLUMNS: dict[str, Callable[[Mode], str]] = {
     "Mode": lambda mode: mode.id if mode.name is None else f"{mode.name}, {mode.id}",
     "Gen, %": lambda mode: bare_percent(mode.share_gen),
     "Ref, %": lambda mode: bare_percent(mode.share_ref),
-    "Difference, points": lambda mode: _difference(mode),
+    "Difference, points": lambda mode: difference(mode),
     "Adj. p": lambda mode: p_value(mode.p_value),
     "By": lambda mode: SHORT[mode.found_by],
 }
 """The columns of a table of modes on the terminal, after the rank."""
-
-CAUSES: dict[CauseKind | None, str] = {
-    "frequency": "frequency",
-    "appearance": "appearance",
-    "both": "frequency and appearance",
-    None: "–",
-}
-
-SHORT: dict[FoundBy, str] = {"directions": "dir", "clusters": "clu", "both": "both"}
-
-UNSTABLE, NOT_SIGNIFICANT = "unstable, not counted", "not significant"
 
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
@@ -103,55 +80,77 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     """
     spectrum, names = comparison.spectrum, titles(comparison)
     found = sorted(comparison.significant(ALPHA), key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
-    folded = [mode for mode in comparison.modes if mode.p_value > ALPHA]
-    scale = Scale.of(comparison.modes)
+    by_id = {mode.id: mode for mode in comparison.modes}
+    scale = scale_of(comparison.modes)
+
+    def card(mode: Mode) -> Card:
+        return mode_card(mode, names, scale, comparison.shown, others=by_id, nearest=comparison.nearest(mode))
+
     return render(
         "comparison.html",
         comparison,
+        outline(comparison),
         **_shared(comparison, comparison.gallery_of(samples) if samples else comparison.gallery),
         verdict=verdict(comparison, names),
         lead=lead(comparison),
         kind=kind,
         short=short,
-        sentence=lambda mode: sentence(mode, names),
-        too=TOO,
+        roles_by_words=TOO,
+        sorts=sorts_of(names),
         significant=found,
         tops={role: [mode for mode in found if mode.role == role and mode.firm] for role in TOO},
         lead_samples=TOP_SAMPLES,
-        scale=scale,
-        forest={"width": WIDTH, "row": ROW, "decimals": decimals(scale)},
-        details=DETAILS,
-        evidence_shown=SHOWN_EVIDENCE,
-        are_members=lambda mode, label: _are_members(mode, label, comparison.shown),
-        by_id={mode.id: mode for mode in comparison.modes},
-        folded=folded,
+        axis=forest_axis(scale),
+        forest=lambda mode: forest(mode.title, drawn_shares(mode, names), scale),
+        anchor=anchor,
+        cards_shown=[card(mode) for mode in found],
+        cards_folded=[card(mode) for mode in comparison.modes if mode.p_value > ALPHA],
+        by_id=by_id,
         tests=tests_in_words(comparison),
         method_names=METHOD_NAMES,
-        warnings=comparison.warnings,
-        spectrum=Markup(spectrum_svg(spectrum.over, spectrum.under)) if spectrum.over or spectrum.under else None,
+        spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
+        eigenvalues=list(zip_longest(spectrum.over, spectrum.under)),
         shown_copies=SHOWN_COPIES,
+    )
+
+
+def outline(comparison: Comparison) -> Outline:
+    """Return what the comparison says in all outputs."""
+    gen, ref = titles(comparison)
+    sets = {"gen": comparison.gen, "ref": comparison.ref}
+    found = ((f"{heading}: {meaning}", _rows(modes)) for _, heading, meaning, modes in _significant(comparison))
+    others = _others(comparison)
+    return Outline(
+        kind="comparison of two sets of samples",
+        title=f"{gen} against {ref}",
+        headline=verdict(comparison, (gen, ref)),
+        sets={gen: comparison.gen.n, ref: comparison.ref.n},
+        signatures=[comparison.signature],
+        call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
+        tables=[Table(title, ["", *TERMINAL_COLUMNS], rows) for title, rows in found if rows],
+        details=[lead(comparison), *([f"{not_significant(others)}."] if others else [])],
+        warnings=comparison.warnings,
+        failures=unreadable(sets),
     )
 
 
 def fragment(comparison: Comparison) -> str:
     """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
     shared = _shared(comparison, comparison.gallery)
-    return render("comparison_fragment.html", comparison, **shared, shown=SHOWN_IN_FRAGMENT)
+    return notebook_view("comparison_fragment.html", comparison, **shared, shown=SHOWN_IN_FRAGMENT)
 
 
 def show(comparison: Comparison) -> None:
     """Print the headline, the significant modes of both roles, and what qualifies them."""
     print(comparison.headline)
     for _, heading, meaning, modes in _significant(comparison):
-        rows = [
-            [str(rank) if mode.firm else "–", *(text(mode) for text in TERMINAL_COLUMNS.values())]
-            for rank, mode in enumerate(modes, start=1)
-        ]
-        if rows:
+        if rows := _rows(modes):
             print_table(f"{heading}: {meaning}", ["", *TERMINAL_COLUMNS], rows, names=["Mode"])
         else:
             print(f"{heading}, {meaning}: nothing significant")
     print_unstable(comparison.significant(ALPHA))
+    if told := open_shares(comparison):
+        print(told)
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
@@ -174,11 +173,6 @@ def titles(comparison: Comparison) -> tuple[str, str]:
         if ends[0] != ends[1]:
             return ends[0], ends[1]
     return comparison.gen.name, comparison.ref.name
-
-
-def sets_of(role: Role) -> tuple[SetLabel, SetLabel]:
-    """Return the label of the set that has more of a mode of this role, then the other one."""
-    return ("gen", "ref") if role == "over" else ("ref", "gen")
 
 
 def modes_of(comparison: Comparison, role: Role) -> tuple[Mode, ...]:
@@ -208,27 +202,24 @@ def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
         print("– refits find less than half of the mode again: not counted")
 
 
-def remark(mode: Mode | SharedMode) -> str | None:
-    """Return why a mode is muted; None for one that counts."""
-    if mode.p_value > ALPHA:
-        return NOT_SIGNIFICANT
-    return None if mode.stability is None or mode.stability >= FIRM_STABILITY else UNSTABLE
-
-
-def _are_members(mode: Mode, label: SetLabel, count: int) -> bool:
-    """Return whether all of the most typical samples of a set are members of a mode."""
-    tail = mode.tails[0]
-    scores = (tail.gen_scores if label == "gen" else tail.ref_scores)[:count]
-    return mode.threshold is None or bool((scores >= mode.threshold).all())
-
-
-def _difference(mode: Mode) -> str:
-    return f"{points(mode.share_difference)} {points_interval(mode.share_difference_interval)}"
+def open_shares(comparison: Comparison) -> str | None:
+    """Return why intervals of significant modes hold 0; None where none does."""
+    held = [mode.id for mode in comparison.modes if is_share_open(mode)]
+    if not held:
+        return None
+    return f"The interval of {listed(held)} holds 0, though p is at most {ALPHA:g}: {TWO_TESTS}."
 
 
 def _significant(comparison: Comparison) -> list[tuple[Role, str, str, tuple[Mode, ...]]]:
     """Return the roles, each with its significant modes."""
     return [(*one, significant(modes_of(comparison, one[0]), ALPHA)) for one in ROLES]
+
+
+def _rows(modes: Sequence[Mode]) -> list[list[str]]:
+    return [
+        [str(rank) if mode.firm else "–", *(text(mode) for text in TERMINAL_COLUMNS.values())]
+        for rank, mode in enumerate(modes, start=1)
+    ]
 
 
 def _others(comparison: Comparison) -> int:
@@ -245,6 +236,7 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "columns": COLUMNS,
         "roles": _significant(comparison),
         "others": _others(comparison),
+        "open_shares": open_shares(comparison),
         "remark": remark,
         "set_names": SET_NAMES,
         "sets_of": sets_of,

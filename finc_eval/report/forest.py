@@ -1,55 +1,74 @@
-"""The forest of shares: where the shares of both sets and their intervals stand on one scale, mode by mode."""
+"""The forest of shares: where the shares of sets and their intervals stand on one scale, mode by mode."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil, floor, log10
+from collections.abc import Iterable, Sequence
+from math import ceil, log10
+from typing import NamedTuple
 
-from finc_eval.comparison.modes import Interval, Mode
+from markupsafe import Markup
 
-WIDTH, MARGIN, ROW = 300, 8, 26
-"""Size of the drawing of one mode, in pixels, and what is kept free at its ends."""
+from finc_eval.comparison.modes import Interval
+from finc_eval.core.words import percent
+from finc_eval.report.formats import share_interval
+from finc_eval.report.svg import Axis, Ink, drawing, line, mark
 
-MOST_TICKS = 5
+WIDTH, MARGIN = 300, 8
+"""Width of a drawing in pixels, and what is kept free at its ends."""
 
+SPACING, AROUND = 9, 8
+"""Pixels from one set to the next, and above the first and below the last together."""
 
-@dataclass(frozen=True)
-class Scale:
-    """A scale of shares from zero.
+AXIS_HEIGHT = 18
 
-    Attributes:
-        ticks: round shares in it.
-        largest: share at its right end.
-    """
-
-    ticks: tuple[float, ...]
-    largest: float
-
-    @classmethod
-    def of(cls, modes: Sequence[Mode]) -> Scale:
-        """Return the scale that the intervals of the shares of these modes fill."""
-        ends = [mode.share_gen_interval[1] for mode in modes] + [mode.share_ref_interval[1] for mode in modes]
-        largest = max([0.001, *ends])
-        step = _round_step(largest / MOST_TICKS)
-        count = floor(largest / step + 1e-9)
-        return cls(tuple(step * place for place in range(count + 1)), largest)
-
-    def at(self, share: float) -> str:
-        """Return the place of a share, in pixels."""
-        return f"{MARGIN + (WIDTH - 2 * MARGIN) * share / self.largest:.1f}"
-
-    def ends(self, interval: Interval) -> tuple[str, str]:
-        """Return the places of the ends of an interval."""
-        return self.at(interval[0]), self.at(interval[1])
+LEAST_SCALE = 0.001
+"""Share at the right end of the scale at least."""
 
 
-def _round_step(least: float) -> float:
-    power = 10.0 ** floor(log10(least))
-    return next(step * power for step in (1, 2, 5, 10) if step >= least / power - 1e-9)
+class Drawn(NamedTuple):
+    """A share to draw: its color, the name of its set, its value and its interval."""
+
+    ink: Ink
+    name: str
+    value: float
+    interval: Interval
+
+    @property
+    def words(self) -> str:
+        """The share and its interval in words."""
+        return f"{self.name} {percent(self.value, 1)} {share_interval(self.interval)}"
 
 
-def decimals(scale: Scale) -> int:
+def forest_scale(ends: Iterable[float]) -> Axis:
+    """Return the scale from zero that intervals with these upper ends fill."""
+    return Axis(0.0, max([LEAST_SCALE, *ends]), MARGIN, WIDTH - MARGIN)
+
+
+def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
+    """Draw the shares of sets that are of one mode, one below the other."""
+    height = SPACING * len(shares) + AROUND
+    parts = [line([(scale.at(tick), 0), (scale.at(tick), height)]) for tick in scale.ticks]
+    for row, one in enumerate(shares, start=1):
+        low, high = one.interval
+        place = (scale.at(one.value), SPACING * row)
+        parts.append(mark(one.ink, place, one.words, (scale.at(low), scale.at(high))))
+    return drawing(f"Shares of {title}", "; ".join(one.words for one in shares), (WIDTH, height), parts)
+
+
+def forest_axis(scale: Axis) -> Markup:
+    """Return the numbers above a column of drawings; screen readers skip them, as the table has the shares."""
+    size = Markup('width="{0}" height="{1}" viewBox="0 0 {0} {1}"').format(WIDTH, AXIS_HEIGHT)
+    label = Markup('<text x="{:.1f}" y="13" font-size="11" text-anchor="{}" fill="currentColor">{:.{}f}{}</text>')
+    labels = Markup("").join(
+        label.format(
+            scale.at(tick), "middle" if place else "start", 100 * tick, _decimals(scale), "" if place else " %"
+        )
+        for place, tick in enumerate(scale.ticks)
+    )
+    return Markup('<svg class="forest-axis" {} aria-hidden="true">{}</svg>').format(size, labels)
+
+
+def _decimals(scale: Axis) -> int:
     """Return the decimals that the ticks need in percent."""
-    step = scale.ticks[1] if len(scale.ticks) > 1 else scale.largest
+    step = scale.ticks[1] if len(scale.ticks) > 1 else scale.high
     return max(0, ceil(-log10(100 * step) - 1e-9))

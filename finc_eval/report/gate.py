@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
@@ -28,14 +30,32 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     return render(
         "gate.html",
         result,
+        outline(result),
         pictures=gallery.pictures,
         pictured=[limit.name for limit in pictured],
-        summary=result.summary,
-        warnings=result.warnings,
         notes=gallery.notes,
         columns=COLUMNS,
         cells=_cells,
         lead=LEAD_SAMPLES,
+    )
+
+
+def outline(result: Verdict) -> Outline:
+    """Return what the verdict says in all outputs: those limits first that need a person."""
+    baselines = [label for label in result.sets if label.startswith("baseline")]
+    baseline = ", ".join(source(label, result.sets[label]) for label in baselines)
+    gen, ref = (source(label, result.sets[label]) if label in result.sets else label for label in ("gen", "ref"))
+    return Outline(
+        kind="a new release against the one before it",
+        title=f"Release gate: {result.overall}",
+        headline=result.summary,
+        sets=sizes(result.sets),
+        signatures=[result.signature],
+        call=call("gate", gen, f"[{baseline}]" if len(baselines) > 1 else baseline or "baseline", ref, "policy"),
+        tables=[Table("The limits", [*COLUMNS, "Note"], [[*_cells(one), _note(one)] for one in result.by_urgency])],
+        details=[result.family],
+        warnings=result.warnings,
+        failures=unreadable(result.sets),
     )
 
 
@@ -51,6 +71,10 @@ def show(result: Verdict) -> None:
     print_notes([*(f"{limit.name}: {limit.note}" for limit in result.by_urgency if _tells(limit)), *result.warnings])
     print(result.family)
     print(result.signature)
+
+
+def _note(limit: Limit) -> str:
+    return limit.note if _tells(limit) else ""
 
 
 def _tells(limit: Limit) -> bool:

@@ -9,6 +9,8 @@ from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
+from finc_eval.report.exports.made import call, sources
+from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
@@ -28,13 +30,28 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
     return render(
         "kinds.html",
         result,
+        outline(result),
         pictures=gallery.pictures,
-        summary=summary(result),
-        warnings=result.warnings,
         notes=gallery.notes,
         lead=LEAD_SAMPLES,
         widest=max(part.share for kind in result.modes for part in kind.shares.values()),
         range_of=_range,
+    )
+
+
+def outline(result: Kinds) -> Outline:
+    """Return what the kinds say in all outputs."""
+    rows = _rows(result)
+    return Outline(
+        kind=f"{len(result.sets)} sets of samples, divided into kinds",
+        title=several(result.sets),
+        headline=summary(result),
+        sets=sizes(result.sets),
+        signatures=[result.signature],
+        call=call("kinds", sources(result.sets), settings=result.settings),
+        tables=[Table("Share of each kind in each set", _columns(result), rows)] if rows else [],
+        warnings=result.warnings,
+        failures=unreadable(result.sets),
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import read_gallery
+from finc_eval.leaderboards.entry import run_label
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.modes import Kind
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import share_interval
 from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
@@ -37,10 +40,9 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     return render(
         "leaderboard.html",
         board,
+        outline(board),
         pictures=gallery.pictures,
         notes=gallery.notes,
-        summary=summary(board),
-        warnings=board.warnings,
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         panel=panel_sentences(board),
@@ -59,6 +61,34 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     )
 
 
+def outline(board: Leaderboard) -> Outline:
+    """Return what the board says in all outputs."""
+    by = [f"By {one.key}: {header(one)}." for one in board.criteria if one.key != board.rank_by]
+    return Outline(
+        kind=f"{len(board.rows)} models ranked against one reference",
+        title=f"{several(row.name for row in board.rows)} against {board.sets[REFERENCE].name}",
+        headline=summary(board),
+        sets=sizes(board.sets),
+        signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
+        call=call("leaderboard", _models(board), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
+        tables=[Table("The board", _columns(board), _rows(board)), *_panel_table(board)],
+        details=[*group_sentences(board), *disagreement_sentences(board), *_noise(board), *panel_sentences(board), *by],
+        warnings=board.warnings,
+        failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
+    )
+
+
+def _models(board: Leaderboard) -> str:
+    """Return the models as an argument, several training runs of one as a list."""
+    runs = {row.name: [run_label(row.name, number) for number in range(row.runs)] for row in board.rows}
+    texts = {name: [source(label, board.sets[label]) for label in labels] for name, labels in runs.items()}
+    return f"{{{', '.join(f'{name!r}: {one[0] if len(one) == 1 else _list(one)}' for name, one in texts.items())}}}"
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(texts)}]"
+
+
 def fragment(board: Leaderboard) -> str:
     """Return the board as a table, for a notebook."""
     return table_fragment(" ".join([summary(board), *group_sentences(board)]), _columns(board), _rows(board))
@@ -70,14 +100,8 @@ def show(board: Leaderboard) -> None:
     print(summary(board))
     for sentence in (*group_sentences(board), *disagreement_sentences(board), *_noise(board)):
         print(sentence)
-    if board.panel is not None:
-        rows = [[row.name, *panel_ranks(board, row)] for row in board.rows]
-        print_table(
-            f"Ranks by {board.panel.by} on each board",
-            ["Model", *(side.label for side in board.panel.sides)],
-            rows,
-            names=["Model"],
-        )
+    for table in _panel_table(board):
+        print_table(table.title, table.columns, table.rows, names=["Model"])
         print(*panel_sentences(board), sep="\n")
     for criterion in board.criteria:
         if criterion.key != board.rank_by:
@@ -145,6 +169,15 @@ def panel_sentences(board: Leaderboard) -> list[str]:
     return told or ["No two boards surely disagree."]
 
 
+def _panel_table(board: Leaderboard) -> list[Table]:
+    """Return the ranks on all boards of a panel as a table, if there is one."""
+    if board.panel is None:
+        return []
+    columns = ["Model", *(side.label for side in board.panel.sides)]
+    rows = [[row.name, *panel_ranks(board, row)] for row in board.rows]
+    return [Table(f"Ranks by {board.panel.by} on each board", columns, rows)]
+
+
 def panel_ranks(board: Leaderboard, row: Row) -> list[str]:
     """Return the ranks of a model on the boards of a panel."""
     return [] if board.panel is None else [ranks(side.places[row.name].rank_set) for side in board.panel.sides]
@@ -184,9 +217,7 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
         "worse": [one for one in main.names if main.better(one, row.name, board.alpha)],
         "much": board.more_of(row.name, REFERENCE)[:PROFILE_KINDS],
         "little": board.more_of(REFERENCE, row.name)[:PROFILE_KINDS],
-        "sets": [
-            info for label, info in board.sets.items() if label == row.name or label.startswith(f"{row.name}, run ")
-        ],
+        "sets": [board.sets[run_label(row.name, number)] for number in range(row.runs)],
     }
 
 

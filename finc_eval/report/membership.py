@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from finc_eval.core.words import percent
 from finc_eval.kahm.membership import MembershipScore
+from finc_eval.report.exports.made import call
+from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
@@ -17,7 +19,24 @@ COLUMNS = ("Figure", "Value")
 def page(result: MembershipScore, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing. It shows no samples."""
     refuse_samples(result, samples)
-    return render("membership.html", result, columns=COLUMNS, rows=rows(result), summary=summary(result))
+    return render("membership.html", result, outline(result), columns=COLUMNS, rows=rows(result))
+
+
+def outline(result: MembershipScore) -> Outline:
+    """Return what the score says in all outputs."""
+    return Outline(
+        kind="membership score of a model's distances",
+        title="Members against non-members",
+        headline=summary(result),
+        sets={"members": result.attack.members, "non-members": result.attack.non_members},
+        signatures=[result.settings or "settings of the model unknown"],
+        call=call("kahm.membership_score", "members", "non_members", *_settings(result)),
+        tables=[Table("Figures", COLUMNS, rows(result))],
+    )
+
+
+def _settings(result: MembershipScore) -> list[str]:
+    return [f"settings={result.settings!r}"] if result.settings else []
 
 
 def fragment(result: MembershipScore) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import IN_SENTENCES, SET_NAMES
-from finc_eval.comparison.settings import METHODS
-from finc_eval.core.words import points
+from finc_eval.comparison.settings import METHODS, Settings
+from finc_eval.core.words import counted, points
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.comparison import ROLES, modes_of, own_ids, sets_of, titles
-from finc_eval.report.pages import METHOD_NAMES, interval_scale, kinds_in_words, render
+from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.mode_cards import sets_of
+from finc_eval.report.pages import METHOD_NAMES, interval_scale, kinds_in_words, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -22,6 +26,8 @@ SHOWN_OF_MODE = 8
 
 LEAD_OF_GROUP = 4
 """Samples of a group, from the mode that was found first."""
+
+DIFFERENCE = "difference of shares in points"
 
 SHOWN_IN_NOTEBOOK = 3
 """Samples of a group in the notebook view."""
@@ -36,9 +42,8 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     return render(
         "methods.html",
         result,
+        outline(result),
         **_shared(result, SHOWN_OF_MODE, samples),
-        summary=summary(result),
-        warnings=result.warnings,
         interval=interval_scale((mode.share_difference, mode.share_difference_interval) for mode in modes),
         explained={name: method.idea for name, method in METHODS.items()},
         lead=LEAD_OF_GROUP,
@@ -46,26 +51,41 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     )
 
 
+def outline(result: MethodComparison) -> Outline:
+    """Return what the methods say in all outputs."""
+    first, columns = result.first, _columns(result)
+    gen, ref = titles(first)
+    sets = {"gen": first.gen, "ref": first.ref}
+    settings = replace(first.settings, method=Settings().method)
+    methods = repr([*result.comparisons])
+    return Outline(
+        kind=f"two sets of samples compared by {counted(len(result.comparisons), 'method')}",
+        title=f"{gen} against {ref}, by {counted(len(result.comparisons), 'method')}",
+        headline=summary(result),
+        sets={gen: first.gen.n, ref: first.ref.n},
+        signatures=[one.signature for one in result.comparisons.values()],
+        call=call("compare_methods", *(source(*one) for one in sets.items()), methods, settings=settings),
+        tables=[
+            Table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows)
+            for role, heading, meaning in ROLES
+            if (rows := _rows(result, role))
+        ],
+        warnings=result.warnings,
+        failures=unreadable(sets),
+    )
+
+
 def fragment(result: MethodComparison) -> str:
     """Return the groups of modes against the methods, for a notebook; the table takes on the notebook's colors."""
-    return render("methods_fragment.html", result, **_shared(result, SHOWN_IN_NOTEBOOK, {}))
+    return notebook_view("methods_fragment.html", result, **_shared(result, SHOWN_IN_NOTEBOOK, {}))
 
 
 def show(result: MethodComparison) -> None:
     """Print the groups against the methods: rank and difference of shares; parentheses mean "not significant"."""
-
-    def text(rank: int, mode: Mode) -> str:
-        text = f"{rank}. {points(mode.share_difference)}"
-        return text if mode.p_value <= ALPHA else f"({text})"
-
+    columns = _columns(result)
     for role, heading, meaning in ROLES:
-        rows = [
-            [group.name, *("; ".join(text(*one) for one in cells(result, name, group)) for name in result.comparisons)]
-            for group in significant_groups(result, role)
-        ]
-        if rows:
-            columns = ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
-            print_table(f"{heading}: {meaning}; difference of shares in points", columns, rows, prose=columns[1:])
+        if rows := _rows(result, role):
+            print_table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows, prose=columns[1:])
         else:
             print(f"{heading}, {meaning}: nothing significant")
     print_notes(result.warnings)
@@ -100,6 +120,22 @@ def significant_groups(result: MethodComparison, role: Role) -> list[ModeGroup]:
     """Return the groups of a role in which some method finds a significant mode."""
     of_role = [group for group in result.groups if group.role == role]
     return [group for group in of_role if any(_is_significant(result, method, group) for method in group.modes)]
+
+
+def _columns(result: MethodComparison) -> list[str]:
+    return ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
+
+
+def _rows(result: MethodComparison, role: Role) -> list[list[str]]:
+    return [
+        [group.name, *("; ".join(_text(*one) for one in cells(result, name, group)) for name in result.comparisons)]
+        for group in significant_groups(result, role)
+    ]
+
+
+def _text(rank: int, mode: Mode) -> str:
+    text = f"{rank}. {points(mode.share_difference)}"
+    return text if mode.p_value <= ALPHA else f"({text})"
 
 
 def _is_significant(result: MethodComparison, method: str, group: ModeGroup) -> bool:

@@ -9,8 +9,11 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, percent
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.comparison import not_significant, print_unstable, remark
+from finc_eval.report.comparison import not_significant, print_unstable
+from finc_eval.report.exports.made import call, source, sources
+from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
+from finc_eval.report.mode_cards import remark
 from finc_eval.report.pages import (
     LEAD_SAMPLES,
     SHOWN_SAMPLES,
@@ -43,6 +46,9 @@ TABLE = ("Mode", "Most in", "Adj. p")
 """The first columns of the table on the terminal and in a notebook; each set has one after them."""
 
 
+SHARES = "Share of each set that belongs to each mode"
+
+
 def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing.
 
@@ -56,6 +62,7 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
     return render(
         "models.html",
         result,
+        outline(result),
         groups=_groups(result),
         reference=REFERENCE,
         columns=COLUMNS,
@@ -63,11 +70,28 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         remark=remark,
         own_ids=_own_ids,
         pictures=gallery.pictures,
-        summary=summary(result),
-        warnings=result.warnings,
         notes=gallery.notes,
         interval=interval_scale((_own(mode).share, _own(mode).interval) for mode in result.modes),
         lead=LEAD_SAMPLES,
+    )
+
+
+def outline(result: ModelComparison) -> Outline:
+    """Return what the comparison says in all outputs."""
+    models = {label: result.sets[label] for label in result.models}
+    ref = [source(REFERENCE, result.sets[REFERENCE])] if REFERENCE in result.sets else []
+    rows, others = _rows(result), len(result.modes) - len(result.significant(ALPHA))
+    return Outline(
+        kind=f"comparison of {len(result.sets)} sets of samples with each other",
+        title=several(result.models) + (f" against {REFERENCE}" if ref else ""),
+        headline=summary(result),
+        sets=sizes(result.sets),
+        signatures=[result.signature],
+        call=call("compare_models", sources(models), *ref, settings=result.settings),
+        tables=[Table(f"{SHARES}, in percent", [*TABLE, *result.sets], rows)] if rows else [],
+        details=[f"{not_significant(others)}."] if others else [],
+        warnings=result.warnings,
+        failures=unreadable(result.sets),
     )
 
 
@@ -81,8 +105,7 @@ def show(result: ModelComparison) -> None:
     """Print the significant modes against the sets: the share of each set that are members."""
     rows = _rows(result)
     if rows:
-        title = "Share of each set that belongs to each mode, in percent"
-        print_table(title, [*TABLE, *result.sets], rows, names=TABLE[:2])
+        print_table(f"{SHARES}, in percent", [*TABLE, *result.sets], rows, names=TABLE[:2])
     differ = f"{counted(len(rows), 'mode')} {'differs' if len(rows) == 1 else 'differ'}"
     print(f"{differ} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
     print_unstable(result.significant(ALPHA))

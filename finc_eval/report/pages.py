@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import copysign, floor, log10
-from pathlib import PurePath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,10 +15,11 @@ from markupsafe import Markup, escape
 
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
-from finc_eval.core.marks import mark
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import counted, points
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.exports.made import how_made
+from finc_eval.report.exports.outline import Outline
 from finc_eval.report.formats import (
     interval,
     number,
@@ -112,9 +111,15 @@ NAVIGATION = "<!-- navigation -->"
 SECTION = re.compile(r'<h2 id="([\w-]+)"[^>]*>(.*?)</h2>', re.DOTALL)
 
 
-def render(template: str, result: Document, /, **context: Any) -> str:
-    """Return the page of a result, from its template; a fragment for a notebook is rendered in the same way."""
-    made_by = result.provenance.versions["finc-eval"]
+def render(template: str, result: Document, outline: Outline, /, **context: Any) -> str:
+    """Return the page of a result, from its template and what all outputs of the result say."""
+    made = how_made(result.provenance, outline.call)
+    version = result.provenance.versions["finc-eval"]
+    return framed(template, outline, result.mark, result=result, made=made, version=version, **context)
+
+
+def framed(template: str, outline: Outline, mark: str, /, **context: Any) -> str:
+    """Return a page of the family: header, links to its sections, policy, style and script are the same on all."""
     style, script = _asset("report.css"), _asset("report.js")
     shared: dict[str, Any] = {
         "style": style,
@@ -122,28 +127,22 @@ def render(template: str, result: Document, /, **context: Any) -> str:
         "style_hash": _hash(style),
         "script_hash": _hash(script),
         "navigation": Markup(NAVIGATION),
-        "command": shareable(result.provenance.command),
-        "result": result,
+        "outline": outline,
         "alpha": ALPHA,
-        "version": made_by,
-        "mark": mark(result.type_name, result.provenance.job),
-        "warnings": (),
+        "mark": mark,
+        "summary": outline.headline,
+        "warnings": outline.warnings,
         "notes": (),
+        "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})
     links = (f'<li><a href="#{name}">{Markup(heading).striptags()}</a></li>' for name, heading in SECTION.findall(text))
     return text.replace(NAVIGATION, "".join(links), 1)
 
 
-def shareable(command: str | None) -> str | None:
-    """Return a command line with only the last part of absolute paths, as pages are passed on."""
-    if command is None:
-        return None
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = command.split()
-    return shlex.join(PurePath(word).name if word.startswith("/") else word for word in words)
+def notebook_view(template: str, result: Document, /, **context: Any) -> str:
+    """Return a part of a page that a notebook shows."""
+    return environment().get_template(template).render(result=result, alpha=ALPHA, **context)
 
 
 @cache

@@ -1,155 +1,138 @@
-"""Figures as inline SVG: text stays text, colors are the page's own, and equal numbers give equal bytes."""
+"""The figures of pages: spectra, and how modes come and go with a parameter."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Sequence
-from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from math import ceil, isnan
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from markupsafe import Markup
 
-# Stand-ins that matplotlib accepts, and the CSS they become, so that a figure follows the page's light or dark theme.
-INK, GEN, REF, RULE = "#010101", "#020202", "#030303", "#040404"
-THEME = {INK: "currentColor", GEN: "var(--gen)", REF: "var(--ref)", RULE: "var(--rule)"}
+from finc_eval.comparison.modes import Role
+from finc_eval.report.svg import Axis, Ink, drawing, line, mark, text
 
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "finc-eval",
-    "font.size": 10,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "grid.color": RULE,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "ytick.left": False,
-    "legend.frameon": False,
+INKS: dict[Role, tuple[Ink, str]] = {
+    "over": ("gen", "more in the generated set"),
+    "under": ("ref", "more in the reference set"),
 }
+"""Color and meaning of the roles."""
 
-STROKES = 'stroke-linejoin="round" stroke-linecap="butt"'
+WIDTH, LEFT, RIGHT = 720, 64, 16
+"""Width of a figure, and what is left of its axis and right of it, in pixels."""
+
+SPECTRUM_HEIGHT, UPPER_HEIGHT, LOWER_HEIGHT = 210, 210, 140
+"""Heights of the panels."""
+
+TOP, GAP, BOTTOM, LEGEND = 16, 28, 42, 24
+"""Pixels above the first panel, between two, below the last, and of the line of the legend."""
+
+NAMED_LINES = 18
+"""Pixels of a line of text above the figure of a sweep."""
 
 RANK_SPACING = 10
-"""Ranks between two marks of an axis of ranks."""
+"""Ranks between two numbers of an axis of ranks."""
 
 MAX_LABELED_VALUES = 12
 """Values on the axis of a sweep that bear their number."""
 
-ROLE_OFFSET = 1.02
-"""Factor by which the marks of the two roles stand to either side of their value, so that none hides another."""
+ROLE_OFFSET = 3.5
+"""Pixels by which the marks of the two roles stand to either side of their value, so that none hides another."""
 
-NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+AROUND_VALUES = 1.2
+"""Factor by which the axis of a sweep goes beyond its values."""
 
 
-def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> str:
-    """Draw the leading eigenvalues of both roles against their rank, as an <svg> element."""
-    from matplotlib import style  # a second of import that only reports need
-    from matplotlib.figure import Figure
-
-    with style.context(["default", STYLE]):
-        figure = Figure(figsize=(7.2, 2.9), layout="constrained")
-        axes = figure.add_subplot()
-        for values, color, marker, label in (
-            (over, GEN, "o", "more in the generated set"),
-            (under, REF, "s", "more in the reference set"),
-        ):
-            ranks = range(1, len(values) + 1)
-            axes.plot(ranks, values, color=color, marker=marker, markersize=3.5, linewidth=1.2, label=label)
-        axes.axhline(0, color=INK, linewidth=0.8)
-        longest = max(len(over), len(under), 1)
-        axes.set_xticks([1, *range(RANK_SPACING, longest + 1, RANK_SPACING)])
-        axes.set_xlabel("rank")
-        axes.set_ylabel("eigenvalue")
-        axes.legend()
-        return _svg(figure)
+def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> Markup:
+    """Draw the leading eigenvalues of both roles against their rank."""
+    values: dict[Role, Sequence[float]] = {"over": over, "under": under}
+    every = [0.0, *over, *under]
+    longest = max(len(over), len(under), 2)
+    ranks = Axis(1, longest, LEFT + 8, WIDTH - RIGHT)
+    height = Axis(min(every), max(every) or 1.0, TOP + SPECTRUM_HEIGHT, TOP)
+    parts = [*_grid(height, "eigenvalue"), line([(LEFT, height.at(0)), (WIDTH - RIGHT, height.at(0))], "ink")]
+    for role, found in values.items():
+        ink, _ = INKS[role]
+        places = [(ranks.at(rank), height.at(value)) for rank, value in enumerate(found, start=1)]
+        parts += [line(places, ink, width=1.2)] if places else []
+        parts += [
+            mark(ink, place, f"rank {rank}, {INKS[role][1]}: {value:.4g}")
+            for rank, (place, value) in enumerate(zip(places, found, strict=True), start=1)
+        ]
+    below = TOP + SPECTRUM_HEIGHT
+    parts += [
+        text((ranks.at(rank), below + 18), str(rank)) for rank in [1, *range(RANK_SPACING, longest + 1, RANK_SPACING)]
+    ]
+    parts += [text(((LEFT + WIDTH) / 2, below + 36), "rank"), *_legend(below + BOTTOM + 12)]
+    told = "; ".join(
+        f"{INKS[role][1]}: from {max(found):.4g} to {min(found):.4g}" for role, found in values.items() if found
+    )
+    return drawing(
+        "Leading eigenvalues of both roles against their rank", told, (WIDTH, below + BOTTOM + LEGEND), parts
+    )
 
 
 class Mark(NamedTuple):
-    """A mode in the figure of a sweep: parameter, difference of shares in points, spreadness (NaN: not known)."""
+    """A mode in the figure of a sweep: parameter, difference of shares in points, spreadness (NaN: not known), name."""
 
     value: float
     difference: float
     spreadness: float
+    name: str
 
 
 def sweep_svg(
-    parameter: str, values: Sequence[float], marks: tuple[Sequence[Mark], Sequence[Mark]], lines: dict[str, float]
-) -> str:
-    """Draw difference and spreadness of modes against a parameter, as an <svg> element.
+    parameter: str, values: Sequence[float], marks: Mapping[Role, Sequence[Mark]], lines: Mapping[str, float]
+) -> Markup:
+    """Draw difference and spreadness of modes against a parameter.
 
     Args:
         parameter: symbol of the parameter.
         values: values that were tried, ascending.
-        marks: over- and under-represented modes.
-        lines: one or two values to point out, by name.
+        marks: modes by their role.
+        lines: values to point out, by name.
     """
-    from matplotlib import style
-    from matplotlib.figure import Figure
-
     first, last = min(*values, *lines.values()), max(*values, *lines.values())
-    with style.context(["default", STYLE]):
-        figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        for found, color, marker, label, shift in (
-            (marks[0], GEN, "o", "more in the generated set", 1 / ROLE_OFFSET),
-            (marks[1], REF, "s", "more in the reference set", ROLE_OFFSET),
-        ):
-            places = [mark.value * shift for mark in found]
-            style_of = {"color": color, "marker": marker, "markersize": 4, "linestyle": "none"}
-            upper.plot(places, [mark.difference for mark in found], label=label, **style_of)
-            lower.plot(places, [mark.spreadness for mark in found], **style_of)
-        lower.axhline(1, color=INK, linewidth=0.8)
-        lower.set_ymargin(0.1)
-        for axes in (upper, lower):
-            axes.set_xscale("log")
-            axes.set_xlim(first / 1.2, last * 1.2)
-            axes.set_ylim(bottom=0)
-            axes.minorticks_off()
-        for height, dashes, (what, value) in zip((1.02, 1.1), ("--", ":"), lines.items(), strict=False):
-            for axes in (upper, lower):
-                axes.axvline(value, color=INK, linewidth=0.9, linestyle=dashes, zorder=1)
-            align = "left" if value**2 < first * last else "right"
-            upper.text(value, height, what, transform=upper.get_xaxis_transform(), ha=align)
-        shown = values[:: ceil(len(values) / MAX_LABELED_VALUES)]
-        lower.set_xticks(shown, [f"{value:.4g}" for value in shown])
-        lower.set_xlabel(parameter)
-        upper.set_ylabel("difference, points")
-        lower.set_ylabel("spreadness")
-        figure.legend(loc="outside lower center", ncols=2)
-        return _svg(figure)
+    across = Axis(first / AROUND_VALUES, last * AROUND_VALUES, LEFT, WIDTH - RIGHT, is_log=True)
+    top = TOP + NAMED_LINES * len(lines)
+    every = [one for found in marks.values() for one in found]
+    upper = Axis(0.0, 1.05 * max([one.difference for one in every], default=1.0), top + UPPER_HEIGHT, top)
+    known = [one.spreadness for one in every if not isnan(one.spreadness)]
+    start = top + UPPER_HEIGHT + GAP
+    below = start + LOWER_HEIGHT
+    lower = Axis(0.0, 1.1 * max([1.0, *known]), below, start)
+    parts = [*_grid(upper, "difference, points"), *_grid(lower, "spreadness")]
+    parts += [line([(LEFT, lower.at(1)), (WIDTH - RIGHT, lower.at(1))], "ink")]
+    for place, (dashes, (what, value)) in enumerate(zip(("6 4", "2 3"), lines.items(), strict=False)):
+        x = across.at(value)
+        parts += [line([(x, top), (x, below)], "ink", dashes=dashes)]
+        parts += [text((x, TOP + NAMED_LINES * place), what, anchor="start" if value**2 < first * last else "end")]
+    for (role, found), shift in zip(marks.items(), (-ROLE_OFFSET, ROLE_OFFSET), strict=True):
+        ink, meaning = INKS[role]
+        for one in found:
+            x, told = across.at(one.value) + shift, f"{one.name}, {meaning}, {parameter} = {one.value:.4g}"
+            parts += [mark(ink, (x, upper.at(one.difference)), f"{told}: {one.difference:.1f} points")]
+            if not isnan(one.spreadness):
+                parts += [mark(ink, (x, lower.at(one.spreadness)), f"{told}: spreadness {one.spreadness:.2f}")]
+    shown = values[:: ceil(len(values) / MAX_LABELED_VALUES)]
+    parts += [text((across.at(value), below + 18), f"{value:.4g}") for value in shown]
+    parts += [text(((LEFT + WIDTH) / 2, below + 36), parameter), *_legend(below + BOTTOM + 12)]
+    title = f"Difference of shares and spreadness of every significant mode against {parameter}"
+    counts = ", ".join(f"{sum(one.value == value for one in every)} at {value:.4g}" for value in values)
+    return drawing(title, f"number of modes: {counts}", (WIDTH, below + BOTTOM + LEGEND), parts)
 
 
-def _svg(figure: Figure) -> str:
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata=NO_METADATA)
-    return _inline(stream.getvalue())
+def _grid(height: Axis, name: str) -> list[Markup]:
+    """Draw the lines of the round numbers of a vertical axis, the numbers, and its name."""
+    lines = [line([(LEFT, height.at(tick)), (WIDTH - RIGHT, height.at(tick))]) for tick in height.ticks]
+    numbers = [
+        text((LEFT - 6, height.at(tick) + 4), f"{tick:.4g}".replace("-", "−"), anchor="end") for tick in height.ticks
+    ]
+    return [*lines, *numbers, text((14, (height.start + height.end) / 2), name, turned=True)]
 
 
-def _inline(svg: str) -> str:
-    """Turn an SVG file into an element of an HTML page: no prolog, no namespaces, the page's font and colors."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r' (?:xmlns(?::\w+)?|version)="[^"]*"', "", svg)
-    # A rule for "*" would reach the rest of the page; both properties are inherited, so the root can hold them.
-    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"font-family: [^;\"]*; ?", "", svg)
-    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)  # how matplotlib before 3.11 spells it
-    for stand_in, color in THEME.items():
-        svg = svg.replace(stand_in, color)
-    svg = re.sub(r' style="([^"]*)"', _as_attributes, svg)
-    return svg.replace("<svg ", f'<svg aria-hidden="true" {STROKES} ', 1).strip()
-
-
-def _as_attributes(style: re.Match[str]) -> str:
-    """Turn a style attribute into presentation attributes: a strict policy allows no styles but the page's own."""
-    pairs = (part.split(":", 1) for part in style[1].split(";") if ":" in part)
-    return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
+def _legend(y: float) -> list[Markup]:
+    """Draw the meaning of both colors on one line."""
+    parts = []
+    for (ink, meaning), x in zip(INKS.values(), (WIDTH / 2 - 200, WIDTH / 2 + 20), strict=True):
+        parts += [mark(ink, (x, y - 4), meaning), text((x + 10, y), meaning, anchor="start")]
+    return parts

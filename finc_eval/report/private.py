@@ -10,6 +10,8 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
+from finc_eval.report.exports.made import call
+from finc_eval.report.exports.outline import Outline, Table, several
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
@@ -97,6 +99,7 @@ def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
     return render(
         "private_score.html",
         result,
+        outline(result),
         scores=_scores(result),
         columns=COLUMNS,
         legends=LEGENDS,
@@ -106,7 +109,23 @@ def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
             title: interval_scale((row.estimate.value, row.estimate.interval) for row in rows)
             for title, rows in tables.items()
         },
-        summary=_summary(result),
+    )
+
+
+def outline(result: PrivateResult) -> Outline:
+    """Return what a score or a comparison says in all outputs."""
+    scores = _scores(result)
+    gens = "{" + ", ".join(f"{score.name!r}: …" for score in scores) + "}"
+    made = ("score", "gen", f"name={scores[0].name!r}") if isinstance(result, PrivateScore) else ("compare", gens)
+    return Outline(
+        kind="scores against a private sketch",
+        title=f"{several(score.name for score in scores)} against a private reference",
+        headline=_summary(result),
+        sets={score.name: score.n for score in scores} | {"private reference": None},
+        signatures=[result.signature],
+        call=call('privacy.PrivateSketch.load("ref.h5").' + made[0], *made[1:]),
+        tables=[Table(title, [*COLUMNS[title]], _cells(title, rows)) for title, rows in _tables(result).items()],
+        details=[f"Guarantee: {guarantee}." for guarantee in result.guarantees],
         warnings=_notes(result),
     )
 

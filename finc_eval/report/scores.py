@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from finc_eval.core.words import listed
+from finc_eval.metrics.registry import METRICS
 from finc_eval.metrics.score import Score, Scores
+from finc_eval.report.exports.made import call
+from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.pages import refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
+
+TOLD = 4
+"""Scores that the summary has."""
 
 BETTER = {True: "higher", False: "lower", None: "–"}
 
@@ -31,7 +38,23 @@ def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing. It shows no samples."""
     refuse_samples(scores, samples)
     columns = {**COLUMNS, "Notes": lambda score: "; ".join(score.notes)}
-    return render("scores.html", scores, columns=columns, summary=summary(scores), warnings=_failures(scores))
+    return render("scores.html", scores, outline(scores), columns=columns)
+
+
+def outline(scores: Scores) -> Outline:
+    """Return what the scores say in all outputs."""
+    return Outline(
+        kind="metrics of a generated set against a reference",
+        title=f"{scores.gen} against {scores.ref}",
+        headline=summary(scores),
+        sets=dict.fromkeys((scores.gen, scores.ref)),
+        signatures=[score.signature for score in scores],
+        call=call("evaluate", "gen", "ref", repr(_metrics(scores))),
+        tables=[Table("The scores", [*COLUMNS], _rows(scores))],
+        details=_notes(scores),
+        warnings=_failures(scores),
+        failures=_failures(scores),
+    )
 
 
 def fragment(scores: Scores) -> str:
@@ -50,11 +73,30 @@ def show(scores: Scores) -> None:
 
 
 def summary(scores: Scores) -> str:
-    """Return how many numbers there are, and how many metrics have none, in one sentence."""
-    computed, failed = len(scores.scores), len(scores.failures)
-    numbers = f"{computed} number{'s' * (computed != 1)}"
-    refused = f"; {failed} metric{'s' * (failed != 1)} could not be computed" if failed else ""
-    return f"{numbers} on how {scores.gen} compares with {scores.ref}{refused}."
+    """Return the first numbers, and which metrics could not be computed, in one sentence."""
+    values = [f"{score.key} {score.value:.4g}".replace("-", "−") for score in scores]
+    more = len(values) - TOLD
+    told = listed([*values[:TOLD], *([f"{more} more"] if more > 0 else [])]) or "no number"
+    refused = f"; {listed([*scores.failures])} could not be computed" if scores.failures else ""
+    return f"{scores.gen} against {scores.ref}: {told}{refused}."
+
+
+def _metrics(scores: Scores) -> list[str]:
+    """Return the names of the metrics, of which some have several scores."""
+    found = []
+    for score in scores:
+        given = (score.key, *dict(score.signature.fields).values(), score.signature.metric.replace("-", "_"))
+        found.append(next((name for name in given if name in METRICS), score.key))
+    return [*dict.fromkeys((*found, *scores.failures))]
+
+
+def _notes(scores: Scores) -> list[str]:
+    """Return the notes of the scores, each once, with the scores that it is of."""
+    found: dict[str, list[str]] = {}
+    for score in scores:
+        for note in score.notes:
+            found.setdefault(note, []).append(score.key)
+    return [f"{', '.join(keys)}: {note}." for note, keys in found.items()]
 
 
 def _failures(scores: Scores) -> list[str]:

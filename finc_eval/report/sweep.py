@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose, nan
 from statistics import fmean, median
 
 from markupsafe import Markup
 
 from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.words import percent
+from finc_eval.core.words import counted, percent
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent
 from finc_eval.report.pages import kinds_in_words, refuse_samples, render, table_fragment
 from finc_eval.report.plots import Mark, sweep_svg
@@ -71,26 +74,53 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     for point in sweep.points:
         for mode, spreadness in _significant(point):
             marks[mode.role].append(
-                Mark(point.value, 100 * abs(mode.share_difference), nan if spreadness is None else spreadness)
+                Mark(
+                    point.value, 100 * abs(mode.share_difference), nan if spreadness is None else spreadness, mode.title
+                )
             )
     symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
     rows = sweep_rows(sweep)
     columns: dict[str, Callable[[Row], str]] = {symbol: _value_and_marks, **COLUMNS}
     if any(row.warnings for row in rows):
         columns["Warnings"] = lambda row: "; ".join(row.warnings)
-    figure = sweep_svg(symbol, values, (marks["over"], marks["under"]), chosen_values(sweep))
+    figure = sweep_svg(symbol, values, marks, chosen_values(sweep))
     return render(
         "sweep.html",
         sweep,
+        outline(sweep),
         symbol=symbol,
         columns=columns,
         rows=rows,
         muted=lambda row: not row.over + row.under,
         comparison=sweep.points[0].comparison,
-        figure=Markup(figure),
-        summary=summary(sweep),
-        warnings=common_warnings(sweep),
+        figure=figure,
     )
+
+
+def outline(sweep: Sweep) -> Outline:
+    """Return what the sweep says in all outputs."""
+    symbol, first, rows = SYMBOLS[sweep.parameter], sweep.points[0].comparison, sweep_rows(sweep)
+    sets = {"gen": first.gen, "ref": first.ref}
+    settings = replace(first.settings, **{sweep.parameter: getattr(Settings(), sweep.parameter)})
+    values = repr([row.value for row in rows])
+    made = [*(source(*one) for one in sets.items()), repr(sweep.parameter), values]
+    values_of = f"{counted(len(rows), 'value')} of {symbol}"
+    return Outline(
+        kind=f"the same two sets under {values_of}",
+        title=f"{first.gen.name} against {first.ref.name} under {values_of}",
+        headline=summary(sweep),
+        sets={info.name: info.n for info in sets.values()},
+        signatures=[*dict.fromkeys(point.comparison.signature for point in sweep.points)],
+        call=call("sweep", *made, settings=settings),
+        tables=[Table("Value by value", [symbol, *COLUMNS, "Notes"], [_cells(row) for row in rows])],
+        warnings=common_warnings(sweep),
+        failures=unreadable(sets),
+    )
+
+
+def _cells(row: Row) -> list[str]:
+    notes = "; ".join((*row.marks, *row.warnings))
+    return [f"{row.value:.4g}", *(text(row) for text in COLUMNS.values()), notes]
 
 
 def fragment(sweep: Sweep) -> str:

@@ -10,12 +10,19 @@ from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.naming.evidence import TRAIT
+from finc_eval.numerics.inference import ALPHA
 
 TOLD = 2
 """Modes of each role that the verdict names."""
 
 TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
 """Words for the roles, as the reference is the norm."""
+
+TWO_TESTS = (
+    "p tests the excess, to which every sample adds by its score, and the interval counts members alone. So there is a "
+    "difference, but its share cannot be told yet"
+)
+"""Why a significant mode may have an interval that holds 0."""
 
 SHARES_IN_NAME = re.compile(r" \([\d %,]+\)")
 """The shares of members in a name, such as " (50 %, 41 %)"."""
@@ -79,14 +86,22 @@ def _only_traits(mode: Mode) -> bool:
     return all(one.source == TRAIT for one in mode.evidence)
 
 
+def is_share_open(mode: Mode) -> bool:
+    """Return whether a mode is significant though the interval of its shares' difference holds 0."""
+    low, high = mode.share_difference_interval
+    return mode.p_value <= ALPHA and low <= 0 <= high
+
+
 def sentence(mode: Mode, titles: tuple[str, str]) -> str:
-    """Return both shares of a mode and the interval of their difference."""
+    """Return both shares of a mode and the interval of their difference, and why it may hold 0."""
     low, high = mode.share_difference_interval
     more = "more" if mode.share_difference > 0 else "fewer"
     return (
         f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are of this kind, and "
         f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
         f"(interval {points(low)} to {points(high)})."
+        + f" The interval holds 0, though the mode is significant: {TWO_TESTS}."
+        * is_share_open(mode)
     )
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.words import counted
 from finc_eval.samples.datasets import DatasetSource
 from finc_eval.samples.files import VIDEO_SUFFIXES, FolderFiles, ImageFiles, ZipFiles, no_images, sort_out
@@ -152,6 +153,7 @@ def _open_path(given: str) -> Source:
         raise DataError(f"{path} is a single image: pass the folder that holds the set")
     if suffix in VIDEO_SUFFIXES:
         raise DataError(f"{path} is a video: choose an extractor for clips (finc-eval extractors list)")
+    check_type(path, str(path), "samples")
     raise DataError(
         f"{path} is not a set of samples: pass a folder, a .zip, a .tar, an .npz or a numpy array of images"
     )

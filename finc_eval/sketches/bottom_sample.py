@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -31,17 +32,21 @@ class BottomSample:
         self.ids: list[str] = []
         self.rows = torch.empty(0, dim)
 
-    def update(self, keys: NDArray[np.uint64], ids: Sequence[str], rows: torch.Tensor) -> None:
-        """Offer samples; those with the smallest hashes stay, in order of hash."""
+    def update(self, keys: NDArray[np.uint64], read_ids: Callable[[], Sequence[str]], rows: torch.Tensor) -> None:
+        """Offer samples; those with the smallest hashes stay, in order of hash. Ids are read only if some may stay."""
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
+        offered = np.arange(len(keys))
         if len(self.keys) == self.capacity:
-            offered = np.flatnonzero(keys >> 1 < (self.keys[-1] >> 1)) if self.capacity else np.empty(0, np.int64)
-            if not len(offered):
-                return
-            ids = [ids[int(i)] for i in offered]
-            keys, rows = keys[offered], rows[torch.from_numpy(offered).to(rows.device)]
+            offered = np.flatnonzero(keys >> 1 < (self.keys[-1] >> 1)) if self.capacity else offered[:0]
+        elif len(keys) > self.capacity:
+            smallest = np.partition(keys >> 1, self.capacity - 1)[self.capacity - 1]
+            offered = np.flatnonzero(keys >> 1 <= smallest)
+        if not len(offered):
+            return
+        ids = read_ids()
+        keys, rows = keys[offered], rows[torch.from_numpy(offered).to(rows.device)]
         all_keys = np.concatenate([self.keys, keys])
-        all_ids = [*self.ids, *ids]
+        all_ids = [*self.ids, *(ids[i] for i in offered.tolist())]
         kept = np.lexsort((np.array(all_ids), all_keys >> 1))[: self.capacity]
         self.rows = torch.cat([self.rows, rows.detach().float().cpu()])[torch.from_numpy(kept)]
         self.keys = all_keys[kept]
@@ -50,5 +55,5 @@ class BottomSample:
     def __add__(self, other: BottomSample) -> BottomSample:
         total = BottomSample(self.rows.shape[1], min(self.capacity, other.capacity))
         for part in (self, other):
-            total.update(part.keys, part.ids, part.rows)
+            total.update(part.keys, partial(tuple, part.ids), part.rows)
         return total

@@ -22,9 +22,10 @@ class FoldChunks:
 
     def add(self, keys: NDArray[np.uint64], rows: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         """Take embeddings in, shape (b, d), with their id hashes; yield (fold, chunk) for each that is full."""
-        folds = torch.from_numpy(fold_of(keys)).to(rows.device)
+        folds = fold_of(keys)
         for fold, waiting in enumerate(self._waiting):
-            waiting.append(rows[folds == fold])
+            # Indices, as the host knows them: for a mask, it would wait for the device to count.
+            waiting.append(rows[torch.from_numpy(np.flatnonzero(folds == fold)).to(rows.device)])
             if sum(map(len, waiting)) >= self._size:
                 *full, left = torch.split(torch.cat(waiting), self._size)
                 if len(left) == self._size:
@@ -38,6 +39,11 @@ class FoldChunks:
             if sum(map(len, waiting)):
                 yield fold, torch.cat(waiting)
                 waiting.clear()
+
+
+def rows_of(folds: torch.Tensor, fold: int) -> torch.Tensor:
+    """Return the indices of the rows of a fold, ascending, from the fold of each row."""
+    return (folds == fold).nonzero().squeeze(1)
 
 
 def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -69,10 +69,4 @@ def centered_features(
 
 def bottom_rows(embeddings: Embeddings, capacity: int = SAMPLE_SIZE) -> torch.Tensor:
     """Return the rows of the set's bottom-k sample, without sketching the set."""
-    smallest, index = np.empty(0, np.uint64), np.empty(0, np.int64)
-    for start, keys in embeddings.id_hashes():
-        smallest = np.concatenate([smallest, keys >> np.uint64(1)])
-        index = np.concatenate([index, np.arange(start, start + len(keys))])
-        kept = smallest.argsort(kind="stable")[:capacity]
-        smallest, index = smallest[kept], index[kept]
-    return embeddings.rows_at(index)
+    return embeddings.rows_at((embeddings.id_keys() >> np.uint64(1)).argsort(kind="stable")[:capacity])

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
+from finc_eval.core.device import sent
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, settings_from, structured
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
-from finc_eval.embeddings.base import ARRAY_SPACE, VIDEO, ArrayEmbeddings, check_same_space
+from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import sample_keys, video_hashes
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
@@ -76,6 +78,8 @@ class Sketch(Shown):
         >>> (halves[0] + halves[1]).n
         300
     """
+
+    type_name: ClassVar[str] = SKETCH
 
     def __init__(
         self,
@@ -188,7 +192,7 @@ class Sketch(Shown):
         keys = sample_keys(names)
         self._count_groups(embeddings.n, video_hashes(names), VIDEO)
         checked = next(embeddings.batches(embeddings.n)).rows
-        self.sample.update(keys, names, checked)
+        self.sample.update(keys, lambda: names, checked)
         chunks = FoldChunks(embeddings.n)
         for fold, part in (*chunks.add(keys, checked), *chunks.rest()):
             self._add(fold, part)
@@ -202,7 +206,7 @@ class Sketch(Shown):
 
     def _add(self, fold: int, rows: torch.Tensor) -> None:
         """Add embeddings of one fold to the moments."""
-        x = rows.to(self.feature_map.device)
+        x = sent(rows, self.feature_map.device)
         self.folds[fold].update(self.feature_map(x))
         if self.embedding is not None:
             self.embedding.update(x - self.feature_map.center)
@@ -290,7 +294,7 @@ class Sketch(Shown):
             sketch = cls(phi, sample=header.capacity, space=header.space, precision=header.precision)
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
-            sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), ids, rows)
+            sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), lambda: ids, rows)
             for name, moments in sketch._moments().items():
                 trace, largest = _read_moments(file, name, moments, header.n[name])
                 # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.
@@ -373,11 +377,11 @@ def sketch_all(
     chunks = FoldChunks(run.portion)
     for batch in embeddings.batches(run.portion):
         for sketch in sketches:
-            sketch.sample.update(batch.keys, batch.ids, batch.rows)
+            sketch.sample.update(batch.keys, batch.read_ids, batch.rows)
         for fold, rows in chunks.add(batch.keys, batch.rows):
             for sketch in sketches:
                 sketch._add(fold, rows)
-        run.progress("sketch", batch.start + len(batch.ids), embeddings.n)
+        run.progress("sketch", batch.start + len(batch.rows), embeddings.n)
     for fold, rows in chunks.rest():
         for sketch in sketches:
             sketch._add(fold, rows)

@@ -51,3 +51,44 @@ def test_every_measure_is_drawn_inside_its_drawing(visit, audited):
         return r.width > 0 && r.left >= f.left - 1 && r.right <= f.right + 1 }) })"""
     assert page.locator(".audit .whisker").count() == len(audited[0].copying.measures) + len(audited[0].attacks)
     assert page.evaluate(inside)
+
+
+def test_a_suspected_copy_lies_on_its_original_with_a_slider_that_keys_move(browser, audited):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(audited[1].as_uri())
+    page.locator(".suspects img").nth(1).press("Enter")
+    dialog, slider = page.locator("dialog"), page.locator("dialog input")
+    copy, original = dialog.locator("img").all()
+    assert copy.bounding_box() == original.bounding_box() and copy.bounding_box()["width"] >= 200
+    captions = dialog.locator("figcaption").all_inner_texts()
+    assert captions[0].startswith("generated: ") and captions[1].startswith("original: ")
+
+    def uncovered():
+        return original.evaluate("image => getComputedStyle(image).clipPath")
+
+    assert uncovered() == "inset(0px 50% 0px 0px)"
+    slider.focus()
+    page.keyboard.press("Home")
+    assert uncovered() == "inset(0px 100% 0px 0px)"
+    page.keyboard.press("ArrowRight")
+    assert uncovered() == "inset(0px 99% 0px 0px)" and dialog.locator("figcaption").all_inner_texts() == captions
+    blink = dialog.get_by_role("button", name="Blink")
+    blink.press("Space")
+    assert blink.get_attribute("aria-pressed") == "true"
+    seen = {uncovered()}
+    original.evaluate("""image => new Promise(done => new MutationObserver(done).observe(
+      image, {attributes: true, attributeFilter: ["style"]}))""")
+    assert seen | {uncovered()} == {"inset(0px 0% 0px 0px)", "inset(0px 100% 0px 0px)"}
+    page.keyboard.press("Escape")
+    assert dialog.locator("button[aria-pressed]").get_attribute("aria-pressed") == "false"
+    page.close()
+
+
+def test_with_reduced_motion_blinking_is_one_step_a_press(browser, audited):
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    page.goto(audited[1].as_uri())
+    page.locator(".suspects img").first.click()
+    blink = page.locator("dialog").get_by_role("button", name="Blink")
+    blink.click()
+    assert blink.get_attribute("aria-pressed") == "false"
+    page.close()

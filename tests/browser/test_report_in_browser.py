@@ -144,18 +144,35 @@ def test_a_link_to_a_folded_mode_opens_the_fold(desk, report):
 def test_samples_enlarge_by_mouse_and_by_keyboard(desk):
     desk.locator(".card .tiles img").first.click()
     dialog = desk.locator("dialog")
-    assert dialog.is_visible() and dialog.locator("img").bounding_box()["width"] >= 200
-    first = dialog.locator("p").first.inner_text()
-    assert "score" in first
+    assert dialog.is_visible() and dialog.locator("img").first.bounding_box()["width"] >= 200
+    first = dialog.locator("figcaption").first.inner_text()
+    assert "score" in first and "nearest reference sample: " in first
     desk.keyboard.press("ArrowRight")
-    assert dialog.locator("p").first.inner_text() != first
+    assert dialog.locator("figcaption").first.inner_text() != first
     desk.keyboard.press("ArrowLeft")
-    assert dialog.locator("p").first.inner_text() == first
+    assert dialog.locator("figcaption").first.inner_text() == first
     desk.keyboard.press("Escape")
     assert dialog.is_hidden()
     assert desk.evaluate("document.activeElement.tagName") == "IMG"
     desk.keyboard.press("Enter")
     assert dialog.is_visible()
+
+
+def test_the_nearest_reference_sample_stands_beside_a_generated_one_and_no_other(desk):
+    own = desk.locator(".cards .card img[data-near]").first
+    wanted = own.get_attribute("data-near")
+    own.click()
+    dialog = desk.locator("dialog")
+    (first, second) = dialog.locator("figure").all()
+    assert second.locator("figcaption").inner_text().startswith(f"nearest reference sample: {wanted}")
+    assert second.locator("img").evaluate("i => i.src") == desk.evaluate(
+        "id => [...document.querySelectorAll('img[data-id]')].find(i => i.dataset.id === id).src", wanted
+    )
+    assert first.bounding_box()["x"] < second.bounding_box()["x"]
+    assert dialog.locator("input").is_hidden()  # a slider is for pictures that should be alike
+    desk.keyboard.press("Escape")
+    desk.locator(".card figure.ref .tiles img:not([data-id])").first.click()
+    assert second.is_hidden()
 
 
 def test_print_shows_all_that_is_folded_and_every_picture(browser, desk):

@@ -145,7 +145,7 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
     out = tmp_path / "c"
     run("compare", "--gen", tmp_path / "gen.h5", "--ref", folders / "ref", "--out", out, "--features", 100)
     without = (out / "comparison.html").read_text()
-    result = run("report", out / "comparison.h5", "--gen-samples", folders / "gen")
+    result = run("report", out / "comparison.h5", "--samples", f"gen={folders / 'gen'}")
     assert result.exit_code == 0, result.stderr
     assert (out / "comparison.html").read_text().count("data:image/") > without.count("data:image/")
 

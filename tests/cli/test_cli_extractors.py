@@ -4,12 +4,14 @@ import hashlib
 import json
 from importlib import resources
 
+import numpy as np
 import pytest
 import timm
 import torch
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
+import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, available_cards
 
@@ -62,6 +64,16 @@ def test_a_card_is_shown_with_its_traps():
     assert "method: tensorflow1" in text
     assert "Common mistakes:" in text
     assert json.loads(run("extractors", "show", "inception-fid", "--json").stdout)["output"]["dimension"] == 2048
+
+
+def test_an_extractor_is_known_by_one_digest_in_cards_caches_and_signatures(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (30, 8, 8, 3), dtype=np.uint8)
+    cache = fe.extract(images, "pixels", out=tmp_path / "a.h5")
+    space = f"pixels@{cache.extractor_digest[:8]}"
+    assert run("extractors", "show", "pixels").stdout.startswith(f"{space}\n")
+    assert json.loads(run("extractors", "show", "pixels", "--json").stdout)["space"] == space
+    assert fe.compare(cache, cache, features=20).space == space
+    assert json.loads(run("extractors", "show", "dinov2-vits14", "--json").stdout)["space"].startswith("dinov2-vits14@")
 
 
 def test_the_default_extractor_gives_its_golden_values():

@@ -321,3 +321,10 @@ def test_a_second_release_of_the_same_images_is_known_whether_from_an_array_or_a
     synthesize_images(arrays["images"], None, **given)
     with pytest.raises(FincEvalError, match="budget"):
         synthesize_images(read_images(tmp_path / "pictures.npz")[0], None, **given)
+
+
+def test_a_folder_of_images_is_told_the_form_that_is_taken(tmp_path):
+    (tmp_path / "real").mkdir()
+    result = dp_generate(tmp_path, data="real")
+    assert result.exit_code == 3 and "is a folder, and private images are taken from one file" in result.stderr
+    assert not (tmp_path / "ledger").exists()

@@ -35,7 +35,7 @@ def test_a_result_has_a_page_and_a_json_file_which_bear_its_mark(tmp_path, capsy
     page, twin = tmp_path / "out" / "models.html", tmp_path / "out" / "models.json"
     assert capsys.readouterr().out.strip() == twin.read_text(encoding="utf-8").strip()
     assert mark_of(page) == mark_of(twin) == f"comparison {output.job}"
-    assert mark_of(result.to_html(tmp_path / "python.html")) == "comparison"
+    assert mark_of(result.to_html(tmp_path / "python.html")) == result.mark
     emit(result, None, as_json=False)
     assert str(result.signature) in capsys.readouterr().out
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -229,7 +230,7 @@ def test_a_release_is_loaded_as_what_it_is_and_scores_folders_by_its_own_extract
     assert "any attacker's AUC ≤ 0.575" in score["guarantees"][0]["promise"]
 
 
-def test_a_private_sketch_is_not_a_reference_of_metrics(folders, ward, tmp_path):
+def test_a_private_sketch_is_not_a_reference_of_verbs_that_take_samples(folders, ward, tmp_path):
     import finc_eval as fe
     from finc_eval.privacy import PrivateSketch
 
@@ -239,7 +240,17 @@ def test_a_private_sketch_is_not_a_reference_of_metrics(folders, ward, tmp_path)
     assert isinstance(sketch, PrivateSketch)
     result = CliRunner().invoke(app, ["metrics", "--gen", str(folders / "good"), "--ref", str(out)])
     assert result.exit_code == 3
-    assert "score against it with finc-eval private-sketch score" in result.stderr
+    told = "is a private sketch, which finc-eval private-sketch score .* take as --ref .*: here pass samples"
+    assert re.search(told, result.stderr)
+    x = np.zeros((100, 4), np.float32)
     for ref in (out, sketch):
-        with pytest.raises(fe.UsageError, match="ref is a private sketch, which metrics cannot use"):
-            fe.evaluate(np.zeros((10, 4), np.float32), ref, ["fd"])
+        for take in (
+            lambda ref: fe.evaluate(x, ref, ["fd"]),
+            lambda ref: fe.compare(x, ref),
+            lambda ref: fe.kinds({"gen": x, "ref": ref}),
+            lambda ref: fe.leaderboard({"a": x, "b": x}, ref),
+            lambda ref: fe.gate(x, x, ref, {"basics": {"duplicates": 0.5}}),
+            lambda ref: fe.audit(x, ref, x),
+        ):
+            with pytest.raises(fe.DataError, match=told):
+                take(ref)

@@ -98,10 +98,12 @@ def test_a_ratio_other_than_one_is_said():
 
 def test_the_repr_is_short_and_json_has_the_headline():
     found = a_comparison([OVER], [UNDER])
-    assert repr(found) == (
+    first, *modes = repr(found).split("\n")
+    assert first == (
         "Comparison(1,200 generated, 3,400 reference, pixels@1234: 12 % [9, 15] different, more of 1 kind, "
         "less of 1 kind)"
     )
+    assert [line.split(":")[0] for line in modes] == ["  over-aaaaaa", "  under-bbbbbb"]
     assert found.to_dict()["headline"] == found.headline
 
 

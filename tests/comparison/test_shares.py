@@ -46,7 +46,7 @@ def scored():
     scores = ScorePass(shown, tuple(scoring))
     for start in range(0, 500, 120):
         scores.update(features[start : start + 120], folds[start : start + 120], start, None)
-    return scores, features, folds, scoring
+    return scores.result(), features, folds, scoring
 
 
 @pytest.mark.parametrize("threshold", [0.25, 0.125, -0.25, -0.5])

@@ -2,49 +2,31 @@
 
 import json
 import sys
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import finc_eval as fe
 from finc_eval.core import progress
 from finc_eval.core.shown import Shown
 from finc_eval.demo import example_sets
-from finc_eval.kahm.membership import membership_score
 from finc_eval.report import RESULTS, result_class
 
 MAX_SHORT = 300
-"""Characters of a short text."""
+"""Characters of the first line of a short text."""
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(documents):
     """One result of every kind."""
     gen, ref = example_sets(400)
     x, y = gen[:200], ref[:200]
-    comparison = fe.compare(x, y, features=50)
-    ledger = fe.privacy.Ledger.create(tmp_path_factory.mktemp("l") / "l", epsilon=1, delta=1e-5)
-    private = fe.privacy.release_sketch(y, public=ref[200:], epsilon=1, ledger=ledger)
-    scores = fe.evaluate(x, y, "vendi")
     table = fe.privacy.Table([fe.privacy.Category("kind", ("a", "b"))])
     settings = {"epsilon": 1, "ledger": None, "steps": 2, "count": 3}
     return [
-        comparison,
-        comparison.modes[0],
-        fe.compare_models([x, y], features=50),
-        fe.compare_methods(x, y, "finc", features=50),
-        fe.sweep(x, y, "rho", [1], features=50),
-        fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
-        fe.kinds([x, y], levels=(5,), level=5),
-        fe.leaderboard([x, gen[200:]], y, level=5),
-        fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "level": 5}}),
-        scores,
-        scores["vendi"],
-        fe.audit(gen, ref[:200], ref[200:]),
-        membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
-        private.score(x),
-        private.compare({"a": x, "b": gen[200:]}),
-        private,
+        *documents.values(),
+        documents["comparison"].modes[0],
+        documents["scores"]["vendi"],
         fe.Sketch.reference(y, features=50),
         fe.EmbeddingSet(x, metadata={"kind": ["a"] * 200}),
         fe.privacy.synthesize_table({"kind": ["a", "b"] * 40}, table, **settings),
@@ -55,11 +37,25 @@ def test_every_type_of_result_is_among_them(results):
     assert {result_class(name) for name in RESULTS} <= {type(one) for one in results}
 
 
-def test_a_result_has_a_short_text_on_one_line(results):
+def test_a_result_has_a_short_text_of_at_most_ten_lines(results):
     for one in results:
-        text = repr(one)
-        assert text.startswith(f"{type(one).__name__}(") and "\n" not in text and len(text) < MAX_SHORT, text
+        first, *rows = repr(one).split("\n")
+        assert first.startswith(f"{type(one).__name__}(") and first.endswith(")") and len(first) < MAX_SHORT, first
+        assert len(rows) <= 9 and all(row.startswith("  ") and len(row) <= 122 for row in rows), rows
         assert type(one).__repr__ is Shown.__repr__, "one mechanism for all"
+
+
+def test_the_rows_of_a_short_text_are_those_that_count(results):
+    comparison = results[0]
+    rows = repr(comparison).split("\n")[1:]
+    assert [row.split(":")[0].strip() for row in rows] == [mode.title for mode in comparison.significant()]
+    assert repr(fe.evaluate(*example_sets(300), "vendi")).split("\n")[1].startswith("  vendi 18.4")
+
+
+def test_a_short_text_of_many_rows_ends_with_an_ellipsis_and_hides_no_control_character(results):
+    mode = replace(results[0].modes[0], name="a\x1b[2J\nb" + "c" * 500, p_value=0.0)
+    rows = repr(replace(results[0], over=(mode,) * 30)).split("\n")
+    assert len(rows) == 10 and rows[-1] == "  …" and rows[1].startswith("  a\\u001b[2J b") and len(rows[1]) == 122
 
 
 def test_a_result_has_a_view_in_notebooks_and_plain_types(results):
@@ -68,18 +64,18 @@ def test_a_result_has_a_view_in_notebooks_and_plain_types(results):
         assert json.loads(json.dumps(one.to_dict())) == one.to_dict()
 
 
-def test_a_result_has_a_data_frame(results):
+def test_a_result_has_a_data_frame(results, documents):
     pytest.importorskip("pandas")
     frames = {type(one).__name__: one.to_frame() for one in results}
-    comparison, models = results[0], results[2]
+    comparison, models = documents["comparison"], documents["models"]
     assert list(frames["Comparison"]["id"]) == [mode.id for mode in comparison.modes]
     ends = frames["Comparison"][["share_difference_interval.low", "share_difference_interval.high"]]
     assert tuple(ends.iloc[0]) == comparison.modes[0].share_difference_interval
     label = models.modes[0].set_with_most
     assert frames["ModelComparison"][f"shares.{label}.share"][0] == models.modes[0].shares[label].share
-    assert list(frames["Scores"]["key"]) == ["vendi"]
+    assert list(frames["Scores"]["key"]) == [score.key for score in documents["scores"]]
     assert set(frames["Audit"]["block"]) == {"copying", "attacks"}
-    assert list(frames["PrivateComparison"]["name"]) == [one.name for one in results[14].scores]
+    assert list(frames["PrivateComparison"]["name"]) == [one.name for one in documents["private-comparison"].scores]
     assert frames["PrivateScore"]["name"][0] == "all"
     assert len(frames["EmbeddingSet"]) == 200 and set(frames["SyntheticTable"].columns) == {"kind"}
     assert all(len(frame.columns) for frame in frames.values())

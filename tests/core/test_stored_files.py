@@ -223,7 +223,9 @@ def test_what_is_not_a_file_is_one_sentence(tmp_path):
 
 
 def test_a_file_of_another_type_or_layout_is_named(path):
-    with pytest.raises(DataError, match="is of the type 'test': a finc-eval file of the type 'sketch' is needed here"):
+    with pytest.raises(
+        DataError, match=r"is a finc-eval file of the type 'test', which fe\.load opens: here pass a sk"
+    ):
         StoredFile(path, "sketch", 3)
     with pytest.raises(DataError, match="has test layout 3, this version reads 4: make it again"):
         StoredFile(path, "test", 4)

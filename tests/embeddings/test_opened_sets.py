@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -68,8 +69,13 @@ def test_a_subset_of_what_is_embedded_already_is_refused(sets):
 
 
 def test_an_extractor_of_another_kind_is_refused(sets):
-    with pytest.raises(fe.UsageError, match="extractor must be a name or fe"):
+    with pytest.raises(fe.UsageError, match=r"extractor must be a name, .* or fe.Extraction\(…\), got 3"):
         fe.compare("gen", "ref", extractor=3)
+    for take in (fe.extract, lambda path, extractor: fe.compare(path, "ref", extractor=extractor)):
+        with pytest.raises(fe.UsageError, match=r"got a function, .* pass the array of shape .* place of the samples"):
+            take("gen", extractor=lambda x: x)
+    with pytest.raises(fe.UsageError, match="got a Linear, which has no digest"):
+        fe.extract("gen", torch.nn.Linear(2, 2))
     with pytest.raises(fe.UsageError, match="n must be a whole number"):
         fe.Extraction(n=0)
 

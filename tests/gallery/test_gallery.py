@@ -1,5 +1,6 @@
 """The pictures of a result: from where they come, that no file decides it, and that they stay in its file."""
 
+import io
 import weakref
 from dataclasses import replace
 
@@ -10,11 +11,13 @@ from _pages import HOSTILE, OVER, UNDER, Page, a_comparison, a_mode, a_tail, noi
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.comparison.compare import compare
 from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.settings import SHOWN_SAMPLES
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.report.comparison import page
@@ -175,3 +178,27 @@ def test_a_cache_of_somebody_else_shows_no_pictures_of_this_machine(tmp_path):
     gen.close()
     assert as_embeddings(tmp_path / "own.h5").images_at(np.arange(2)) is None
     assert len(as_embeddings(ref).images_at(np.arange(2))) == 2
+
+
+def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2, 80, 4)).astype(np.float32)
+    rows[0, :40] += 6
+    images = rng.integers(0, 256, (80, 12, 12, 3), np.uint8)
+    clips = rng.integers(0, 256, (80, 4, 12, 12, 3), np.uint8)
+    gray = [Image.fromarray(image[..., 0]) for image in images]
+    for held in (images, gray, clips):
+        gen, ref = EmbeddingSet(rows[0], images=held), EmbeddingSet(rows[1], ids=[f"r{i}" for i in range(80)])
+        found = compare(gen, ref, features=50, modes=1)
+        (mode,) = found.over
+        assert {*found.gallery.pictures["gen"]} == {*found.shown_ids("gen")} and not found.gallery.pictures["ref"]
+        first = mode.typical("gen")[0]
+        shown = found.gallery.pictures["gen"][first]
+        if held is clips:
+            assert Image.open(io.BytesIO(shown.data)).n_frames == 4
+        else:
+            expected = np.asarray(Image.fromarray(images[int(first)][..., 0])) if held is gray else images[int(first)]
+            np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(shown.data))), expected)
+        assert found.captions["gen"][first].nearest is not None
+        found.save(tmp_path / "c.h5")
+        assert page(fe.load(tmp_path / "c.h5"), {}) == page(found, {})

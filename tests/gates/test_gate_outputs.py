@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from finc_eval.cli.app import app
 from finc_eval.gates.github import MAX_ANNOTATIONS, annotation_lines, tell_github
 from finc_eval.gates.junit import junit_xml
-from finc_eval.gates.markdown import MAX_SUMMARY_BYTES, markdown
 from finc_eval.gates.policy import Policy
+from finc_eval.report.exports.markdown import MAX_MARKDOWN
 
 JUNIT = {
     "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
@@ -77,12 +77,12 @@ def test_a_verdict_without_limits_is_not_a_success(passed):
 
 def test_a_summary_stays_within_its_size_and_counts_what_it_leaves_out(passed):
     many = with_verdicts(passed, *["held"] * 12_000, "regressed")
-    text = markdown(many)
-    assert 0.9 * MAX_SUMMARY_BYTES < len(text.encode()) <= MAX_SUMMARY_BYTES
-    assert "rows left out, see verdict.html" in text
-    first = text.split("--:|\n")[1].splitlines()[0]
-    assert "**regressed**" in first
-    assert first.count("|") - first.count("\\|") == 8
+    text = many.to_markdown()
+    assert 0.9 * MAX_MARKDOWN < len(text.encode()) <= MAX_MARKDOWN
+    rows = [line for line in text.splitlines() if line.startswith("| kinds")]
+    assert f"{12_001 - len(rows):,} rows are left out, see the page or the JSON file." in text
+    assert "| regressed |" in rows[0]
+    assert rows[0].count("|") - rows[0].count("\\|") == 9
     assert "\x1b" not in text
 
 
@@ -100,7 +100,7 @@ def test_github_gets_the_verdict_where_it_asks_for_it(passed, tmp_path):
     files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     tell_github(passed, files)
     assert (tmp_path / "GITHUB_OUTPUT").read_text() == "verdict=pass\n"
-    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text() == markdown(passed)
+    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text() == passed.to_markdown()
     tell_github(passed, {})
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -166,11 +166,21 @@ def test_a_broken_input_is_one_sentence_exit_code_3_and_no_file(files, named, se
     assert not (files / "out").exists()
 
 
-def test_the_first_policy_is_written_once(files):
-    result = gate("--init", gen=None, out=None, policy="first.toml")
+def test_the_first_policy_is_written_again_unless_it_was_edited_or_is_of_other_sets(files):
+    def init(**named):
+        return gate("--init", gen=None, out=None, policy="first.toml", **named)
+
+    result = init()
     assert result.exit_code == 0, result.output
-    assert "kinds.lose" in (files / "first.toml").read_text()
-    assert gate("--init", gen=None, out=None, policy="first.toml").exit_code == 3
+    text = (files / "first.toml").read_text()
+    assert "kinds.lose" in text and Policy.of(files / "first.toml").kinds is not None
+    assert init().exit_code == 0 and (files / "first.toml").read_text() == text
+    other = init(baseline="bad.npy")
+    assert other.exit_code == 3 and "choose another --policy" in other.stderr
+    (files / "first.toml").write_text(text + "# ours\n")
+    assert init().exit_code == 3 and (files / "first.toml").read_text() == text + "# ours\n"
+    assert gate("--init", "--force", gen=None, out=None, policy="first.toml").exit_code == 0
+    assert "--policy must end in .toml" in gate("--init", gen=None, out=None, policy="first").stderr
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "gate.md"

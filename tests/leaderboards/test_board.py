@@ -52,7 +52,7 @@ def test_planted_gaps_are_ranked_and_equal_models_are_not_told_apart(board, sets
 
 
 def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
-    assert [one.key for one in board.criteria] == ["difference", "missing", "novel", "fd"]
+    assert [one.key for one in board.criteria] == ["unmatched", "missing", "novel", "fd"]
     for one in board.criteria:
         told = sum(board.separable(a, b, one.key) for a in one.names for b in one.names if a < b)
         assert told == one.separable_pairs
@@ -74,7 +74,7 @@ def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path
 def test_the_same_sets_give_the_same_board_in_any_order(board, sets):
     again = fe.leaderboard(dict(reversed(sets.items())), samples(range(10), 1500, 5), level=20)
     for name in sets:
-        for key in ("difference", "fd"):
+        for key in ("unmatched", "fd"):
             one, other = board[name].scores[key], again[name].scores[key]
             assert one.value == pytest.approx(other.value, abs=0.02)
         assert board[name].rank_set == again[name].rank_set
@@ -129,8 +129,8 @@ def test_two_halves_of_one_model_are_not_called_different():
         (["one", "ref"], {}, UsageError, 'a model cannot be called "ref"'),
         (["one", "two"], {"metrics": ("fdd",)}, UsageError, 'did you mean "fd"'),
         (["one", "two"], {"metrics": ("kid",), "rank_by": "fd"}, UsageError, "rank_by must be one of"),
-        (["one", "two"], {"rank_by": "mmd"}, UsageError, "rank_by must be one of difference, .*: add it to metrics"),
-        (["one", "two"], {"rank_by": "fd"}, UsageError, "rank_by must be one of difference, .*: add it to metrics"),
+        (["one", "two"], {"rank_by": "mmd"}, UsageError, "rank_by must be one of unmatched, .*: add it to metrics"),
+        (["one", "two"], {"rank_by": "fd"}, UsageError, "rank_by must be one of unmatched, .*: add it to metrics"),
         (["one", "two"], {"level": 1}, UsageError, "level must be"),
         (["one", "two"], {"kinds": 5}, UsageError, "unknown option 'kinds'"),
     ],

@@ -31,7 +31,7 @@ def board():
 def test_eval_results_are_read_by_the_hub_library_with_interval_and_signature_in_the_notes(board, name):
     data = yaml.safe_load(eval_results(board, board[name], ORIGIN))
     found = {one.task_id: one for one in hub.parse_eval_result_entries(data)}
-    assert list(found) == ["difference", "missing", "novel", "fd", "kid", "vendi"]
+    assert list(found) == ["unmatched", "missing", "novel", "fd", "kid", "vendi"]
     for key, one in found.items():
         standing = board[name].scores[key]
         assert (one.dataset_id, one.value, one.source_url) == (ORIGIN.dataset, standing.value, ORIGIN.url)
@@ -80,7 +80,7 @@ def test_every_eval_ever_has_what_its_schema_requires(board):
     assert model["digest"] == board.sets["a"].digest
     assert model["deployment_type"] == model["model_availability"] == "unknown"
     names = [one["evaluation_name"] for one in record["evaluation_results"]]
-    assert names == ["difference", "missing", "novel", "fd", "kid"]  # vendi does not have a better direction
+    assert names == ["unmatched", "missing", "novel", "fd", "kid"]  # vendi does not have a better direction
     for one in record["evaluation_results"]:
         config, details = one["metric_config"], one["score_details"]
         standing = board["a"].scores[one["evaluation_name"]]

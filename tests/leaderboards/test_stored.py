@@ -63,7 +63,7 @@ def test_adding_a_model_writes_its_file_and_the_index_alone(board):
 def test_a_board_of_all_models_at_once_has_the_numbers_of_leaderboard(board):
     stored, direct = board.leaderboard(), fe.leaderboard({name: MODELS[name] for name in board.names}, REF, level=20)
     for name in board.names:
-        for key in ("difference", "missing", "novel", "fd"):
+        for key in ("unmatched", "missing", "novel", "fd"):
             one, other = stored[name].scores[key], direct[name].scores[key]
             assert one.value == pytest.approx(other.value, abs=0.01)
             assert one.rank_set == other.rank_set

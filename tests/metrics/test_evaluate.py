@@ -253,7 +253,7 @@ def test_scores_are_walked_through_counted_and_asked_for_by_name():
     assert [score.key for score in scores] == ["mmd", "vendi"]
     assert len(scores) == 2
     assert "mmd" in scores and scores["mmd"] in scores and "fid" not in scores
-    assert repr(scores).startswith("Scores(gen against ref: mmd ")
+    assert repr(scores).startswith("Scores(gen against ref")
     with pytest.raises(UsageError, match=r"no score is called 'vendy' \(did.*: the scores are mmd and vendi"):
         scores["vendy"]
 

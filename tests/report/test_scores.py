@@ -23,9 +23,10 @@ def test_the_page_has_the_numbers_the_signatures_and_what_was_refused(scores, tm
     page = Page(scores.to_html(tmp_path / "scores.html").read_text())
     rows = [page.texts("td", inside=row) for row in page.find("tr", "mode")]
     assert [row[0] for row in rows] == [f"{score.value:.6g}" for score in scores.scores]
-    assert page.texts("code") == [str(score.signature) for score in scores.scores]
+    assert page.texts("p", "signature") == [str(score.signature) for score in scores.scores]
     assert "fid is defined on inception-fid" in page.visible
-    assert "2 numbers on how gen compares with ref; 1 metric could not be computed." in page.visible
+    first, second = (f"{score.key} {score.value:.4g}".replace("-", "−") for score in scores)
+    assert page.texts("p", "summary") == [f"gen against ref: {first} and {second}; fid could not be computed."]
 
 
 def test_notebook_and_terminal_show_the_rows_of_the_page(scores, capsys):

@@ -6,7 +6,8 @@ import pytest
 from _pages import OVER, UNDER, a_comparison, a_mode
 
 from finc_eval.naming.evidence import Evidence
-from finc_eval.report.verdict import kind, lead, sentence, short, verdict
+from finc_eval.report.comparison import show
+from finc_eval.report.verdict import TWO_TESTS, kind, lead, sentence, short, verdict
 
 TITLES = ("fgan", "real")
 
@@ -91,6 +92,14 @@ def test_a_mode_says_both_shares_and_their_interval():
         "2.0 % of the samples of fgan are of this kind, and 10.0 % of those of real: 8.0 points fewer (interval −11.2 "
         "to −5.0)."
     )
+
+
+def test_a_significant_mode_whose_interval_holds_zero_says_that_these_are_two_tests(capsys):
+    open_share = replace(UNDER, share_difference_interval=(-0.1, 0.01))
+    for mode, told in ((UNDER, 0), (open_share, 1), (replace(open_share, p_value=0.2), 0)):
+        assert sentence(mode, TITLES).count(TWO_TESTS) == told
+        show(a_comparison([mode]))
+        assert capsys.readouterr().out.count(f"The interval of {mode.id} holds 0, though p is at most 0.05: ") == told
 
 
 def test_unstable_modes_are_not_told():

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Json
+from finc_eval.cli.options import Json, Pictures
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
+from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
 
 def changes(
@@ -18,6 +19,7 @@ def changes(
     new: Annotated[Path, typer.Option(help="Comparison of the later release with the same sketch of the reference.")],
     out: Out = None,
     force: Force = False,
+    pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
 ) -> None:
     """Follow the modes from one release of a model to the next.
@@ -27,7 +29,8 @@ def changes(
     """
     sources = {"old": str(old), "new": str(new)}
     check_given(sources.values())
+    check_shown(pictures)
     before, after = fe.Comparison.load(old), fe.Comparison.load(new)
     titles = (before.gen.name, after.gen.name)
     output = output_folder("changes", "changes", sources, out, force, titles=titles)
-    emit(fe.compare_releases(before, after), output, as_json)
+    emit(fe.compare_releases(before, after).showing(pictures), output, as_json)

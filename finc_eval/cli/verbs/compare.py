@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 import finc_eval as fe
-from finc_eval.cli.options import Gen, Json, Ref, Work, embeds, takes
+from finc_eval.cli.options import Gen, Json, Pictures, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
-from finc_eval.comparison.settings import MAX_SHOWN, SHOWN_SAMPLES, Settings, check_shown
+from finc_eval.comparison.settings import Settings
 from finc_eval.extractors.settings import Extraction
-
-Pictures = Annotated[
-    int,
-    typer.Option(
-        help=f"Typical samples of each set and mode to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
-        "file keeps small pictures of them, so that report finds them from any folder. 0: none."
-    ),
-]
+from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
 
 @takes(Settings, "settings")

@@ -64,6 +64,11 @@ def dp_generate(
     data. Without it the records are images. Every run on the same data spends epsilon again.
     """
     check_given([data, table])
+    if data.is_dir():
+        raise UsageError(
+            f"{data} is a folder, and private images are taken from one file: pass an .npz of an array images of shape "
+            "(n, height, width), uint8, and labels where there are classes, which numpy.savez writes"
+        )
     if table is None and data.suffix != ".npz":
         raise UsageError(
             f"{data} is a table: pass --table with its columns and their public ranges, which are not taken from the "

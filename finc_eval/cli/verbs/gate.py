@@ -12,9 +12,10 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.exit_codes import VerdictExit
 from finc_eval.cli.options import Json, Ref, Work, embeds
-from finc_eval.cli.output import Force, Out, emit, output_folder
+from finc_eval.cli.output import Force, Out, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
+from finc_eval.core.marks import job_digest, mark, mark_of, marked_text
 from finc_eval.core.storage import write_text
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
@@ -64,10 +65,12 @@ def gate(
         from finc_eval.gates.first_policy import first_policy
 
         check_given(sources.values(), extraction.extractor)
-        if policy.exists() and not force:
-            raise UsageError(f"{policy} exists: choose another --policy, or pass --force")
+        check_suffix(policy, ".toml", option="--policy")
+        job = job_digest("gate --init", sources)
+        own = mark("policy", job)
+        refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
         with work.running() as run:
-            text = first_policy(baseline, ref, extractor=extraction, run=run)
+            text = marked_text("policy", job, first_policy(baseline, ref, extractor=extraction, run=run))
         write_text(policy, text)
         print(text, end="")
         return
@@ -82,9 +85,8 @@ def gate(
         verdict = fe.gate(gen, baseline, ref, limits, anchor=anchor, train=train, extractor=extraction, run=run)
     from finc_eval.gates.github import annotation_lines, tell_github
     from finc_eval.gates.junit import junit_xml
-    from finc_eval.gates.markdown import markdown
 
-    emit(verdict, output, as_json, {".md": markdown(verdict), ".xml": junit_xml(verdict)})
+    emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
     tell_github(verdict, os.environ)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print(*annotation_lines(verdict), sep="\n", file=sys.stderr if as_json else sys.stdout)

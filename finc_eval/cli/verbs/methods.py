@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import finc_eval as fe
-from finc_eval.cli.options import Gen, Json, Ref, Work, embeds, takes
+from finc_eval.cli.options import Gen, Json, Pictures, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
 from finc_eval.core.config import Configured
 from finc_eval.core.record import about
 from finc_eval.extractors.settings import Extraction
+from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def methods(
     work: Work,
     out: Out = None,
     force: Force = False,
+    pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
 ) -> None:
     """Compare two sets by FINC and by the baselines of its paper, side by side.
@@ -54,7 +56,8 @@ def methods(
     """
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)
+    check_shown(pictures)
     output = output_folder("methods", "methods", sources, out, force)
     with work.running() as run:
         result = fe.compare_methods(gen, ref, columns.methods, settings, extractor=extraction, run=run)
-    emit(result, output, as_json)
+    emit(result.showing(pictures), output, as_json)

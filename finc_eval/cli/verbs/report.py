@@ -1,42 +1,104 @@
-"""`finc-eval report`: the page of a comparison, drawn again."""
+"""`finc-eval report`: a result as a page, as Markdown or as CSV, and the index of a folder of results."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-import finc_eval as fe
 from finc_eval.cli.options import Json
-from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
+from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss, warn_of_large
 from finc_eval.cli.sets import check_given
-from finc_eval.core.marks import mark, mark_of, text_digest
+from finc_eval.core.errors import UsageError
+from finc_eval.core.marks import mark_of
+from finc_eval.core.storage import write_text
+
+if TYPE_CHECKING:
+    from finc_eval.core.serialize import Document
+
+PICTURE = b"data:image/"
 
 
 def report(
-    comparison: Annotated[Path, typer.Argument(help="Comparison, an .h5 file that compare wrote.")],
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="Result: an .h5 or .json file that a verb wrote, or a folder of results.", metavar="RESULT"
+        ),
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="HTML file to write; default: COMPARISON with the suffix .html.")
+        Path | None,
+        typer.Option(help="File to write; default: RESULT with the suffix of its form, or index.html in the folder."),
     ] = None,
-    gen_samples: Annotated[str | None, typer.Option(help="Where the generated images are now, if they moved.")] = None,
-    ref_samples: Annotated[str | None, typer.Option(help="Where the reference images are now, if they moved.")] = None,
+    form: Annotated[
+        Literal["html", "md", "csv"],
+        typer.Option("--format", help="The page; Markdown of at most 900 KiB, for the page of a CI job; or the table."),
+    ] = "html",
+    samples: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH",
+            help="Where the samples of a set are now, if they moved: gen=generated/. Give it once for each set.",
+        ),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write the report of a saved comparison again.
+    """Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.
 
-    The report is one HTML file that loads nothing. It shows the pictures that the comparison's file keeps, or those of
-    the samples that --gen-samples and --ref-samples name.
+    The page is one HTML file that loads nothing. It shows the pictures that the file of the result keeps, or those of
+    the samples that --samples names.
     """
-    check_given([comparison, gen_samples, ref_samples])
-    page = out or comparison.with_suffix(".html")
-    check_suffix(page, ".html")
-    result = fe.Comparison.load(comparison)
-    job = result.provenance.job or text_digest(result.to_json())  # made in Python: known by its content
-    own = mark(result.type_name, job)
-    refuse_loss(page, lambda found: mark_of(found) == own, force)
-    samples = {"gen": gen_samples, "ref": ref_samples}
-    moved = {label: where for label, where in samples.items() if where is not None}
-    written = result.marked(job).to_html(page, samples=moved)
+    moved = _named(samples or [])
+    check_given([result, *moved.values()])
+    page = out or (result / f"index.{form}" if result.is_dir() else result.with_suffix(f".{form}"))
+    check_suffix(page, f".{form}")
+    if result.is_dir():
+        if form != "html" or moved:
+            raise UsageError("the index of a folder is a page without samples: leave out --format and --samples")
+        written = _write_index(result, page, force)
+    else:
+        written = _write(result, page, moved, force)
     print_json({"path": str(written)}) if as_json else print(written)
+    warn_of_large(written)
+
+
+def _write(path: Path, out: Path, moved: dict[str, str], force: bool) -> Path:
+    from finc_eval.loading import load_result  # loads torch: wrong options need not wait
+
+    result = load_result(path)
+    refuse_loss(out, lambda found: mark_of(found) == result.mark, force)
+    if out.suffix != ".html":
+        write_text(out, result.to_markdown() if out.suffix == ".md" else result.to_csv())
+        return out
+    text = _page(result, moved)
+    if out.exists() and not force and PICTURE in out.read_bytes() and PICTURE.decode() not in text:
+        raise UsageError(f"{out} shows pictures, which {path} does not keep: pass --samples, another --out, or --force")
+    return write_text(out, text)
+
+
+def _page(result: Document, moved: dict[str, str]) -> str:
+    from finc_eval import report
+
+    return report.page(result, moved)
+
+
+def _write_index(folder: Path, out: Path, force: bool) -> Path:
+    from finc_eval.loading import results_in
+    from finc_eval.report.index import Index
+
+    index = Index(folder, out)
+    refuse_loss(out, lambda found: mark_of(found) == index.mark, force)
+    for name, found in results_in(folder):
+        index.add(name, found)
+    return write_text(out, index.page())
+
+
+def _named(samples: list[str]) -> dict[str, str]:
+    """Return the places of samples by the label of their set."""
+    pairs = {label: place for label, _, place in (one.partition("=") for one in samples)}
+    if len(pairs) < len(samples) or not all(label and place for label, place in pairs.items()):
+        given = " ".join(samples)
+        raise UsageError(f"--samples is NAME=PATH, once for each set, got {given}: write for example gen=generated/")
+    return pairs

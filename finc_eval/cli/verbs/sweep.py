@@ -10,13 +10,14 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.config import config_file, configured_keys
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Config, Gen, Json, Ref, Work, embeds, given_options, takes
+from finc_eval.cli.options import Config, Gen, Json, Pictures, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Settings
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.extractors.settings import Extraction
+from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
 USELESS = {"sigma": ("sigma", "kernel"), "rho": ("rho",)}
 """Options that a sweep of each parameter does not use."""
@@ -49,6 +50,7 @@ def sweep(
     ] = None,
     out: Out = None,
     force: Force = False,
+    pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
     config: Config = None,
 ) -> None:
@@ -68,7 +70,8 @@ def sweep(
         settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)
+    check_shown(pictures)
     output = output_folder(f"sweep {parameter}", "sweep", sources, out, force, stem=f"sweep-{parameter}")
     with work.running() as run:
         result = fe.sweep(gen, ref, parameter, values, settings, extractor=extraction, run=run)
-    emit(result, output, as_json)
+    emit(result.showing(pictures), output, as_json)

@@ -30,6 +30,7 @@ from finc_eval.core.files.front import (
 )
 from finc_eval.core.files.parsed import json_table
 from finc_eval.core.files.writing import TEXT_BYTES, TEXT_ENDS
+from finc_eval.core.files.wrong_type import wrong_type
 from finc_eval.core.storage import PROGRAM
 
 DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|u1")
@@ -112,10 +113,7 @@ class StoredFile:
         if front is None:
             raise self._without_front(start, type_name)
         if front.type_name != type_name:
-            raise DataError(
-                f"{self.path} is of the type {front.type_name!r}: a finc-eval file of the type {type_name!r} is needed "
-                "here"
-            )
+            raise wrong_type(self.path, front.type_name, type_name)
         if front.layout != layout:
             raise DataError(
                 f"{self.path} has {type_name} layout {front.layout}, this version reads {layout}: {self._remedy}"

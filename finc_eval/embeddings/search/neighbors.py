@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from finc_eval.core.checks import check_count
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.embeddings.base import Embeddings, check_alike
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.distance_blocks import blocks, blocks_within
 from finc_eval.embeddings.search.smallest import Smallest
+from finc_eval.embeddings.space import check_alike
 
 
 class Neighbors(NamedTuple):

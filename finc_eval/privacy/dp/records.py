@@ -14,8 +14,8 @@ import torch
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE
-from finc_eval.embeddings.base import ARRAY_SPACE
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.space import ARRAY_SPACE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

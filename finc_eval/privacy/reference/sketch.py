@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -24,8 +24,9 @@ from finc_eval.core.record import plain, structured
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, check_same_space
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
+from finc_eval.embeddings.space import check_same_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.features import class_features, class_indices
@@ -78,6 +79,8 @@ class PrivateSketch(Shown):
         >>> score.n, [part.name for part in score.degrees]
         (400, ['degree 0', 'degree 1', 'degree 2'])
     """
+
+    type_name: ClassVar[str] = PRIVATE_SKETCH
 
     transform: PublicTransform
     feature_map: HermiteFeatures

@@ -12,35 +12,80 @@
   addEventListener("beforeprint", () => all("details:not([open])").forEach((node) => { node.open = true; node.dataset.folded = ""; }));
   addEventListener("afterprint", () => all("details[data-folded]").forEach((node) => { node.open = false; delete node.dataset.folded; }));
 
-  // Enlarge: every sample opens large, with its neighbors by the arrow keys.
-  const pictures = all(".tiles img, .copies img, .suspects img");
+  // Enlarge: every sample opens large, with its neighbors by the arrow keys. Beside it stands its nearest reference
+  // sample; a suspected copy lies on its original, and a slider or blinking uncovers one or the other.
+  const pictures = all(".tiles img, .copies img, .suspects img, .lead img");
   if (pictures.length) {
     const dialog = document.createElement("dialog");
     dialog.className = "large";
     dialog.setAttribute("aria-label", "A sample, enlarged");
-    const image = made("img", dialog);
-    const text = made("p", dialog);
-    const keys = made("p", dialog);
-    const buttons = [["Previous", -1], ["Next", 1], ["Close", 0]].map(([name, step]) => {
-      const button = made("button", keys, name);
-      button.type = "button";
-      button.addEventListener("click", () => (step ? show(at + step) : dialog.close()));
-      return button;
+    const views = made("div", dialog);
+    views.className = "views";
+    const [own, other] = ["", ""].map(() => {
+      const figure = made("figure", views);
+      return { figure, image: made("img", figure), text: made("figcaption", figure) };
     });
+    const tools = made("p", dialog);
+    const label = made("label", tools, "Uncover the original ");
+    const slider = made("input", label);
+    Object.assign(slider, { type: "range", min: 0, max: 100 });
+    const button = (name, parent, act) => {
+      const node = made("button", parent, name);
+      node.type = "button";
+      node.addEventListener("click", act);
+      return node;
+    };
+    const uncover = (percent) => { other.image.style.clipPath = `inset(0 ${100 - percent}% 0 0)`; };
+    let blinking = 0;
+    const still = () => { clearInterval(blinking); blinking = 0; blink.setAttribute("aria-pressed", false); };
+    const swap = () => { slider.value = slider.value > 50 ? 0 : 100; uncover(slider.value); };
+    const blink = button("Blink", tools, () => {
+      const on = !blinking;
+      still();
+      swap();
+      if (on && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+        blinking = setInterval(swap, 600);
+        blink.setAttribute("aria-pressed", true);
+      }
+    });
+    slider.addEventListener("input", () => { still(); uncover(slider.value); });
+    const keys = made("p", dialog);
+    button("Previous", keys, () => show(at - 1));
+    button("Next", keys, () => show(at + 1));
+    button("Close", keys, () => dialog.close()).autofocus = true;
     let at = 0;
     const shown = () => pictures.filter((one) => one.checkVisibility());
+    const fill = (view, one, scale, text) => {
+      Object.assign(view.image, { src: one.src, alt: one.alt, className: one.className });
+      view.image.width = one.naturalWidth * scale;
+      view.image.height = one.naturalHeight * scale;
+      view.text.textContent = text;
+    };
     const show = (place) => {
       const list = shown();
       at = (place + list.length) % list.length;
       const one = list[at];
-      image.src = one.src;
-      image.alt = one.alt;
-      image.className = one.className;
-      const [width, height] = [one.naturalWidth, one.naturalHeight];
-      const scale = Math.max(1, Math.floor(Math.min(innerWidth * 0.8 / width, innerHeight * 0.6 / height, 400 / Math.max(width, height))));
-      image.width = width * scale;
-      image.height = height * scale;
-      text.textContent = one.title;
+      const pair = one.closest(".suspects li");
+      const original = pair && pair.querySelector(".train img");
+      const copy = pair && pair.querySelector(".gen img");
+      const paired = Boolean(original && copy);
+      const near = paired ? original : document.querySelector(`img[data-id="${CSS.escape(one.dataset.near || "")}"]`);
+      const first = paired ? copy : one;
+      const beside = near && !paired ? 2 : 1;
+      const [width, height] = [first.naturalWidth, first.naturalHeight];
+      const scale = Math.max(1, Math.floor(Math.min(innerWidth * 0.8 / width / beside, innerHeight * 0.55 / height, 400 / Math.max(width, height))));
+      fill(own, first, scale, paired ? "generated: " + first.title : first.title);
+      other.figure.hidden = !near;
+      if (near) fill(other, near, scale, paired ? "original: " + near.title : "nearest reference sample: " + near.title);
+      if (paired) {
+        other.image.width = own.image.width;
+        other.image.height = own.image.height;
+      }
+      still();
+      slider.value = 50;
+      uncover(paired ? 50 : 100);
+      views.classList.toggle("over", paired);
+      tools.hidden = !paired;
       if (!dialog.isConnected) document.body.append(dialog);
       if (!dialog.open) dialog.showModal();
     };
@@ -54,14 +99,14 @@
       });
     });
     dialog.addEventListener("keydown", (event) => {
+      if (event.target === slider) return;
       if (event.key === "ArrowRight") show(at + 1);
       else if (event.key === "ArrowLeft") show(at - 1);
       else return;
       event.preventDefault();
     });
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-    dialog.addEventListener("close", () => shown()[at]?.focus({ preventScroll: true }));
-    buttons[2].autofocus = true;
+    dialog.addEventListener("close", () => { still(); shown()[at]?.focus({ preventScroll: true }); });
   }
 
   // Sort, filter and find modes; the choice is in the address.

@@ -64,7 +64,7 @@ def show(extractor: ExtractorName, as_json: Json = False) -> None:
     """Show a card: network, weights, preprocessing, output, and common mistakes."""
     card = load_card(extractor)
     if as_json:
-        print_json(plain(card) | {"digest": card.digest})
+        print_json(plain(card) | {"space": _space(card)})
         return
     _print_card(card)
 
@@ -103,8 +103,18 @@ def _problem(name: str, device: str | None, *, silent: bool) -> str | None:
     return f"{found.name}: the embedding is not what the card says: check weights, versions and device"
 
 
+def _space(card: Card) -> str | None:
+    """Return the name@digest of results by an extractor; None where weights that are missing decide it."""
+    from finc_eval.embeddings.recipe import space_of  # takes a second, which a list of extractors need not wait for
+
+    try:
+        return space_of(card)
+    except DataError:
+        return None
+
+
 def _print_card(card: Card) -> None:
-    print(f"{card.name} ({card.digest[:12]})\n\n{card.description}\n\nSource: {card.citation}\n")
+    print(f"{_space(card) or card.name}\n\n{card.description}\n\nSource: {card.citation}\n")
     values = plain(card)
     sections = {
         "network": values["loader"],

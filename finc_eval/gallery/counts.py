@@ -1,0 +1,18 @@
+"""Number of samples that pages show."""
+
+from __future__ import annotations
+
+from finc_eval.core.errors import UsageError
+
+SHOWN_SAMPLES = 8
+"""Samples of each set and mode that a page shows: as many typical ones, as many drawn at random, as many reference
+samples nearest to them, and as many of the opposite tail where that matters, of about 3 kB each."""
+
+MAX_SHOWN = 16
+"""Largest number of samples of a kind that a page shows, and members of each set that a mode keeps as a random draw."""
+
+
+def check_shown(count: int) -> None:
+    """Raise UsageError unless a page can show so many samples of each set and mode."""
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SHOWN:
+        raise UsageError(f"pictures must be a whole number from 0 to {MAX_SHOWN}, got {count!r}")

@@ -1,0 +1,117 @@
+"""`Pictured`: a result whose page shows samples, and whose file keeps small pictures of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from finc_eval.core.errors import UsageError
+from finc_eval.core.files.front import check_target
+from finc_eval.core.files.reading import StoredFile, existing_file
+from finc_eval.core.files.writing import NewFile, new_file
+from finc_eval.core.record import NOT_IN_JSON
+from finc_eval.core.serialize import LAYOUT, Document
+from finc_eval.core.storage import written_together
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
+from finc_eval.gallery.files import read_pictures, write_pictures
+from finc_eval.gallery.gallery import Gallery, Pictures, read_gallery
+from finc_eval.samples import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Pictured(Document):
+    """A result whose page shows samples, and whose HDF5 file keeps small pictures of them.
+
+    Attributes:
+        shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
+        kept: pictures that the file had; None for a result that was not read from one.
+    """
+
+    names_in_sentences: ClassVar[Mapping[str, str]] = {}
+    """Names of the sets in a sentence, by label; others are called by their label."""
+
+    shown: int = field(default=SHOWN_SAMPLES, kw_only=True)
+    kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return the sets whose samples a page shows, by label."""
+        raise NotImplementedError
+
+    def shown_samples(self) -> Mapping[str, Iterable[str]]:
+        """Return the ids of the samples of each set that a page shows, by label."""
+        raise NotImplementedError
+
+    def showing(self, count: int) -> Self:
+        """Return the result with so many samples of each set and mode shown and kept in its file; 0 for none.
+
+        Raises:
+            UsageError: the count is not a whole number from 0 to 16.
+        """
+        check_shown(count)
+        return replace(self, shown=count)
+
+    @cached_property
+    def gallery(self) -> Gallery:
+        """Pictures of the samples that a page shows, from the file it was read from or the sets that were compared."""
+        return self.gallery_of({})
+
+    def gallery_of(self, samples: Mapping[str, Samples]) -> Gallery:
+        """Return the pictures of the samples that a page shows, with where the samples of a set are now, by label."""
+        sets, shown = self.pictured_sets(), self.shown_samples()
+        return read_gallery(sets, shown, samples, kept=self.kept, names=self.names_in_sentences)
+
+    def save(self, path: str | Path) -> None:
+        """Write an HDF5 file, from which `load` restores the result, and its JSON twin.
+
+        The file keeps small pictures of the samples that a page shows (`showing`), so that its page is the same from
+        any folder.
+
+        Raises:
+            UsageError: the path ends in .json.
+            DataError: the path holds another kind of file, or cannot be written.
+        """
+        twin = self.twin(path)
+        with written_together():
+            with new_file(path, self.type_name, LAYOUT) as file:
+                file.header["result"] = self.to_dict()
+                self._write(file)
+                write_pictures(file, self.gallery.pictures)
+            self.to_json(twin)
+
+    @classmethod
+    def twin(cls, path: str | Path) -> Path:
+        """Return the path of the JSON twin of a result saved at `path`.
+
+        Raises:
+            UsageError: the path is the twin's.
+            DataError: the path holds another kind of file.
+        """
+        twin = Path(path).with_suffix(".json")
+        if twin == Path(path):
+            raise UsageError(f"{path} is the name of the JSON twin: save the result as {twin.stem}.h5")
+        check_target(path, cls.type_name)
+        return twin
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a result that `save` wrote.
+
+        Raises:
+            DataError: the file is missing, damaged, or of another type.
+        """
+        with existing_file(path, cls.type_name, LAYOUT) as file:
+            data: dict[str, Any] = file.header["result"]
+            arrays = cls._read(file, data)
+            return cls.from_dict(data | arrays | {"kept": read_pictures(file)}, str(path))
+
+    def _write(self, file: NewFile) -> None:
+        """Write what JSON leaves out, except the pictures; default: nothing."""
+
+    @classmethod
+    def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:
+        """Read what `_write` wrote, as fields of the result; parts of `data` may be completed."""
+        return {}

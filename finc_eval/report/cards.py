@@ -1,0 +1,107 @@
+"""Cards of modes: what every page shows of a mode, whatever result it is of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from finc_eval.naming.evidence import Evidence
+from finc_eval.report.formats import printable
+from finc_eval.report.svg import Ink
+
+
+class Grid(NamedTuple):
+    """Samples under a heading.
+
+    Attributes:
+        heading: what they are.
+        label: label of their set.
+        ids: their ids.
+        scores: their scores; None where they have none.
+        keyed: whether other pictures refer to these, as the samples nearest to them.
+    """
+
+    heading: str
+    label: str
+    ids: Sequence[str]
+    scores: Sequence[float] | None = None
+    keyed: bool = False
+
+
+class View(NamedTuple):
+    """What a mode looks like in one set.
+
+    Attributes:
+        ink: color of the set.
+        title: title of the set.
+        meaning: what the set is.
+        grids: its samples.
+    """
+
+    ink: Ink
+    title: str
+    meaning: str
+    grids: tuple[Grid, ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A mode as a page shows it.
+
+    Attributes:
+        id: id of the mode.
+        anchor: name by which links find the card.
+        title: name of the mode.
+        ink: color of the set that has more.
+        tag: role of the mode in a word or two.
+        is_muted: whether it does not count.
+        says: its shares and their difference in a sentence.
+        drawing: its shares.
+        views: its samples in each set.
+        evidence: what supports the name.
+        instead: anchor and title of the mode that the other set has in its place; None without one.
+        facts: all its numbers, by name.
+        table: headings and rows of further numbers; None without any.
+        named: ids of samples, each list with what they are.
+        folded: samples that are folded away.
+        notes: sentences that are folded away.
+        keys: values to sort and filter by.
+        place: what tells this card from others of the same mode on a page.
+    """
+
+    id: str
+    title: str
+    ink: Ink
+    tag: str
+    is_muted: bool
+    says: str
+    drawing: Markup
+    views: tuple[View, ...]
+    facts: Mapping[str, str]
+    evidence: tuple[Evidence, ...] = ()
+    instead: tuple[str, str] | None = None
+    table: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None
+    named: tuple[tuple[str, Sequence[str]], ...] = ()
+    folded: tuple[View, ...] = ()
+    notes: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    place: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """Name by which links find the card."""
+        return anchor(self.id, self.place)
+
+    @property
+    def data(self) -> Markup:
+        """The keys as attributes."""
+        return Markup("").join(Markup(' data-{}="{}"').format(key, printable(one)) for key, one in self.keys.items())
+
+
+def anchor(mode_id: str, place: str = "") -> str:
+    """Return the name by which links find the card of a mode, with a place where a page has the mode several times."""
+    return re.sub(r"[^\w.-]", "-", f"mode-{mode_id}{place}", flags=re.ASCII)

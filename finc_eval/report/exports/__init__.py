@@ -1,0 +1,1 @@
+"""What a result says in all of its outputs, how it was made, and the same as Markdown."""

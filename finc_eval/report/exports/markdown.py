@@ -1,0 +1,133 @@
+"""A result as Markdown, within what the page of a CI job takes; names and labels in it stay text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from finc_eval.core.terminal import visible
+from finc_eval.core.words import counted
+from finc_eval.report.exports.made import Made
+from finc_eval.report.exports.outline import Outline, Table
+
+MAX_MARKDOWN = 900 * 1024
+"""Bytes of a text: GitHub drops a summary of more than 1 MiB without a word."""
+
+MAX_TEXT = 12_000
+"""Characters of a paragraph or a cell; a longer one is cut."""
+
+MAX_SENTENCES = 40
+"""Warnings, signatures and failures of each sort that a text has."""
+
+SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
+"""Characters that begin something in Markdown, or that make a link of an address."""
+
+LINE_BEGINS = re.compile(r"^(\d*)([-+=.)])")
+"""What makes a list or a heading of a paragraph."""
+
+
+def markdown(outline: Outline, made: Made, mark: str) -> str:
+    """Return a result as Markdown: the headline, the warnings, the tables, and how it was made.
+
+    Rows that a text of at most 900 KiB has no room for are left out, and counted.
+
+    Args:
+        outline: what the result says.
+        made: how it was made.
+        mark: mark of the result, by which a command knows its file.
+    """
+    head = [
+        f"<!-- finc-eval: {mark} -->",
+        f"## {escaped(outline.title)}",
+        f"{escaped(outline.kind).capitalize()}. Made by finc-eval.",
+        paragraph(outline.headline),
+        *_paragraphs(outline.details),
+        *_listed("Before you trust the numbers", outline.warnings),
+    ]
+    tail = _how(outline, made)
+    room = MAX_MARKDOWN - sum(_size(block) for block in [*head, *tail]) - 200
+    body: list[str] = []
+    left_out = 0
+    for table in outline.tables:
+        block, missing = _table(table, room)
+        room -= _size(block)
+        left_out += missing
+        body += [block] if block else []
+    if left_out:
+        are = "is" if left_out == 1 else "are"
+        body.append(f"{counted(left_out, 'row')} {are} left out, see the page or the JSON file.")
+    return "\n\n".join([*head, *body, *tail]) + "\n"
+
+
+def paragraph(text: str) -> str:
+    """Return text that is one paragraph, and nothing but text."""
+    return LINE_BEGINS.sub(r"\1\\\2", escaped(text))
+
+
+def escaped(text: str) -> str:
+    """Return text on one line in which no character begins anything but itself."""
+    plain = " ".join(visible(text).encode("utf-8", "backslashreplace").decode().split())
+    if len(plain) > MAX_TEXT:
+        plain = f"{plain[:MAX_TEXT]}…"
+    return SPECIAL.sub(r"\\\g<0>", plain)
+
+
+def _table(table: Table, room: int) -> tuple[str, int]:
+    """Return a table, and how many of its rows there is no room for."""
+    numeric = [place > 0 and _is_numeric(row[place] for row in table.rows) for place in range(len(table.columns))]
+    title = [f"### {escaped(table.title)}", ""] if table.title else []
+    lines = [*title, _row(table.columns), "|" + "|".join("--:" if one else "---" for one in numeric) + "|"]
+    room -= _size("\n".join(lines))
+    if room < 0:
+        return "", len(table.rows)
+    for place, row in enumerate(table.rows):
+        line = _row(row)
+        room -= _size(line)
+        if room < 0:
+            return "\n".join(lines), len(table.rows) - place
+        lines.append(line)
+    return "\n".join(lines), 0
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(escaped(cell) or " " for cell in cells) + " |"
+
+
+def _is_numeric(cells: Iterable[str]) -> bool:
+    return all(cell[:1] in "0123456789[−+<≤≥×–-." for cell in cells)
+
+
+def _how(outline: Outline, made: Made) -> list[str]:
+    shown = [*outline.signatures][:MAX_SENTENCES]
+    failures = _listed("Failures", outline.failures) or ["Failures: none."]
+    return [
+        "### How this was made",
+        _code(made.command),
+        escaped(made.using),
+        *([_code("\n".join(map(str, shown)))] if shown else []),
+        *failures,
+    ]
+
+
+def _code(text: str) -> str:
+    """Return text as a block of code, fenced by more backticks than it has in a row."""
+    plain = visible(text).encode("utf-8", "backslashreplace").decode()[: MAX_TEXT * 2]
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", plain)), default=0))
+    return f"{fence}\n{plain}\n{fence}"
+
+
+def _paragraphs(texts: Sequence[str]) -> list[str]:
+    return [paragraph(text) for text in texts[:MAX_SENTENCES]]
+
+
+def _listed(title: str, texts: Sequence[str]) -> list[str]:
+    """Return sentences as a list with a title."""
+    if not texts:
+        return []
+    more = len(texts) - MAX_SENTENCES
+    lines = [*texts[:MAX_SENTENCES], *([f"{counted(more, 'more')} in the JSON file"] if more > 0 else [])]
+    return [f"**{title}**", "\n".join(f"- {paragraph(line)}" for line in lines)]
+
+
+def _size(text: str) -> int:
+    return len(text.encode()) + 2

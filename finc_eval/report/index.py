@@ -1,0 +1,120 @@
+"""`Index`: the results in a folder, a row each, with what was found and a link to the page."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from finc_eval import report
+from finc_eval.core.errors import FincEvalError
+from finc_eval.core.marks import job_digest, mark, mark_of
+from finc_eval.core.provenance import package_version
+from finc_eval.core.serialize import Document
+from finc_eval.core.words import counted
+from finc_eval.report.exports.made import Made, how_made
+from finc_eval.report.exports.outline import Outline
+from finc_eval.report.pages import framed
+
+MAX_PROBLEMS = 50
+"""Files that are not results which an index names; further ones are counted."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A result of a folder, as its index tells it.
+
+    Attributes:
+        name: path of its file below the folder.
+        page: address of its page, seen from the index; None without one.
+        title: what it is about.
+        kind: what it is.
+        headline: what was found.
+        samples: its sets with their number of samples.
+        version: version of finc-eval that made it.
+        command: command, or call from Python, that makes it again.
+    """
+
+    name: str
+    page: str | None
+    title: str
+    kind: str
+    headline: str
+    samples: str
+    version: str
+    command: str
+
+
+class Index:
+    """The results of a folder. It keeps what its rows say, and not the results.
+
+    Attributes:
+        folder: the folder.
+        out: file of the index.
+        mark: what the file of the index says of itself.
+    """
+
+    def __init__(self, folder: Path, out: Path) -> None:
+        self.folder, self.out = folder, out
+        self.mark = mark("index", job_digest("report", {"folder": str(folder)}))
+        self._rows: list[Row] = []
+        self._problems: list[str] = []
+        self._more = 0
+
+    def add(self, name: str, found: Document | FincEvalError) -> None:
+        """Add a file.
+
+        Args:
+            name: path of the file below the folder.
+            found: the result, or why the file is not one.
+        """
+        path = self.folder / name
+        if isinstance(found, Document):
+            self._rows.append(_row(name, found, path.with_suffix(".html"), self.out))
+        elif len(self._problems) < MAX_PROBLEMS:
+            sentence = str(found).replace(str(path), name)
+            self._problems.append(sentence if name in sentence else f"{name}: {sentence}")
+        else:
+            self._more += 1
+
+    def page(self) -> str:
+        """Return the page: one HTML file that loads nothing, and links to the pages of the results."""
+        said, version = self._outline(), package_version()
+        made = Made(said.call, True, f"finc-eval {version}.")
+        return framed("index.html", said, self.mark, made=made, version=version, rows=self._rows)
+
+    def _outline(self) -> Outline:
+        title = self.folder.resolve().name or str(self.folder.resolve())
+        lost = len(self._problems) + self._more
+        more = [f"{counted(self._more, 'more file')} could not be read as a result."] if self._more else []
+        return Outline(
+            kind="results in a folder",
+            title=title,
+            headline=f"{counted(len(self._rows), 'result')}."
+            + (f" {counted(lost, 'file')} could not be read as a result, see the end of the page." if lost else ""),
+            sets={},
+            signatures=(),
+            call=f"finc-eval report {title}",
+            failures=[*self._problems, *more],
+        )
+
+
+def _row(name: str, found: Document, page: Path, out: Path) -> Row:
+    said = report.outline(found)
+    return Row(
+        name=name,
+        page=_address(page, out) if mark_of(page) == found.mark else None,
+        title=said.title,
+        kind=said.kind,
+        headline=said.headline,
+        samples=", ".join(label if n is None else f"{label} {counted(n, 'sample')}" for label, n in said.sets.items()),
+        version=found.provenance.versions.get("finc-eval", "of an unknown version"),
+        command=how_made(found.provenance, said.call).command,
+    )
+
+
+def _address(page: Path, out: Path) -> str:
+    """Return the address of a page as a link from another file has it, whatever its name is."""
+    way = os.path.relpath(page.absolute(), out.absolute().parent)
+    return "./" + quote(os.fsencode(Path(way).as_posix()))

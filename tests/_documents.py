@@ -1,0 +1,36 @@
+"""One result of every type, of small sets."""
+
+import numpy as np
+
+import finc_eval as fe
+from finc_eval.demo import example_sets
+from finc_eval.kahm.membership import membership_score
+
+
+def one_of_each(folder):
+    """Make one result of every type, by the name of the type; the private sketch behind two of them is "sketch".
+
+    Args:
+        folder: folder for the ledger.
+    """
+    gen, ref = example_sets(400)
+    x, y = gen[:200], ref[:200]
+    comparison = fe.compare(x, y, features=50)
+    ledger = fe.privacy.Ledger.create(folder / "ledger", epsilon=1, delta=1e-5)
+    private = fe.privacy.release_sketch(y, public=ref[200:], epsilon=1, ledger=ledger)
+    made = [
+        comparison,
+        fe.compare_models([x, y], features=50),
+        fe.compare_methods(x, y, "finc", features=50),
+        fe.sweep(x, y, "rho", [1], features=50),
+        fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
+        fe.kinds([x, y], levels=(5,), level=5),
+        fe.leaderboard([x, gen[200:]], y, level=5),
+        fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "level": 5}}),
+        fe.evaluate(x, y, ["vendi", "prdc", "fid"]),
+        fe.audit(gen, ref[:200], ref[200:]),
+        membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
+        private.score(x),
+        private.compare({"a": x, "b": gen[200:]}),
+    ]
+    return {one.type_name: one for one in made} | {"sketch": private}

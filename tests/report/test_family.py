@@ -1,0 +1,92 @@
+"""All pages are of one family, and every result has all outputs, whether a verb or Python made it."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from _pages import Page
+
+from finc_eval import report
+from finc_eval.core.provenance import GitState
+from finc_eval.report import RESULTS
+
+COMMAND = "finc-eval verb --gen /far/away/gen --ref ref"
+
+
+def policy_of(page):
+    return next(
+        page.attributes(n)["content"]
+        for n in page.find("meta")
+        if page.attributes(n).get("http-equiv") == "Content-Security-Policy"
+    )
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_a_page_has_the_header_the_navigation_and_the_policy_of_the_family(documents, type_name):
+    result = documents[type_name]
+    page, said = Page(report.page(result, {})), report.outline(result)
+    assert page.texts("p", "brand") == [f"finc-eval {said.kind}"]
+    assert page.texts("title", inside=page.find("head")[0]) == [f"{said.title} – finc-eval"]
+    links = {page.attributes(n)["href"][1:]: page.text(n) for n in page.find("a", inside=page.find("nav")[0])}
+    headings = {page.attributes(n)["id"]: page.text(n) for n in page.find("h2") if "id" in page.attributes(n)}
+    assert links.items() <= headings.items() and {"how", "reproduce"} < set(links)
+    assert page.texts("p", "summary") and page.texts("p", "summary")[0] == " ".join(said.headline.split())
+    assert policy_of(page).startswith("default-src 'none'; img-src data:; style-src 'sha256-")
+
+
+@pytest.mark.parametrize("by_command", [True, False], ids=["verb", "python"])
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_a_footer_says_how_to_make_the_result_again(documents, type_name, by_command):
+    provenance = documents[type_name].provenance
+    command = COMMAND if by_command else None
+    made = replace(provenance, command=command, git=GitState("0123456789abcdef", False), config="finc-eval.toml")
+    result = replace(documents[type_name], provenance=made)
+    page = Page(report.page(result, {}))
+    footer = page.find("footer")[0]
+    (shown,) = page.texts("p", "command", footer)
+    if by_command:
+        assert shown == "finc-eval verb --gen gen --ref ref"
+    else:
+        assert re.match(r"fe\.[\w.]+\(.*\)$", shown)
+        assert "Made by a call from Python. This one makes it again:" in page.text(footer)
+    assert page.texts("p", "signature", footer) == [str(one) for one in report.outline(result).signatures]
+    text = page.text(footer)
+    assert all(f"{name} {version}" in text for name, version in made.versions.items())
+    assert "git 0123456789ab; defaults from finc-eval.toml." in text and f"on {made.device}" in text
+    assert ("Failures: none." in text) == (not report.outline(result).failures)
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_a_result_is_the_same_text_twice_in_every_form_and_bears_one_mark(documents, type_name):
+    result = documents[type_name]
+    for make in (lambda: report.page(result, {}), result.to_markdown, result.to_csv, lambda: report.fragment(result)):
+        assert make() == make()
+    assert result.mark in result.to_markdown().splitlines()[0]
+    assert result.to_csv().splitlines()[1].startswith(f"{result.mark},")
+    assert f'<meta name="finc-eval" content="{result.mark}">' in report.page(result, {})
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_the_tables_of_a_terminal_are_those_of_markdown(documents, type_name, capsys):
+    result = documents[type_name]
+    report.show(result)
+    shown = re.sub(r"\s+", " ", capsys.readouterr().out)
+    for table in report.outline(result).tables:
+        for row in table.rows:
+            first = [cell for cell in row if cell][:2]
+            assert all(cell in shown for cell in first), first
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_a_mark_outlives_a_file(documents, type_name):
+    result = documents[type_name]
+    assert type(result).from_dict(json.loads(result.to_json())).mark == result.mark
+    assert result.marked("0a1b").mark == f"{type_name} 0a1b"
+
+
+def test_the_failures_of_metrics_are_named(documents):
+    page = Page(report.page(documents["scores"], {}))
+    (failure,) = page.texts("li", inside=page.find("footer")[0])
+    assert failure.startswith("fid: fid is defined on inception-fid")
+    assert "fe.evaluate(gen, ref, ['vendi', 'prdc', 'fid'])" in page.text(page.find("footer")[0])
