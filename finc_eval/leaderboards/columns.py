@@ -59,18 +59,37 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
         ref: that of the reference.
         signature: signature of the partition into kinds.
     """
-    owners = [name for name, runs in models.items() for _ in runs]
-    sets = [run.effective(0) for runs in models.values() for run in runs]
+    counts = {name: [run.effective(0) for run in runs] for name, runs in models.items()}
+    reasons = {name: text for name, runs in models.items() if (text := _too_few(runs)) is not None}
+    owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
+    sets = [one for name, own in counts.items() if name not in reasons for one in own]
     found = []
     for key, (title, rule) in SHARES.items():
-        runs: dict[str, list[Estimate]] = {name: [] for name in models}
-        for name, estimate in zip(owners, share_estimates(rule, sets, ref.effective(0)), strict=True):
+        runs: dict[str, list[Estimate]] = {name: [] for name in owners}
+        estimates = share_estimates(rule, sets, ref.effective(0)) if sets else []
+        for name, estimate in zip(owners, estimates, strict=True):
             runs[name].append(estimate)
-        fields = (*signature.fields, ("factor", f"{rule.factor:g}"))
+        own = Signature(key, (*signature.fields, ("factor", f"{rule.factor:g}")))
         found.append(
-            Column(key, title, False, Signature(key, fields), (0.0, 1.0), over_runs(runs), training_error(runs))
+            Column(key, title, False, own, (0.0, 1.0), over_runs(runs), training_error(runs), reasons=dict(reasons))
         )
     return found
+
+
+def _too_few(runs: Sequence[Tally]) -> str | None:
+    """Return why shares of a model cannot be estimated; None if they can.
+
+    All models choose kinds by as many samples as the smallest set informs like. A model of a few distinct samples,
+    such as a collapsed one, would make shares of all others blind.
+    """
+    for run in runs:
+        independent, kinds = float(run.effective(0).sum()), run.levels[0]
+        if independent < kinds:
+            return (
+                f"its {run.n:,} samples inform like {independent:,.0f} independent ones, because many are copies or of "
+                f"one group, and shares of {kinds} kinds need {kinds}"
+            )
+    return None
 
 
 def metric_column(metric: str, models: Mapping[str, Sequence[Measure | None]], signature: Signature) -> Column:

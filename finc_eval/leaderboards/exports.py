@@ -28,7 +28,7 @@ TASK = "unconditional-image-generation"
 
 @dataclass(frozen=True)
 class Origin:
-    """What a board does not know of itself.
+    """Facts that a board does not know of itself.
 
     Attributes:
         dataset: id of the dataset that the reference is of, such as "my-lab/faces".

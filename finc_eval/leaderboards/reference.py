@@ -95,7 +95,7 @@ class BoardReference:
         run.progress("partition", 1, 1)
         found = count(ref, partition, far=far, run=run.named(f"count {REFERENCE}"))
         names: dict[int, Name] = {}
-        if far:  # later there are no embeddings to name kinds by
+        if far:  # later, only what is stored can name kinds
             near = [{REFERENCE: found.nearest_to(number)} for number in range(kinds)]
             names = dict(enumerate(name_modes(near, {REFERENCE: ref})))
         metrics = settings.metrics or default_metrics(embeddings.values(), ref)

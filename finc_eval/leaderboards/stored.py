@@ -98,7 +98,7 @@ class StoredBoard:
 
     @property
     def exists(self) -> bool:
-        """Whether the folder holds a board."""
+        """Truth of "the folder holds a board"."""
         return (self.folder / INDEX).exists()
 
     @property

@@ -96,6 +96,17 @@ def test_a_model_whose_metric_has_no_interval_is_shown_and_not_ranked(sets):
         board.separable("few", "good")
 
 
+def test_a_collapsed_model_does_not_blind_the_shares_of_others(sets):
+    models = {"good": sets["good"], "gaps": sets["gaps"], "collapsed": np.repeat(samples(range(10), 4, 9), 250, axis=0)}
+    board = fe.leaderboard(models, samples(range(10), 1500, 5), metrics=("kid",), level=20)
+    standing = board["collapsed"].scores["missing"]
+    assert (standing.value, standing.rank_set) == (None, None)
+    assert "its 1,000 samples inform like 4 independent ones, because many are copies" in standing.reason
+    assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
+    assert board.separable("good", "gaps", "missing")
+    assert board["collapsed"].scores["kid"].rank_set is not None
+
+
 def test_metrics_without_a_common_error_are_ranked_by_their_intervals(sets):
     board = fe.leaderboard(
         {"good": sets["good"], "gaps": sets["gaps"]}, samples(range(10), 800, 5), metrics=("mmd",), level=5
