@@ -22,6 +22,9 @@ from _record import record
 import finc_eval as fe
 
 N, DIM, KINDS = 50_000, 64, 30
+DISTINCT = 10
+"""Sets that are made; a larger board has each of them several times, under other names."""
+
 CASES = (("sketch", 10), ("sketch", 100))
 
 
@@ -42,9 +45,10 @@ def one(source, models):
         ref, adding = fe.Sketch.reference(rows_of(0), features=100), 0.0
         board = fe.StoredBoard(Path(folder) / "board")
         against = ref if source == "sketch" else rows_of(0)
+        sets = [rows_of(1 + number) for number in range(min(models, DISTINCT))]
+        sets = [fe.Sketch.of(rows, ref.feature_map) for rows in sets] if source == "sketch" else sets
         for number in range(models):
-            rows = rows_of(1 + number)
-            model = fe.Sketch.of(rows, ref.feature_map) if source == "sketch" else rows
+            model = sets[number % DISTINCT]
             start = time.perf_counter()
             board.add({f"model {number}": model}, against, run=run, metrics=("fd",))
             adding += time.perf_counter() - start
