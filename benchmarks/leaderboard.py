@@ -17,8 +17,9 @@ from _record import record
 from _runs import rate, run
 
 import finc_eval as fe
-from finc_eval.leaderboards.columns import SHARES, metric_column
+from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
+from finc_eval.leaderboards.measures import Measuring, lowest
 from finc_eval.leaderboards.ranks import rank
 from finc_eval.leaderboards.shares import share_estimates
 from finc_eval.metrics.registry import get_metric
@@ -75,7 +76,10 @@ def draw(law, n, centers, rng):
 
 
 def separate(models, references, metrics):
-    """Rank models that are measured against a reference each, so that their estimates share nothing."""
+    """Rank models that are measured against a reference each, so that their estimates share nothing.
+
+    Ranks are as on a board otherwise: 0 takes part where it is the best number that there is.
+    """
     run_on = fe.Run("cpu")
     sets = {label: opened(rows) for label, rows in models.items()}
     refs = {label: opened(rows) for label, rows in references.items()}
@@ -90,14 +94,15 @@ def separate(models, references, metrics):
             label: share_estimates(rule, every, ref_counts[label])[place] for place, label in enumerate(counts)
         }
     for metric in metrics:
-        columns = {
-            label: metric_column(get_metric(metric), {label: sets[label]}, refs[label], run_on) for label in sets
+        found[metric] = {
+            label: Measuring(get_metric(metric), refs[label], run_on).measure(label, one).estimate()
+            for label, one in sets.items()
         }
-        found[metric] = {label: column.estimates[label] for label, column in columns.items()}
     rankings = {}
     for key, estimates in found.items():
         alone = [Estimate(estimates[name].value, estimates[name].variance) for name in NAMES]
-        rankings[key] = rank(np.array([one.value for one in alone]), joint_covariance(alone))
+        best = 0.0 if key in SHARES or lowest(key) == 0 else None
+        rankings[key] = rank(np.array([one.value for one in alone]), joint_covariance(alone), best=best)
     return (
         {key: one.rank_sets for key, one in rankings.items()},
         {key: one.separable_pairs for key, one in rankings.items()},

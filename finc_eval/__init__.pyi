@@ -37,6 +37,7 @@ from .gates.verdict import Verdict as Verdict
 from .leaderboards.board import leaderboard as leaderboard
 from .leaderboards.result import Leaderboard as Leaderboard
 from .leaderboards.settings import LeaderboardSettings as LeaderboardSettings
+from .leaderboards.stored import StoredBoard as StoredBoard
 from .loading import load as load
 from .memorization.audit import audit as audit
 from .memorization.settings import AuditSettings as AuditSettings

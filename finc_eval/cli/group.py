@@ -23,6 +23,16 @@ class Group(TyperGroup):
         return _shown_as_flags(super().get_params(ctx))
 
 
+class DefaultGroup(Group):
+    """A group of verbs, the first of which is meant where none is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, with the name of the first verb before them where they do not begin with one."""
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = [next(iter(self.commands)), *args]
+        return super().parse_args(ctx, args)
+
+
 class Verb(TyperCommand):
     """A verb."""
 

@@ -24,19 +24,37 @@ def named_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:
     """
     sets: dict[str, str] = {}
     for argument in gens:
-        name, equals, path = argument.partition("=")
-        if not equals or Path(argument).exists():
-            name, path = titled(argument, argument), argument
-        elif not name or not path:
-            raise UsageError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
-        if name == REFERENCE:
-            raise UsageError(
-                f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or name the model, NAME=PATH'
-            )
+        name, path, _ = _named(argument)
         if name in sets:
             raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
         sets[name] = path
     return sets if ref is None else sets | {REFERENCE: ref}
+
+
+def runs_of_models(gens: Iterable[str]) -> dict[str, list[str]]:
+    """Return the paths of the training runs of models by name: a NAME=PATH given several times is one model."""
+    models: dict[str, list[str]] = {}
+    for argument in gens:
+        name, path, by_hand = _named(argument)
+        if name in models and not by_hand:
+            raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
+        models.setdefault(name, []).append(path)
+    return models
+
+
+def _named(argument: str) -> tuple[str, str, bool]:
+    """Return the name and the path of a set, and whether the name was given."""
+    name, equals, path = argument.partition("=")
+    by_hand = bool(equals) and not Path(argument).exists()
+    if not by_hand:
+        name, path = titled(argument, argument), argument
+    elif not name or not path:
+        raise UsageError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
+    if name == REFERENCE:
+        raise UsageError(
+            f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or name the model, NAME=PATH'
+        )
+    return name, path, by_hand
 
 
 def check_given(sources: Iterable[str | Path | None], extractor: str | None = None) -> None:

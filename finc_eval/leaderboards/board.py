@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isinf
+from dataclasses import replace
 from typing import Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
-from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import labeled
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.leaderboards.columns import (
-    DEFAULT_METRICS,
-    SHARES,
-    Column,
-    default_metrics,
-    metric_column,
-    share_columns,
-)
-from finc_eval.leaderboards.estimates import joint_covariance
-from finc_eval.leaderboards.ranks import rank
-from finc_eval.leaderboards.result import Criterion, Leaderboard, Row, Standing
+from finc_eval.leaderboards.assemble import assemble, check_order
+from finc_eval.leaderboards.entry import run_label
+from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
+from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
-from finc_eval.metrics.registry import get_metric
-from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.partitions.counts import Counted, count
-from finc_eval.partitions.modes import Kind, reported_kinds
-from finc_eval.partitions.partition import Partition, pooled_sample
-from finc_eval.partitions.sets import open_sets
-from finc_eval.partitions.tests import test_kinds
-
-MIN_SAMPLES_PER_KIND = 10
-"""Samples of the smallest set per kind, on average."""
-
-SHOWN_KINDS = 30
-"""Kinds that a board keeps: the clearest ones."""
-
-SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
-"""Noise that ranks cover where every model was trained once."""
+from finc_eval.partitions.sets import OpenedSet, open_sets
 
 
 @arithmetic("float32")
@@ -69,7 +42,8 @@ def leaderboard(
     Args:
         models: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
             `Sketch`, or paths of files. Those of a list are called "model 1", "model 2", and so on. A sketch is
-            counted by the sample of embeddings that it holds.
+            counted by the sample of embeddings that it holds. A list of sets in place of one is a model that was
+            trained several times: one row, with sampling and training noise apart.
         ref: reference set, in the same forms.
         settings: settings.
         extractor: how to embed sets of samples; default: by the extractor behind the others.
@@ -90,113 +64,53 @@ def leaderboard(
         (False, [(1, 2), (1, 2)])
     """
     run, chosen = run or Run(), settings_from(LeaderboardSettings, settings, options)
-    sources = labeled(models, "model", taken=REFERENCE)
-    if REFERENCE in sources:
-        raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
+    sources = training_runs(labeled(models, "model", taken=REFERENCE))
     if len(sources) < 2:
         raise UsageError(f"at least two models are needed to rank, got {len(sources)}")
-    _check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
-    opened, warnings = open_sets({**sources, REFERENCE: ref}, chosen.groups, run, extractor)
+    check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
+    opened, warnings = open_models(sources, ref, chosen, run, extractor)
+    reference = BoardReference.of(opened, chosen, run)
+    check_order(chosen.rank_by, reference.settings.metrics)  # before the work
+    entries = reference.entries(by_model(sources, opened), opened[REFERENCE].embeddings, (), run)
+
     sets = {label: one.embeddings for label, one in opened.items()}
-    candidates = {label: one for label, one in sets.items() if label != REFERENCE}
-    metrics = chosen.metrics or default_metrics(candidates, sets[REFERENCE])
-    _check_order(chosen.rank_by, metrics)
-    partition, counted = _counted(sets, chosen, run)
-    shared = (("ref", sets[REFERENCE].digest[:12]), ("partition", partition.digest[:12]))
-    signature = Signature.of(
-        Leaderboard.type_name, [one.n for one in sets.values()], sets[REFERENCE].space, *shared, *chosen.signature()
-    )
-    effective = {label: one.counts.effective(0) for label, one in counted.items()}
-    ref_counts = effective.pop(REFERENCE)
-    columns = [
-        *share_columns(effective, ref_counts, Signature("", (*shared, *chosen.signature()))),
-        *(metric_column(get_metric(name), candidates, sets[REFERENCE], run) for name in metrics),
-    ]
-    ranked = [_ranked(one, list(candidates)) for one in columns]
-    return Leaderboard(
-        rows=_rows(list(candidates), ranked, chosen.rank_by),
-        rank_by=chosen.rank_by,
-        criteria=tuple(criterion for criterion, _ in ranked),
-        covers=SAMPLING_ONLY,
-        modes=_kinds(counted, sets, partition),
-        sets={label: one.info() for label, one in opened.items()},
-        alpha=ALPHA,
-        settings=chosen,
-        signature=signature,
-        warnings=warnings,
-        provenance=Provenance.here(run.device),
-    )
+    return replace(assemble(reference, entries, chosen, warnings, sets), provenance=Provenance.here(run.device))
 
 
-def _check_order(rank_by: str, metrics: Sequence[str]) -> None:
-    """Raise UsageError if rows are to be ordered by a number that is not asked for."""
-    known = (*SHARES, *metrics)
-    if rank_by not in known:
-        hint = did_you_mean(rank_by, known)
-        raise UsageError(f"rank_by must be one of {', '.join(known)}, got {rank_by!r}{hint}: add it to metrics")
+def training_runs(models: Mapping[str, object]) -> dict[str, list[object]]:
+    """Return the sets of each model: those of a list are training runs of one model.
+
+    Raises:
+        UsageError: a model is called as the reference is, or has no set.
+    """
+    if REFERENCE in models:
+        raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
+    found = {name: list(one) if _is_several(one) else [one] for name, one in models.items()}  # type: ignore[call-overload]
+    for name, runs in found.items():
+        if not runs:
+            raise UsageError(f"{name} is an empty list: pass a set, or one set per training run")
+    return found
 
 
-def _counted(
-    sets: Mapping[str, Embeddings], settings: LeaderboardSettings, run: Run
-) -> tuple[Partition, dict[str, Counted]]:
-    """Divide all samples into kinds, as many as the smallest set has samples for, and count each set."""
-    run.progress("partition", 0, 1)
-    kinds = max(2, min(settings.level, min(one.n for one in sets.values()) // MIN_SAMPLES_PER_KIND))
-    in_order = [sets[label] for label in sorted(sets)]  # the order of the caller must not change a number
-    partition = Partition.fit(pooled_sample(in_order), (kinds,), settings.seed, run)
-    run.progress("partition", 1, 1)
-    return partition, {label: count(one, partition, run=run.named(f"count {label}")) for label, one in sets.items()}
+def _is_several(source: object) -> bool:
+    """Return whether this is a list of sets, and not a set written as a list of rows of numbers."""
+    return isinstance(source, list | tuple) and not (source and isinstance(source[0], list | tuple | int | float))
 
 
-def _kinds(counted: Mapping[str, Counted], sets: Mapping[str, Embeddings], partition: Partition) -> tuple[Kind, ...]:
-    """Return the kinds that a set has more of than all others together."""
-    tests = test_kinds({label: one.counts for label, one in counted.items()})
-    found = reported_kinds(tests, counted, sets, partition.levels, 0)
-    return tuple(kind for kind in found if kind.p_value <= ALPHA)[:SHOWN_KINDS]
+def open_models(
+    models: Mapping[str, Sequence[object]],
+    ref: object,
+    settings: LeaderboardSettings,
+    run: Run,
+    extractor: AnyExtractor,
+) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
+    """Open the sets of all training runs, and the reference, by label; see `open_sets`."""
+    labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
+    if len(labels) < sum(map(len, models.values())):
+        raise UsageError("a model is called as the second run of another would be: rename it")
+    return open_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor)
 
 
-def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
-    """Rank the models that have an estimate, and return the standing of each model."""
-    ranked = sorted(column.estimates)
-    estimates = [column.estimates[name] for name in ranked]
-    ranking = rank(
-        np.array([one.value for one in estimates]),
-        joint_covariance(estimates).reshape(len(ranked), len(ranked)),
-        higher_is_better=column.higher_is_better,
-        best=None if column.higher_is_better or isinf(column.bounds[0]) else column.bounds[0],
-    )
-    order = list(ranking.order)
-    groups = tuple(tuple(ranked[place] for place in group) for group in ranking.groups)
-    p_values: NDArray[np.float64] = ranking.p_values[np.ix_(order, order)]
-    criterion = Criterion(
-        key=column.key,
-        title=column.title,
-        is_share=column.key in SHARES,
-        higher_is_better=column.higher_is_better,
-        names=tuple(ranked[place] for place in order),
-        groups=groups,
-        p_values=tuple(tuple(row) for row in p_values.tolist()),
-        separable_neighbors=ranking.separable_neighbors,
-        separable_pairs=ranking.separable_pairs,
-        smallest_separable_gap=ranking.smallest_separable_gap,
-        signature=column.signature,
-    )
-    standings = {name: Standing(column.values.get(name), None, None, None, column.reasons.get(name)) for name in names}
-    for place, name in enumerate(ranked):
-        found = estimates[place]
-        value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
-        group = next(number for number, members in enumerate(groups, 1) if name in members)
-        standings[name] = Standing(value, (low, high), ranking.rank_sets[place], group)
-    return criterion, standings
-
-
-def _rows(
-    names: Sequence[str],
-    ranked: Sequence[tuple[Criterion, dict[str, Standing]]],
-    rank_by: str,
-) -> tuple[Row, ...]:
-    """Return the rows, the best estimate first, and those that are not ranked last."""
-    scores = {name: {criterion.key: standings[name] for criterion, standings in ranked} for name in names}
-    main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)
-    order = [*main.names, *(name for name in names if name not in main.names)]
-    return tuple(Row(name, scores[name][rank_by].rank_set, scores[name][rank_by].group, scores[name]) for name in order)
+def by_model(models: Mapping[str, Sequence[object]], opened: Mapping[str, OpenedSet]) -> dict[str, list[OpenedSet]]:
+    """Return opened sets by model."""
+    return {name: [opened[run_label(name, number)] for number in range(len(runs))] for name, runs in models.items()}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.leaderboards.estimates import Estimate, unit_sums
+from finc_eval.leaderboards.estimates import Estimate, part_sums, unit_sums
 from finc_eval.metrics.gaussian import GaussianStatistics, blocks_of_embeddings, row_blocks
 from finc_eval.metrics.mmd import KernelSums
 
@@ -35,7 +35,8 @@ class Influence:
     def estimate(self, value: float, model: Embeddings, ref: Embeddings) -> Estimate:
         """Return the estimate with this influence, from samples in their groups."""
         own = unit_sums(self.of_model / model.n, model.group_hashes())
-        return Estimate(value, float(own @ own), unit_sums(self.of_ref / ref.n, ref.group_hashes()))
+        shared = part_sums(unit_sums(self.of_ref / ref.n, ref.group_hashes()))
+        return Estimate(value, float(own @ own), shared)
 
 
 class FrechetReference:

@@ -2,112 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, NamedTuple
 
-from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.record import Record, plain
+from finc_eval.comparison.settings import REFERENCE
+from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.leaderboards.panel import Panel, RankedBoard, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
+from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.modes import Kind
-
-
-@dataclass(frozen=True)
-class Standing(Record):
-    """A number of one model, and its rank by it.
-
-    Attributes:
-        value: the number, without the bias of finite sets; None if it could not be computed.
-        interval: 95 % interval of it, of this model alone; None if it is not known.
-        rank_set: lowest and highest rank that the model may have; all rank sets of one number hold together with
-            probability 0.95. None where the model is not ranked.
-        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
-        reason: why it is not ranked; None if it is.
-    """
-
-    value: float | None
-    interval: tuple[float, float] | None
-    rank_set: tuple[int, int] | None
-    group: int | None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Row(Record):
-    """A model of a leaderboard.
-
-    Attributes:
-        name: name of the model.
-        rank_set: lowest and highest rank that it may have, by the number that orders the rows; None if it is not
-            ranked.
-        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
-        scores: its standing by each number.
-    """
-
-    name: str
-    rank_set: tuple[int, int] | None
-    group: int | None
-    scores: dict[str, Standing]
-
-
-@dataclass(frozen=True)
-class Criterion(Record):
-    """A number that models are ranked by.
-
-    Attributes:
-        key: name of the number, such as "missing" or "fd".
-        title: what it is, in a few words.
-        is_share: whether it is a share, between 0 and 1.
-        higher_is_better: whether a better model has a larger value.
-        names: names of the ranked models, best estimate first.
-        groups: names of the models of each group, best first. All of a group cannot be told apart from its first.
-        p_values: p-value of "the first is not better than the second" for each two of `names`, adjusted for all
-            ordered pairs (step-down); at most 0.05: it is surely better.
-        separable_neighbors: number of models that can be told apart from the next one.
-        separable_pairs: number of pairs that can be told apart.
-        smallest_separable_gap: smallest difference of two models that can be told apart; None if no two can be.
-        signature: everything that changes the number, except the models.
-    """
-
-    key: str
-    title: str
-    is_share: bool
-    higher_is_better: bool
-    names: tuple[str, ...]
-    groups: tuple[tuple[str, ...], ...]
-    p_values: tuple[tuple[float, ...], ...]
-    separable_neighbors: int
-    separable_pairs: int
-    smallest_separable_gap: float | None
-    signature: SignatureText
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of ranked models."""
-        return len(self.names) * (len(self.names) - 1) // 2
-
-    def p_value(self, first: str, second: str) -> float:
-        """Return the adjusted p-value of "these two do not differ in this direction or the other", the smaller one.
-
-        Raises:
-            DataError: one of them is not ranked.
-        """
-        for name in (first, second):
-            if name not in self.names:
-                raise DataError(f"{name} is not ranked by {self.key}: see its reason in rows[…].scores")
-        a, b = self.names.index(first), self.names.index(second)
-        return min(self.p_values[a][b], self.p_values[b][a])
-
-    def better(self, first: str, second: str, alpha: float) -> bool:
-        """Return whether the first model is surely better than the second; False if one of them is not ranked."""
-        if first not in self.names or second not in self.names:
-            return False
-        return self.p_values[self.names.index(first)][self.names.index(second)] <= alpha
 
 
 class Disagreement(NamedTuple):
@@ -134,6 +44,7 @@ class Leaderboard(Document):
         settings: settings, as asked for.
         signature: everything that changes the numbers save the models.
         warnings: what to know before trusting the numbers.
+        panel: the same models on other boards, such as by other extractors (`beside`); None without any.
 
     Example:
         >>> import finc_eval as fe
@@ -156,6 +67,7 @@ class Leaderboard(Document):
     settings: LeaderboardSettings
     signature: SignatureText
     warnings: tuple[str, ...]
+    panel: Panel | None = None
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -206,8 +118,47 @@ class Leaderboard(Document):
                 found.append(Disagreement(a, b, better, worse))
         return tuple(found)
 
+    def more_of(self, first: str, second: str) -> tuple[Kind, ...]:
+        """Return the kinds of samples that one model surely makes more of than another, the largest difference first.
+
+        All intervals of shares of a board hold together with probability 0.95, and those of the two do not overlap.
+
+        Args:
+            first: name of the model that makes more, or "ref".
+            second: name of the other, or "ref".
+
+        Raises:
+            UsageError: a name is unknown.
+        """
+        for name in (first, second):
+            if name != REFERENCE:
+                self[name]
+        found = [one for one in self.modes if one.shares[first].interval[0] > one.shares[second].interval[1]]
+        return tuple(sorted(found, key=lambda one: one.shares[second].share - one.shares[first].share))
+
+    def beside(self, others: Mapping[str, Leaderboard], label: str | None = None) -> Leaderboard:
+        """Return the board with the ranks of the same models on other boards, such as by other extractors.
+
+        Disagreement is flagged: pairs that boards rank in opposite orders, both surely, and models whose rank sets
+        have no rank in common.
+
+        Args:
+            others: boards of the same models by label.
+            label: label of this board; default: the name of its extractor.
+
+        Raises:
+            UsageError: a board does not rank by the number that orders the rows of this one, or two have one label.
+            IncompatibleError: the models of two boards differ.
+        """
+        own = label or dict(self.signature.fields)["fx"].split("@")[0]
+        if own in others:
+            raise UsageError(f"two boards are called {own!r}: give this one a label, or the other another one")
+        boards = {own: self, **others}
+        ranked = {label: RankedBoard(one.rows, one.criterion(self.rank_by), one.alpha) for label, one in boards.items()}
+        return replace(self, panel=panel_of(ranked))
+
     def _frame_rows(self) -> list[dict[str, object]]:
-        return [{"name": row.name, "by": key, **plain(one)} for row in self.rows for key, one in row.scores.items()]
+        return [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]
 
     def _lines(self) -> Iterator[str]:
         for row in self.rows:
@@ -221,3 +172,9 @@ class Leaderboard(Document):
         main = self.criterion()
         order = " > ".join(" = ".join(group) for group in main.groups) or "none is ranked"
         return f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"
+
+
+def _cells(row: Row, key: str, standing: Standing) -> dict[str, object]:
+    """Return a line of the table: a model by one number, with the ends of its rank set as columns."""
+    low, high = standing.rank_set or (None, None)
+    return {"name": row.name, "runs": row.runs, "by": key, "rank.low": low, "rank.high": high, **plain(standing)}

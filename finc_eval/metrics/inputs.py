@@ -86,6 +86,8 @@ class Metric:
         output: output of that card that it takes; None for the embedding.
         sets: sets that it needs. With "test", the reference is the training set.
         optional: sets that it uses when they are given.
+        numbers_changed_in: versions of finc-eval from which on its number differs, in their order. Stored numbers of
+            earlier versions are refused, and others of unlike versions compare.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Metric:
     output: str | None = None
     sets: tuple[str, ...] = ("gen", "ref")
     optional: tuple[str, ...] = ()
+    numbers_changed_in: tuple[str, ...] = ()
 
     def check_sets(self, given: Collection[str]) -> None:
         """Raise UsageError unless all sets that the metric needs are among the given ones."""

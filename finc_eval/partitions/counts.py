@@ -16,6 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.exact_tests import design_effect
 from finc_eval.partitions.partition import Assignment, Partition
+from finc_eval.partitions.tally import Tally
 
 NEAREST = 50
 """Samples of each set and kind, nearest to its center, that are kept to be shown."""
@@ -122,15 +123,16 @@ class Counts:
         members, squares, products, groups = sums
         return design_effect(members, self.n, squares, products, float(np.square(size).sum()), groups)
 
-    def effective(self, level: int) -> NDArray[np.float64]:
-        """Return effective numbers of samples of each kind of a level, shape (kinds,), for tests of all kinds together.
+    def tally(self) -> Tally:
+        """Return what tests need of the counts; it does not grow with the number of samples or groups."""
+        places = range(len(self.levels))
+        members = np.concatenate([self.members(place) for place in places])
+        effects = np.concatenate([self.design_effects(place) for place in places])
+        return Tally(self.levels, members, effects, self.n)
 
-        All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981).
-        """
-        members, share = self.members(level), self.members(level) / self.n
-        left = float((1 - share)[share > 0].sum())
-        mean = float((1 - share) @ np.where(share > 0, self.design_effects(level), 0)) / left if left else 1.0
-        return np.asarray(members / max(mean, 1.0))
+    def effective(self, level: int) -> NDArray[np.float64]:
+        """Return effective numbers of samples of each kind of a level; see `Tally.effective`."""
+        return self.tally().effective(level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,10 +112,33 @@ def reported_kinds(
     near = [{label: one.nearest_to(number) for label, one in counted.items()} for number in clear]
     names = dict(zip(clear, name_modes(near, embeddings), strict=True))
     others = np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
-    intervals = _Intervals(tests)
+
+    def top_ids(label: str, number: int) -> tuple[str, ...]:
+        return embeddings[label].ids_at(counted[label].nearest_to(number)[:TOP])
+
+    return described_kinds(tests, [*clear, *others], names, top_ids, levels)
+
+
+def described_kinds(
+    tests: KindTests,
+    numbers: Iterable[int],
+    names: Mapping[int, Name],
+    top_ids: Callable[[str, int], tuple[str, ...]],
+    levels: tuple[int, ...],
+) -> tuple[Kind, ...]:
+    """Return some kinds with their shares, the clearest first.
+
+    Args:
+        tests: the tests of all kinds.
+        numbers: the kinds, numbered through all levels.
+        names: names of kinds that have one.
+        top_ids: function from the label of a set and a kind to the ids of the samples nearest to its center.
+        levels: number of kinds of each level, without the one of samples far from all others.
+    """
+    best, p, intervals = tests.raw.argmin(0), tests.adjusted.min(0), _Intervals(tests)
     return tuple(
-        _kind(number, names.get(number, Name(None)), tests, intervals, counted, embeddings, levels)
-        for number in sorted([*clear, *others], key=lambda number: (p[number], tests.raw[best[number], number]))
+        _kind(number, names.get(number, Name(None)), tests, intervals, top_ids, levels)
+        for number in sorted(numbers, key=lambda number: (p[number], tests.raw[best[number], number]))
     )
 
 
@@ -139,8 +162,7 @@ def _kind(
     name: Name,
     tests: KindTests,
     intervals: _Intervals,
-    counted: Mapping[str, Counted],
-    embeddings: Mapping[str, Embeddings],
+    top_ids: Callable[[str, int], tuple[str, ...]],
     levels: tuple[int, ...],
 ) -> Kind:
     row = int(tests.raw[:, number].argmin())
@@ -151,7 +173,7 @@ def _kind(
             count=int(tests.members[s, number]),
             share=float(intervals.share[s, number]),
             interval=(float(intervals.low[s, number]), float(intervals.high[s, number])),
-            top_ids=embeddings[label].ids_at(counted[label].nearest_to(number)[:TOP]),
+            top_ids=top_ids(label, number),
         )
         for s, label in enumerate(tests.labels)
     }

@@ -14,6 +14,7 @@ from finc_eval.numerics.exact_tests import ShareTests, detectable_share, log_cho
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counts
 from finc_eval.partitions.partition import FIT_SAMPLES
+from finc_eval.partitions.tally import Tally
 
 Array = NDArray[np.float64]
 
@@ -79,7 +80,7 @@ class KindTests:
         return max(found)
 
 
-def test_kinds(counts: Mapping[str, Counts], rho: float = 1.0) -> KindTests:
+def test_kinds(counts: Mapping[str, Counts | Tally], rho: float = 1.0) -> KindTests:
     """Test all kinds of all levels: each set against all others together, in one family.
 
     Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. The
@@ -87,16 +88,14 @@ def test_kinds(counts: Mapping[str, Counts], rho: float = 1.0) -> KindTests:
     family-wise error holds exactly. Grouped samples are counted by effective numbers.
 
     Args:
-        counts: the counts of each set by its label, from one partition.
+        counts: the counts of each set by its label, from one partition, or their tallies.
         rho: ρ, factor that the share must exceed.
     """
-    labels, sets = tuple(counts), list(counts.values())
+    labels, sets = tuple(counts), [one if isinstance(one, Tally) else one.tally() for one in counts.values()]
     if len(sets) < 2:
         raise DataError(f"at least two sets are needed to test kinds, got {len(sets)}")
     levels = sets[0].levels
-    places = range(len(levels))
-    members = np.array([np.concatenate([one.members(place) for place in places]) for one in sets])
-    effects = np.array([np.concatenate([one.design_effects(place) for place in places]) for one in sets])
+    members, effects = np.array([one.members for one in sets]), np.array([one.effects for one in sets])
     sizes = np.array([one.n for one in sets])
     k, n = members / effects, sizes[:, None] / effects
     rest_k, rest_n = k.sum(0) - k, n.sum(0) - n

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import read_gallery
-from finc_eval.leaderboards.result import Criterion, Leaderboard, Row, Standing
+from finc_eval.leaderboards.entry import run_label
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.modes import Kind
-from finc_eval.report.exports.made import call, source, sources
+from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import share_interval
 from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
@@ -18,6 +20,12 @@ from finc_eval.samples import Samples
 
 SHOWN_DISAGREEMENTS = 5
 """Pairs of models in opposite orders that are told."""
+
+MATRIX_MODELS = 20
+"""Models of a board that has a matrix of all pairs at most."""
+
+PROFILE_KINDS = 5
+"""Kinds of samples that the section of a model names at most, of each direction."""
 
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
@@ -37,6 +45,11 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         notes=gallery.notes,
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
+        panel=panel_sentences(board),
+        rank_sets=[[row.name, *panel_ranks(board, row)] for row in board.rows],
+        matrix=_matrix(board),
+        profiles=[_profile(board, row) for row in board.rows],
+        noise=_noise(board),
         headings=[_heading(one) for one in board.criteria],
         ranks=ranks,
         value=_value,
@@ -50,7 +63,6 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
 
 def outline(board: Leaderboard) -> Outline:
     """Return what the board says in all outputs."""
-    models = {label: info for label, info in board.sets.items() if label != REFERENCE}
     by = [f"By {one.key}: {header(one)}." for one in board.criteria if one.key != board.rank_by]
     return Outline(
         kind=f"{len(board.rows)} models ranked against one reference",
@@ -58,12 +70,23 @@ def outline(board: Leaderboard) -> Outline:
         headline=summary(board),
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
-        call=call("leaderboard", sources(models), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
-        tables=[Table("The board", _columns(board), _rows(board))],
-        details=[*group_sentences(board), *disagreement_sentences(board), *by],
+        call=call("leaderboard", _models(board), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
+        tables=[Table("The board", _columns(board), _rows(board)), *_panel_table(board)],
+        details=[*group_sentences(board), *disagreement_sentences(board), *_noise(board), *panel_sentences(board), *by],
         warnings=board.warnings,
         failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
     )
+
+
+def _models(board: Leaderboard) -> str:
+    """Return the models as an argument, several training runs of one as a list."""
+    runs = {row.name: [run_label(row.name, number) for number in range(row.runs)] for row in board.rows}
+    texts = {name: [source(label, board.sets[label]) for label in labels] for name, labels in runs.items()}
+    return f"{{{', '.join(f'{name!r}: {one[0] if len(one) == 1 else _list(one)}' for name, one in texts.items())}}}"
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(texts)}]"
 
 
 def fragment(board: Leaderboard) -> str:
@@ -75,8 +98,11 @@ def show(board: Leaderboard) -> None:
     """Print the board, then which models cannot be told apart."""
     print_table(f"Models against {board.sets[REFERENCE].name}", _columns(board), _rows(board), names=["Model"])
     print(summary(board))
-    for sentence in (*group_sentences(board), *disagreement_sentences(board)):
+    for sentence in (*group_sentences(board), *disagreement_sentences(board), *_noise(board)):
         print(sentence)
+    for table in _panel_table(board):
+        print_table(table.title, table.columns, table.rows, names=["Model"])
+        print(*panel_sentences(board), sep="\n")
     for criterion in board.criteria:
         if criterion.key != board.rank_by:
             print(f"By {criterion.key}: {header(criterion)}.")
@@ -124,6 +150,75 @@ def disagreement_sentences(board: Leaderboard) -> list[str]:
     ]
     more = len(every) - len(told)
     return [*told, f"{counted(more, 'more pair')} of models in opposite orders by different numbers."] if more else told
+
+
+def panel_sentences(board: Leaderboard) -> list[str]:
+    """Return where the boards of a panel disagree, one sentence each, or that they do not."""
+    if board.panel is None:
+        return []
+    told = [
+        f"{one.first} is surely better than {one.second} by {listed(one.first_better)}, and surely worse by "
+        f"{listed(one.second_better)}."
+        for one in board.panel.reversals[:SHOWN_DISAGREEMENTS]
+    ]
+    more = len(board.panel.reversals) - len(told)
+    told += [f"{counted(more, 'more pair')} of models in opposite orders on different boards."] if more else []
+    for name in board.panel.moved:
+        places = [f"{ranks(side.places[name].rank_set)} by {side.label}" for side in board.panel.sides]
+        told.append(f"The rank of {name} depends on the board: {listed(places)}.")
+    return told or ["No two boards surely disagree."]
+
+
+def _panel_table(board: Leaderboard) -> list[Table]:
+    """Return the ranks on all boards of a panel as a table, if there is one."""
+    if board.panel is None:
+        return []
+    columns = ["Model", *(side.label for side in board.panel.sides)]
+    rows = [[row.name, *panel_ranks(board, row)] for row in board.rows]
+    return [Table(f"Ranks by {board.panel.by} on each board", columns, rows)]
+
+
+def panel_ranks(board: Leaderboard, row: Row) -> list[str]:
+    """Return the ranks of a model on the boards of a panel."""
+    return [] if board.panel is None else [ranks(side.places[row.name].rank_set) for side in board.panel.sides]
+
+
+def _noise(board: Leaderboard) -> list[str]:
+    """Return the noise of training that was measured, a sentence per number."""
+    return [
+        f"By {one.key}, two training runs of one model differ by "
+        f"{_gap(one, one.training_error)} (standard deviation, without the noise of sampling)."
+        for one in board.criteria
+        if one.training_error is not None
+    ]
+
+
+def _matrix(board: Leaderboard) -> list[list[tuple[int, str]]]:
+    """Return what the model of each row makes more of than that of each column: how many kinds, and which first.
+
+    A board of many models does not have it.
+    """
+    if len(board.rows) > MATRIX_MODELS:
+        return []
+    return [[_cell(board, one.name, other.name) for other in board.rows] for one in board.rows]
+
+
+def _cell(board: Leaderboard, first: str, second: str) -> tuple[int, str]:
+    found = () if first == second else board.more_of(first, second)
+    return len(found), found[0].title if found else ""
+
+
+def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
+    """Return what the section of a model says."""
+    main = board.criterion()
+    return {
+        "row": row,
+        "better": [one for one in main.names if main.better(row.name, one, board.alpha)],
+        "worse": [one for one in main.names if main.better(one, row.name, board.alpha)],
+        "much": board.more_of(row.name, REFERENCE)[:PROFILE_KINDS],
+        "little": board.more_of(REFERENCE, row.name)[:PROFILE_KINDS],
+        "sets": [board.sets[run_label(row.name, number)] for number in range(row.runs)],
+    }
 
 
 def ranks(rank_set: tuple[int, int] | None) -> str:

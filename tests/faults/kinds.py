@@ -22,6 +22,8 @@ from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.tables import metadata_table
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
+from finc_eval.leaderboards.entry import Entry
+from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.metrics.gaussian import GaussianStatistics
 from finc_eval.metrics.reference_statistics import read_kid_features, read_statistics, write_statistics
 from finc_eval.privacy.synthesis.files import read_columns, read_images
@@ -232,6 +234,30 @@ def use_result(path):
     found = fe.load(path)
     found.to_html(path.with_suffix(".html"))
     return found.to_json(), repr(found)
+
+
+def small_board(path):
+    """A board of two models in a folder beside this path."""
+    gen, ref = sets()
+    board = fe.StoredBoard(path.with_suffix(".board"))
+    board.add({"gen": gen, "other": ref[:40]}, ref, level=2, metrics=("kid",))
+    return board
+
+
+def made_part(path, name):
+    shutil.copy(small_board(path).folder / name, path)
+    shutil.rmtree(path.with_suffix(".board"))
+
+
+def use_entry(path):
+    entry = Entry.load(path)
+    tallies = [run.tally.effective(0).tolist() for run in entry.runs]
+    return entry.to_text(), tallies, [one and one.estimate() is not None for one in entry.measures("kid")]
+
+
+def use_reference(path):
+    found = BoardReference.load(path)
+    return str(found.signature), found.tally.members.tolist(), found.top_ids, found.settings, found.partition.digest
 
 
 def make_kinds(path):
@@ -472,6 +498,8 @@ KINDS = {
     "comparison": Kind(".h5", make_comparison, use_comparison, of_own, True),
     "methods": Kind(".h5", make_methods, use_pictured, of_own, True),
     "kinds": Kind(".h5", make_kinds, use_kinds, of_own, True),
+    "board entry": Kind(".json", lambda path: made_part(path, "entries/gen.json"), use_entry, of_text, True),
+    "board reference": Kind(".h5", lambda path: made_part(path, "reference.h5"), use_reference, of_own, True),
     "private sketch": Kind(".h5", make_private, use_private, of_own, True),
     "models": Kind(".h5", make_models, use_models, of_own, True),
     "answer": Kind(".distances.h5", make_answer, use_answer, of_own, True),

@@ -96,6 +96,17 @@ def test_a_model_whose_metric_has_no_interval_is_shown_and_not_ranked(sets):
         board.separable("few", "good")
 
 
+def test_a_collapsed_model_does_not_blind_the_shares_of_others(sets):
+    models = {"good": sets["good"], "gaps": sets["gaps"], "collapsed": np.repeat(samples(range(10), 4, 9), 250, axis=0)}
+    board = fe.leaderboard(models, samples(range(10), 1500, 5), metrics=("kid",), level=20)
+    standing = board["collapsed"].scores["missing"]
+    assert (standing.value, standing.rank_set) == (None, None)
+    assert "its 1,000 samples inform like 4 independent ones, because many are copies" in standing.reason
+    assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
+    assert board.separable("good", "gaps", "missing")
+    assert board["collapsed"].scores["kid"].rank_set is not None
+
+
 def test_metrics_without_a_common_error_are_ranked_by_their_intervals(sets):
     board = fe.leaderboard(
         {"good": sets["good"], "gaps": sets["gaps"]}, samples(range(10), 800, 5), metrics=("mmd",), level=5
@@ -193,6 +204,33 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
     refused = CliRunner().invoke(app, words[:4])
     assert refused.exit_code == 3
+
+
+def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
+    for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
+        np.save(tmp_path / f"{name}.npy", rows)
+
+    def run(*words, rc=0):
+        done = CliRunner().invoke(app, ["leaderboard", *(word.format(tmp_path) for word in words)])
+        assert done.exit_code == rc, done.output
+        return done
+
+    ref = ("--ref", "{}/ref.npy", "--quiet")
+    run("add", "{}/board", *ref, "a={}/a.npy", "--level", "10", "--metrics", "fd", "--rank-by", "fd")
+    assert "is on the board" in run("add", "{}/board", *ref, "a={}/a.npy", rc=3).stderr
+    assert "level is 20 here and 10 in" in run("add", "{}/board", *ref, "b={}/b.npy", "--level", "20", rc=3).stderr
+    assert "at least two models" in run("show", "{}/board", rc=3).stderr
+    added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", "--json").stdout)
+    assert added["models"] == ["a", "b"]
+    shown = json.loads(run("show", "{}/board", "--json").stdout)
+    assert (shown["rank_by"], [(row["name"], row["runs"]) for row in shown["rows"]]) == ("fd", [("a", 1), ("b", 2)])
+    for _ in range(2):
+        run("render", "{}/board", "--rank-by", "missing")
+        page = (tmp_path / "board" / "leaderboard.html").read_bytes()
+    run("render", "{}/board", "--rank-by", "missing")
+    assert (tmp_path / "board" / "leaderboard.html").read_bytes() == page
+    assert json.loads(run("remove", "{}/board", "b", "--json").stdout)["models"] == ["a"]
+    assert "is not a leaderboard" in run("show", "{}", rc=3).stderr
 
 
 def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):

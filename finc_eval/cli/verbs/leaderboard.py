@@ -1,46 +1,202 @@
-"""`finc-eval leaderboard`: models ranked against one reference."""
+"""`finc-eval leaderboard`: models ranked against one reference, at once or on a stored board."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, takes
-from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, named_sets
+from finc_eval.cli.group import DefaultGroup
+from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, given_options, takes
+from finc_eval.cli.output import Force, Out, emit, output_folder, print_json
+from finc_eval.cli.sets import check_given, named_sets, runs_of_models
+from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
+from finc_eval.core.record import plain
+from finc_eval.core.storage import write_text
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
+app = typer.Typer(
+    cls=DefaultGroup,
+    help="Rank models against one reference, and say which of them cannot be told apart. A rank is the set of ranks "
+    "that a model may have; all of them hold together with probability 0.95.",
+)
 
+Models = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME=PATH...",
+        help="Models, each a name and its samples, as --gen takes them. A name given several times is a model that was "
+        "trained several times.",
+    ),
+]
+Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the board.")]
+
+
+@app.command()
 @takes(LeaderboardSettings, "settings")
 @embeds
-def leaderboard(
+def rank(
     ref: Ref,
     settings: LeaderboardSettings,
     extraction: Extraction,
     work: Work,
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME=PATH...", help="Models, each a name and its samples, as --gen takes them."),
-    ] = None,
+    models: Models = None,
     gen: Gens = (),  # type: ignore[assignment]
     out: Out = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Rank models against one reference, and say which of them cannot be told apart.
+    """Rank models at once, without a stored board; the word "rank" may be left out.
 
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     """
-    given = [*(models or ()), *gen]
-    sources = named_sets(given, ref)
-    if len(given) < 2:
-        raise UsageError(f"at least two models are needed to rank, got {len(given)}")
+    runs = runs_of_models([*(models or ()), *gen])
+    if len(runs) < 2:
+        raise UsageError(f"at least two models are needed to rank, got {len(runs)}")
+    sources = flat_sources(runs) | {"ref": ref}
     check_given(sources.values(), extraction.extractor)
-    output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=list(sources))
+    output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
     with work.running() as run:
-        result = fe.leaderboard(named_sets(given), ref, settings, extractor=extraction, run=run)
+        result = fe.leaderboard(runs, ref, settings, extractor=extraction, run=run)
     emit(result, output, as_json)
+
+
+@app.command()
+@takes(LeaderboardSettings, "settings")
+@embeds
+def add(
+    board: Board,
+    ref: Ref,
+    settings: LeaderboardSettings,
+    extraction: Extraction,
+    work: Work,
+    context: typer.Context,
+    models: Models = None,
+    gen: Gens = (),  # type: ignore[assignment]
+    as_json: Json = False,
+) -> None:
+    """Measure models, and add them to a stored board; the first call makes it.
+
+    A board keeps one file per model, and no samples. Adding a model writes its file and the index.
+    """
+    runs = runs_of_models([*(models or ()), *gen])
+    check_given([*flat_sources(runs).values(), ref], extraction.extractor)
+    stored = fe.StoredBoard(board)
+    own = plain(settings)
+    if stored.exists:
+        given = {one.removeprefix("--").replace("-", "_") for one in given_options(context, *own)}
+        own = {name: value for name, value in own.items() if name in given}
+    own = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+    with work.running() as run:
+        added = stored.add(runs, ref, extractor=extraction, run=run, **own)
+    _print_names(stored, f"added {', '.join(added)} to {board}", as_json)
+
+
+@app.command()
+def remove(
+    board: Board,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Models to remove.")],
+    as_json: Json = False,
+) -> None:
+    """Remove models from a stored board, with their files."""
+    stored = fe.StoredBoard(board)
+    stored.remove(names)
+    _print_names(stored, f"removed {', '.join(names)} from {board}", as_json)
+
+
+RankBy = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Number that orders the rows; default: that of the board.")
+]
+
+
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--beside",
+        metavar="LABEL=BOARD",
+        help="Another board of the same models, such as by another extractor, to be put side by side: a folder or a "
+        "leaderboard.json. Repeat it for more.",
+    ),
+]
+
+
+@app.command()
+def show(board: Board, rank_by: RankBy = None, beside: Beside = None, as_json: Json = False) -> None:
+    """Rank the models of a stored board, and print them."""
+    emit(_beside(opened_board(board, rank_by), beside), None, as_json)
+
+
+@app.command()
+def render(
+    board: Board,
+    rank_by: RankBy = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder to write to; default: BOARD.")
+    ] = None,
+    beside: Beside = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Rank the models of a stored board, and write its page and the same as JSON. Twice gives the same bytes."""
+    stored = fe.StoredBoard(board)
+    output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
+    emit(_beside(stored.leaderboard(rank_by), beside), output, as_json)
+
+
+@app.command()
+def export(
+    board: Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of a stored board, or a leaderboard.json.")],
+    dataset: Annotated[str, typer.Option(help="Id of the dataset that the reference is of, such as my-lab/faces.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write one file per model to.")],
+    file_format: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="One of eval-results, model-index, every-eval-ever.")
+    ] = "eval-results",
+    url: Annotated[str | None, typer.Option(help="Address where the board is published.")] = None,
+    organization: Annotated[str, typer.Option(help="Who measured.")] = "unknown",
+    as_json: Json = False,
+) -> None:
+    """Write a board as Hugging Face or Every Eval Ever read it, one file per model.
+
+    eval-results: YAML for .eval_results of a model repository. model-index: metadata of a model card. every-eval-ever:
+    JSON with standard errors and intervals. Files of the same names are replaced.
+    """
+    from finc_eval.leaderboards.exports import FORMATS, Origin
+    from finc_eval.leaderboards.stored import file_name
+
+    check_choice("--format", file_format, FORMATS)
+    found = opened_board(board)
+    suffix, write = FORMATS[file_format]
+    origin, files = Origin(dataset, url, organization), []
+    for row in found.rows:
+        path = out / file_name(row.name, suffix)
+        files.append(str(write_text(path, write(found, row, origin))))
+    print_json({"files": files}) if as_json else print(*files, sep="\n")
+
+
+def opened_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
+    """Open the leaderboard of a folder, or of a leaderboard.json, which cannot be ordered anew."""
+    if path.is_dir() or rank_by is not None:
+        return fe.StoredBoard(path).leaderboard(rank_by)
+    found = fe.load(path)
+    if not isinstance(found, fe.Leaderboard):
+        raise UsageError(f"{path} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
+    return found
+
+
+def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
+    if not others:
+        return board
+    return board.beside({label: opened_board(Path(path)) for label, path in named_sets(others).items()})
+
+
+def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
+    """Return the paths of all training runs by a label each."""
+    return {f"{name} {number}": path for name, paths in runs.items() for number, path in enumerate(paths, 1)}
+
+
+def _print_names(board: fe.StoredBoard, sentence: str, as_json: bool) -> None:
+    print_json({"board": str(board.folder), "models": list(board.names)}) if as_json else print(sentence)

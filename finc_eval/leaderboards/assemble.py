@@ -1,0 +1,198 @@
+"""`assemble`: the board of measured models, from what is kept of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isinf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.comparison.settings import REFERENCE
+from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.signature import Signature
+from finc_eval.core.words import counted, listed
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
+from finc_eval.leaderboards.entry import Entry
+from finc_eval.leaderboards.estimates import Estimate, joint_covariance
+from finc_eval.leaderboards.ranks import rank
+from finc_eval.leaderboards.reference import BoardReference
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.settings import LeaderboardSettings
+from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.naming.evidence import Name
+from finc_eval.naming.names import name_modes
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.modes import Kind, described_kinds
+from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tests import test_kinds
+
+SHOWN_KINDS = 30
+"""Kinds that a board keeps: the clearest ones."""
+
+SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
+"""Noise that ranks cover where every model was trained once."""
+
+
+def assemble(
+    reference: BoardReference,
+    entries: Sequence[Entry],
+    asked: LeaderboardSettings,
+    warnings: Sequence[str],
+    embeddings: Mapping[str, Embeddings] | None = None,
+) -> Leaderboard:
+    """Rank measured models.
+
+    Args:
+        reference: what they were measured by.
+        entries: the models, all by this reference.
+        asked: settings, as asked for.
+        warnings: what to know before trusting the numbers.
+        embeddings: the sets by label, to name kinds by; default: by the names that the reference has.
+    """
+    check_order(asked.rank_by, reference.settings.metrics)
+    models = [one.name for one in entries]
+    tallies = {one.name: [run.tally for run in one.runs] for one in entries}
+    shared = Signature("", (*reference.shared, *asked.signature()))
+    space = ("fx", reference.space)
+    columns = [
+        *share_columns(tallies, reference.tally, shared),
+        *(
+            metric_column(
+                metric,
+                {one.name: one.measures(metric) for one in entries},
+                Signature(metric, (reference.shared[0], space)),
+            )
+            for metric in reference.settings.metrics
+        ),
+    ]
+    ranked = [_ranked(one, models) for one in columns]
+    infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
+        REFERENCE: reference.info
+    }
+    sizes = [run.counted for one in entries for run in one.runs]
+    return Leaderboard(
+        rows=_rows(entries, ranked, asked.rank_by),
+        rank_by=asked.rank_by,
+        criteria=tuple(criterion for criterion, _ in ranked),
+        covers=_covers(entries),
+        modes=_kinds(reference, entries, embeddings),
+        sets=infos,
+        alpha=ALPHA,
+        settings=asked,
+        signature=Signature.of(
+            Leaderboard.type_name,
+            [*sizes, reference.tally.n],
+            reference.space,
+            *reference.shared,
+            *asked.signature(),
+        ),
+        warnings=tuple(dict.fromkeys([*warnings, *(text for one in entries for text in one.warnings)])),
+        provenance=reference.provenance,
+    )
+
+
+def check_order(rank_by: str, metrics: Sequence[str]) -> None:
+    """Raise UsageError if rows are to be ordered by a number that is not asked for."""
+    known = (*SHARES, *metrics)
+    if rank_by not in known:
+        hint = did_you_mean(rank_by, known)
+        raise UsageError(f"rank_by must be one of {', '.join(known)}, got {rank_by!r}{hint}: add it to metrics")
+
+
+def _covers(entries: Sequence[Entry]) -> str:
+    """Say which noise the ranks cover."""
+    repeated = [one.name for one in entries if len(one.runs) > 1]
+    if not repeated:
+        return SAMPLING_ONLY
+    runs = sum(len(one.runs) for one in entries if len(one.runs) > 1)
+    alike = ", taken to be alike for all models" if len(repeated) < len(entries) else ""
+    return f"sampling noise, and training noise as {counted(runs, 'run')} of {listed(repeated)} show it{alike}"
+
+
+def _kinds(
+    reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings] | None
+) -> tuple[Kind, ...]:
+    """Return the kinds that a set has more of than all others together; training runs of a model are one set."""
+    tallies = {one.name: Tally.pooled([run.tally for run in one.runs]) for one in entries}
+    tests = test_kinds(tallies | {REFERENCE: reference.tally})
+    p, best = tests.adjusted.min(0), tests.raw.min(0)
+    clear = [int(number) for number in np.flatnonzero(p <= ALPHA)]
+    shown = sorted(clear, key=lambda number: (p[number], best[number]))[:SHOWN_KINDS]
+    ids = {one.name: one.runs[0].top_ids for one in entries} | {REFERENCE: reference.top_ids}
+    names = reference.names if embeddings is None else _names(shown, reference, entries, embeddings)
+    return described_kinds(tests, shown, names, lambda label, kind: ids[label][kind], reference.partition.levels)
+
+
+def _names(
+    kinds: Sequence[int], reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings]
+) -> dict[int, Name]:
+    counted = {label: run.nearest for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
+    near = [
+        {
+            label: found.nearest_to(kind)
+            for label, found in (counted | {REFERENCE: reference.nearest}).items()
+            if found is not None
+        }
+        for kind in kinds
+    ]
+    return dict(zip(kinds, name_modes(near, embeddings), strict=True))
+
+
+def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
+    """Rank the models that have an estimate, and return the standing of each model."""
+    ranked = sorted(column.estimates)
+    estimates = [column.estimates[name] for name in ranked]
+    ranking = rank(
+        np.array([one.value for one in estimates]),
+        joint_covariance(estimates).reshape(len(ranked), len(ranked)),
+        higher_is_better=column.higher_is_better,
+        best=None if column.higher_is_better or isinf(column.bounds[0]) else column.bounds[0],
+    )
+    order = list(ranking.order)
+    groups = tuple(tuple(ranked[place] for place in group) for group in ranking.groups)
+    p_values: NDArray[np.float64] = ranking.p_values[np.ix_(order, order)]
+    criterion = Criterion(
+        key=column.key,
+        title=column.title,
+        is_share=column.key in SHARES,
+        higher_is_better=column.higher_is_better,
+        names=tuple(ranked[place] for place in order),
+        groups=groups,
+        p_values=tuple(tuple(row) for row in p_values.tolist()),
+        separable_neighbors=ranking.separable_neighbors,
+        separable_pairs=ranking.separable_pairs,
+        smallest_separable_gap=ranking.smallest_separable_gap,
+        training_error=column.training_error,
+        signature=column.signature,
+    )
+    standings = {name: Standing(column.values.get(name), None, None, None, column.reasons.get(name)) for name in names}
+    for place, name in enumerate(ranked):
+        group = next(number for number, members in enumerate(groups, 1) if name in members)
+        standings[name] = _standing(column, estimates[place], ranking.rank_sets[place], group)
+    return criterion, standings
+
+
+def _standing(column: Column, found: Estimate, rank_set: tuple[int, int], group: int) -> Standing:
+    value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
+    training = None if isinf(found.degrees) else found.training_variance**0.5
+    return Standing(
+        value, (low, high), rank_set, group, sampling_error=found.sampling_variance**0.5, training_error=training
+    )
+
+
+def _rows(
+    entries: Sequence[Entry],
+    ranked: Sequence[tuple[Criterion, dict[str, Standing]]],
+    rank_by: str,
+) -> tuple[Row, ...]:
+    """Return the rows, the best estimate first, and those that are not ranked last."""
+    runs = {one.name: len(one.runs) for one in entries}
+    scores = {name: {criterion.key: standings[name] for criterion, standings in ranked} for name in runs}
+    main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)
+    order = [*main.names, *(name for name in runs if name not in main.names)]
+    return tuple(
+        Row(name, scores[name][rank_by].rank_set, scores[name][rank_by].group, scores[name], runs[name])
+        for name in order
+    )

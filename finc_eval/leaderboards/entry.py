@@ -1,0 +1,163 @@
+"""`Entry`: all that a board keeps of one model. Its size depends neither on samples nor on other models."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.reading import content_of
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import NOT_IN_JSON, Record, plain, structured
+from finc_eval.core.serialize import CHECKSUM, checksum_of
+from finc_eval.core.signature import Signature, SignatureText
+from finc_eval.core.storage import PROGRAM, write_text
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.leaderboards.measures import Measure
+from finc_eval.metrics.registry import get_metric
+from finc_eval.partitions.counts import Counted
+from finc_eval.partitions.tally import Tally
+
+LAYOUT = 1
+
+
+@dataclass(frozen=True)
+class TrainingRun(Record):
+    """One training run of a model, measured against the reference of a board.
+
+    Attributes:
+        info: description of its set of samples, with the digest of the embeddings or of the sketch.
+        members: number of samples of each kind.
+        effects: factor by which the samples of each kind inform less than independent ones.
+        counted: number of samples that were counted: all, or those that a sketch holds.
+        top_ids: ids of the samples nearest to the center of each kind.
+        measures: its metrics, by name.
+        nearest: the counted set, to name kinds by; None for a run that was read from a file.
+    """
+
+    info: SetInfo
+    members: tuple[int, ...]
+    effects: tuple[float, ...]
+    counted: int
+    top_ids: tuple[tuple[str, ...], ...]
+    measures: dict[str, Measure]
+    nearest: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
+
+    @property
+    def tally(self) -> Tally:
+        """Number of samples of each kind."""
+        return Tally((len(self.members),), np.array(self.members, np.int64), np.array(self.effects), self.counted)
+
+
+@dataclass(frozen=True)
+class Entry(Record):
+    """A model on a board.
+
+    Attributes:
+        name: name of the model.
+        runs: its training runs; most models have one.
+        warnings: what to know before trusting its numbers.
+        signature: reference, kinds, extractor and settings, which all entries of a board have in common.
+        provenance: what made it.
+    """
+
+    type_name: ClassVar[str] = "leaderboard-entry"
+
+    name: str
+    runs: tuple[TrainingRun, ...]
+    warnings: tuple[str, ...]
+    signature: SignatureText
+    provenance: Provenance
+
+    def measures(self, metric: str) -> list[Measure | None]:
+        """Return a metric of each training run; None where it was not measured."""
+        return [run.measures.get(metric) for run in self.runs]
+
+    def labels(self) -> list[str]:
+        """Return a label for the set of each training run: that of the first is the name of the model."""
+        return [run_label(self.name, number) for number in range(len(self.runs))]
+
+    def check_belongs(self, signature: Signature, where: str) -> None:
+        """Refuse an entry of another board, or with numbers that this version computes differently.
+
+        Args:
+            signature: that of the board.
+            where: what to call the entry in a message: its file.
+
+        Raises:
+            IncompatibleError: it does not belong on the board; the message says in which field, with both values.
+        """
+        unlike = self.signature.differences(signature)
+        if unlike:
+            raise IncompatibleError(
+                f"{where} does not belong on this board: {'; '.join(unlike)} (the entry's value first): add the model "
+                "again, with the reference and the settings of this board"
+            )
+        made = self.provenance.versions.get(PROGRAM, "0")
+        for run in self.runs:
+            for metric in run.measures:
+                changed = [one for one in get_metric(metric).numbers_changed_in if _version(made) < _version(one)]
+                if changed:
+                    raise IncompatibleError(
+                        f"{where} was made by {PROGRAM} {made}, and {metric} is another number from {changed[0]} on: "
+                        "remove the model, and add it again"
+                    )
+
+    def to_text(self) -> str:
+        """Return the entry as it is written. Of places outside the working folder it has the name alone."""
+        shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
+        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(shared)}
+        return json.dumps(data | {CHECKSUM: checksum_of(data)}, indent=1, allow_nan=False) + "\n"
+
+    def save(self, path: str | Path) -> str:
+        """Write the entry whole or not at all, and return its checksum."""
+        text = self.to_text()
+        write_text(path, text)
+        return str(json.loads(text)[CHECKSUM])
+
+    @classmethod
+    def load(cls, path: str | Path) -> Entry:
+        """Read an entry.
+
+        Raises:
+            DataError: it is missing, not an entry, or was changed.
+        """
+        return structured(cls, checked(read_json(path), cls.type_name, LAYOUT, path), str(path))
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)[:3]))
+
+
+def shareable(info: SetInfo) -> SetInfo:
+    """Return the description of a set as a board keeps it, which is passed on."""
+    return replace(info, source=None if info.source is None else info.place)
+
+
+def run_label(name: str, number: int) -> str:
+    """Return the label of a training run of a model; that of the first is the name."""
+    return name if number == 0 else f"{name}, run {number + 1}"
+
+
+def checked(data: object, type_name: str, layout: int, path: str | Path) -> Mapping[str, object]:
+    """Return the content of a JSON file of a board, which must be of this type, and as it was written.
+
+    Raises:
+        DataError: it is of another type or layout, or was changed.
+    """
+    if not isinstance(data, dict) or (data.get("program"), data.get("type")) != (PROGRAM, type_name):
+        raise DataError(f"{path} is not a {type_name} of {PROGRAM}: add the model again")
+    if data.get("layout") != layout:
+        raise DataError(f"{path} has layout {data.get('layout')!r:.40}, this version reads {layout}: add it again")
+    with content_of(path):
+        same = data.get(CHECKSUM) == checksum_of(data)
+    if not same:
+        raise DataError(f"{path} was changed since it was written: take it from a backup, or add the model again")
+    return data

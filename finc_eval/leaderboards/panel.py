@@ -1,0 +1,149 @@
+"""`Panel`: ranks of the same models on several boards, such as one per extractor, and where the boards disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+from finc_eval.core.errors import IncompatibleError, UsageError
+from finc_eval.core.record import Record
+from finc_eval.core.shown import Shown
+from finc_eval.core.signature import SignatureText
+from finc_eval.core.words import counted, listed
+from finc_eval.leaderboards.standings import Criterion, Row
+
+
+@dataclass(frozen=True)
+class Place(Record):
+    """A model on one board of a panel.
+
+    Attributes:
+        value: the number.
+        interval: 95 % interval of it.
+        rank_set: lowest and highest rank that the model may have; None where it is not ranked.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Side(Record):
+    """One board of a panel.
+
+    Attributes:
+        label: its label, such as the name of the extractor.
+        signature: signature of its number.
+        places: the models by name.
+    """
+
+    label: str
+    signature: SignatureText
+    places: dict[str, Place]
+
+
+@dataclass(frozen=True)
+class Reversal(Record):
+    """Two models of which each is surely better than the other on some board.
+
+    Attributes:
+        first: a model.
+        second: another.
+        first_better: boards on which the first is surely better.
+        second_better: boards on which the second is.
+    """
+
+    first: str
+    second: str
+    first_better: tuple[str, ...]
+    second_better: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Panel(Record, Shown):
+    """The same models on several boards, by one number.
+
+    Attributes:
+        by: key of the number.
+        sides: the boards, the one that has the panel first.
+        reversals: pairs of models that boards rank in opposite orders, both surely.
+        moved: models whose rank sets on two boards have no rank in common.
+    """
+
+    by: str
+    sides: tuple[Side, ...]
+    reversals: tuple[Reversal, ...]
+    moved: tuple[str, ...]
+
+    def _summary(self) -> str:
+        boards = listed([side.label for side in self.sides])
+        pairs, models = counted(len(self.reversals), "pair"), counted(len(self.moved), "model")
+        return f"by {self.by} on {boards}: {pairs} in opposite orders, {models} without a common rank"
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "name": name,
+                "board": side.label,
+                "value": one.value,
+                "interval": one.interval,
+                **dict(zip(("rank.low", "rank.high"), one.rank_set or (None, None), strict=True)),
+            }
+            for side in self.sides
+            for name, one in side.places.items()
+        ]
+
+
+class RankedBoard(NamedTuple):
+    """A board by one number."""
+
+    rows: Sequence[Row]
+    criterion: Criterion
+    alpha: float
+
+    def better(self, first: str, second: str) -> bool:
+        """Return whether the first model is surely better than the second."""
+        return self.criterion.better(first, second, self.alpha)
+
+
+def panel_of(boards: Mapping[str, RankedBoard]) -> Panel:
+    """Put boards of the same models side by side.
+
+    Args:
+        boards: the boards by label, two or more, all by the same number.
+
+    Raises:
+        UsageError: there are fewer than two boards.
+        IncompatibleError: the models of two boards differ.
+    """
+    if len(boards) < 2:
+        raise UsageError(f"at least two boards are needed side by side, got {len(boards)}")
+    (first, own), *others = boards.items()
+    names = [row.name for row in own.rows]
+    for label, board in others:
+        if unlike := sorted({*names} ^ {row.name for row in board.rows}):
+            raise IncompatibleError(f"the boards {first} and {label} differ in {listed(unlike)}: rank the same models")
+    sides = tuple(_side(label, board) for label, board in boards.items())
+    found = (_reversal(one, other, boards) for one, other in combinations(names, 2))
+    moved = tuple(name for name in names if _has_moved([side.places[name].rank_set for side in sides]))
+    return Panel(own.criterion.key, sides, tuple(one for one in found if one is not None), moved)
+
+
+def _side(label: str, board: RankedBoard) -> Side:
+    standings = {row.name: row.scores[board.criterion.key] for row in board.rows}
+    places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
+    return Side(label, board.criterion.signature, places)
+
+
+def _reversal(first: str, second: str, boards: Mapping[str, RankedBoard]) -> Reversal | None:
+    better = tuple(label for label, one in boards.items() if one.better(first, second))
+    worse = tuple(label for label, one in boards.items() if one.better(second, first))
+    return Reversal(first, second, better, worse) if better and worse else None
+
+
+def _has_moved(rank_sets: list[tuple[int, int] | None]) -> bool:
+    known = [one for one in rank_sets if one is not None]
+    return bool(known) and max(low for low, _ in known) > min(high for _, high in known)

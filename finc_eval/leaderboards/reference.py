@@ -1,0 +1,231 @@
+"""`BoardReference`: what all models of a board are measured by, fixed when the board is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from finc_eval.comparison.settings import REFERENCE
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.writing import new_file
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import plain, structured
+from finc_eval.core.run import Run
+from finc_eval.core.signature import Signature
+from finc_eval.core.words import counted
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label, shareable
+from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
+from finc_eval.leaderboards.settings import LeaderboardSettings
+from finc_eval.metrics.registry import get_metric
+from finc_eval.naming.evidence import Name
+from finc_eval.naming.names import name_modes
+from finc_eval.partitions.counts import Counted, count
+from finc_eval.partitions.modes import TOP
+from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.sets import OpenedSet
+from finc_eval.partitions.tally import Tally
+
+TYPE_NAME = "leaderboard-reference"
+LAYOUT = 1
+
+DEFAULT_METRICS = ("fd", "kid")
+"""Metrics of which a board takes one by default."""
+
+MIN_SAMPLES_PER_KIND = 10
+"""Samples of the smallest set per kind, on average."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoardReference:
+    """A reference divided into kinds, and the settings that all models are measured with.
+
+    Attributes:
+        partition: the kinds.
+        far: whether samples far from all kinds are counted as a last one, which models that come later need.
+        tally: numbers of samples of the reference by kind.
+        top_ids: ids of its samples nearest to the center of each kind.
+        names: names of kinds, by number.
+        info: description of the set.
+        digest: digest of its embeddings.
+        space: extractor, as name@digest.
+        settings: settings, with the metrics that the board has.
+        provenance: what made it.
+        nearest: the counted set, to name kinds by; None for a reference that was read from a file.
+    """
+
+    partition: Partition
+    far: bool
+    tally: Tally
+    top_ids: tuple[tuple[str, ...], ...]
+    names: Mapping[int, Name]
+    info: SetInfo
+    digest: str
+    space: str
+    settings: LeaderboardSettings
+    provenance: Provenance
+    nearest: Counted | None = None
+
+    @classmethod
+    def of(
+        cls,
+        sets: Mapping[str, OpenedSet],
+        settings: LeaderboardSettings,
+        run: Run,
+        *,
+        far: bool = False,
+    ) -> BoardReference:
+        """Divide a reference and models into kinds, blind to which set a sample is from.
+
+        Args:
+            sets: opened sets by label, one of them the reference.
+            settings: settings; without metrics, fd or kid is chosen.
+            run: device, portions and progress.
+            far: whether models may come later.
+        """
+        embeddings = {label: one.embeddings for label, one in sets.items()}
+        ref = embeddings[REFERENCE]
+        run.progress("partition", 0, 1)
+        kinds = max(2, min(settings.level, min(one.n for one in embeddings.values()) // MIN_SAMPLES_PER_KIND))
+        in_order = [embeddings[label] for label in sorted(embeddings)]  # the caller's order must not change a number
+        partition = Partition.fit(pooled_sample(in_order), (kinds,), settings.seed, run)
+        run.progress("partition", 1, 1)
+        found = count(ref, partition, far=far, run=run.named(f"count {REFERENCE}"))
+        names: dict[int, Name] = {}
+        if far:  # later, only what is stored can name kinds
+            near = [{REFERENCE: found.nearest_to(number)} for number in range(kinds)]
+            names = dict(enumerate(name_modes(near, {REFERENCE: ref})))
+        metrics = settings.metrics or default_metrics(embeddings.values(), ref)
+        return cls(
+            partition=partition,
+            far=far,
+            tally=found.counts.tally(),
+            top_ids=_top_ids(found, ref),
+            names=names,
+            info=sets[REFERENCE].info(),
+            digest=ref.digest,
+            space=ref.space,
+            settings=replace(settings, metrics=metrics),
+            provenance=Provenance.here(run.device),
+            nearest=found,
+        )
+
+    @property
+    def shared(self) -> tuple[tuple[str, str], ...]:
+        """Fields of a signature that say what models are measured against."""
+        return (("ref", self.digest[:12]), ("partition", self.partition.digest[:12]))
+
+    @property
+    def signature(self) -> Signature:
+        """Signature of everything that the entries of the board have in common."""
+        return Signature("leaderboard", (("fx", self.space), *self.shared, *self.settings.signature()))
+
+    def entries(
+        self, models: Mapping[str, Sequence[OpenedSet]], ref: Embeddings, warnings: Sequence[str], run: Run
+    ) -> list[Entry]:
+        """Measure models, each by its training runs.
+
+        Args:
+            models: opened sets of the training runs, by name of the model.
+            ref: embeddings of the reference.
+            warnings: what to know of them.
+            run: device, portions and progress.
+        """
+        flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
+        for label, one in flat.items():
+            self._check_size(label, one.embeddings)
+        measures: dict[str, dict[str, Measure]] = {label: {} for label in flat}
+        for metric in self.settings.metrics:
+            measuring = Measuring(get_metric(metric), ref, run)
+            for done, (label, one) in enumerate(flat.items()):
+                run.progress(metric, done, len(flat))
+                measures[label][metric] = measuring.measure(label, one.embeddings)
+            run.progress(metric, len(flat), len(flat))
+        made = {label: self._training_run(label, one, measures[label], run) for label, one in flat.items()}
+        return [
+            Entry(
+                name=name,
+                runs=tuple(made[run_label(name, number)] for number in range(len(runs))),
+                warnings=tuple(warnings),
+                signature=self.signature,
+                provenance=Provenance.here(run.device),
+            )
+            for name, runs in models.items()
+        ]
+
+    def _check_size(self, label: str, one: Embeddings) -> None:
+        least = MIN_SAMPLES_PER_KIND * self.partition.levels[0]
+        if self.far and one.n < least:
+            raise DataError(
+                f"{label} has {counted(one.n, 'sample')}, and the {self.partition.levels[0]} kinds of the board need "
+                f"{least:,}: give more, or make a board with a lower level"
+            )
+
+    def _training_run(self, label: str, one: OpenedSet, measures: Mapping[str, Measure], run: Run) -> TrainingRun:
+        found = count(one.embeddings, self.partition, far=self.far, run=run.named(f"count {label}"))
+        tally = found.counts.tally()
+        return TrainingRun(
+            info=one.info(),
+            members=tuple(tally.members.tolist()),
+            effects=tuple(tally.effects.tolist()),
+            counted=tally.n,
+            top_ids=_top_ids(found, one.embeddings),
+            measures=dict(measures),
+            nearest=found,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the reference of a board."""
+        with new_file(path, TYPE_NAME, LAYOUT) as file:
+            self.partition.write(file)
+            file.array("members", self.tally.members)
+            file.array("effects", self.tally.effects)
+            file.header["board"] = {
+                "far": self.far,
+                "n": self.tally.n,
+                "top_ids": self.top_ids,
+                "names": {str(number): plain(name) for number, name in self.names.items()},
+                "info": plain(shareable(self.info)),
+                "digest": self.digest,
+                "space": self.space,
+                "settings": plain(self.settings),
+                "provenance": plain(self.provenance),
+            }
+
+    @classmethod
+    def load(cls, path: str | Path) -> BoardReference:
+        """Read the reference of a board.
+
+        Raises:
+            DataError: it is missing, of another type or layout, or damaged.
+        """
+        with existing_file(path, TYPE_NAME, LAYOUT, "take it from a backup, or make the board again") as file:
+            partition, header = Partition.read(file), file.header["board"]
+            levels = (partition.levels[0] + bool(header["far"]),)
+            members = file.array("members", levels[0], dtype="<i8")
+            effects = file.array("effects", levels[0], dtype="<f8")
+            return cls(
+                partition=partition,
+                far=bool(header["far"]),
+                tally=Tally(levels, members, effects, int(header["n"])),
+                top_ids=tuple(tuple(map(str, ids)) for ids in header["top_ids"]),
+                names={int(number): structured(Name, name, str(path)) for number, name in header["names"].items()},
+                info=structured(SetInfo, header["info"], str(path)),
+                digest=str(header["digest"]),
+                space=str(header["space"]),
+                settings=structured(LeaderboardSettings, header["settings"], str(path)),
+                provenance=structured(Provenance, header["provenance"], str(path)),
+            )
+
+
+def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, ...]:
+    """Return the metrics of a board for which none was named: fd where it has an interval, else kid."""
+    fd, kid = DEFAULT_METRICS
+    return (fd,) if all(has_full_rank(one, ref) for one in sets) else (kid,)
+
+
+def _top_ids(found: Counted, embeddings: Embeddings) -> tuple[tuple[str, ...], ...]:
+    return tuple(embeddings.ids_at(found.nearest_to(number)[:TOP]) for number in range(len(found.nearest)))

@@ -1,0 +1,112 @@
+"""`Standing`, `Row` and `Criterion`: a model by one number, by all numbers, and all models by one number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.record import Record
+from finc_eval.core.signature import SignatureText
+
+
+@dataclass(frozen=True)
+class Standing(Record):
+    """A number of one model, and its rank by it.
+
+    Attributes:
+        value: the number, without the bias of finite sets; None if it could not be computed.
+        interval: 95 % interval of it, of this model alone; None if it is not known.
+        rank_set: lowest and highest rank that the model may have; all rank sets of one number hold together with
+            probability 0.95. None where the model is not ranked.
+        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
+        reason: why it is not ranked; None if it is.
+        sampling_error: standard error of the number from the drawing of samples; None where it is not known.
+        training_error: standard error of the number from the training of the model; None where no model of the board
+            was trained more than once.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+    group: int | None
+    reason: str | None = None
+    sampling_error: float | None = None
+    training_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Row(Record):
+    """A model of a leaderboard.
+
+    Attributes:
+        name: name of the model.
+        rank_set: lowest and highest rank that it may have, by the number that orders the rows; None if it is not
+            ranked.
+        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
+        scores: its standing by each number.
+        runs: number of training runs, over which its numbers are means.
+    """
+
+    name: str
+    rank_set: tuple[int, int] | None
+    group: int | None
+    scores: dict[str, Standing]
+    runs: int = 1
+
+
+@dataclass(frozen=True)
+class Criterion(Record):
+    """A number that models are ranked by.
+
+    Attributes:
+        key: name of the number, such as "missing" or "fd".
+        title: what it is, in a few words.
+        is_share: whether it is a share, between 0 and 1.
+        higher_is_better: whether a better model has a larger value.
+        names: names of the ranked models, best estimate first.
+        groups: names of the models of each group, best first. All of a group cannot be told apart from its first.
+        p_values: p-value of "the first is not better than the second" for each two of `names`, adjusted for all
+            ordered pairs (step-down); at most 0.05: it is surely better.
+        separable_neighbors: number of models that can be told apart from the next one.
+        separable_pairs: number of pairs that can be told apart.
+        smallest_separable_gap: smallest difference of two models that can be told apart; None if no two can be.
+        training_error: standard deviation of the number between training runs of one model, without the noise of
+            sampling; None where no model was trained more than once.
+        signature: everything that changes the number, except the models.
+    """
+
+    key: str
+    title: str
+    is_share: bool
+    higher_is_better: bool
+    names: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    p_values: tuple[tuple[float, ...], ...]
+    separable_neighbors: int
+    separable_pairs: int
+    smallest_separable_gap: float | None
+    training_error: float | None
+    signature: SignatureText
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of ranked models."""
+        return len(self.names) * (len(self.names) - 1) // 2
+
+    def p_value(self, first: str, second: str) -> float:
+        """Return the adjusted p-value of "these two do not differ in this direction or the other", the smaller one.
+
+        Raises:
+            DataError: one of them is not ranked.
+        """
+        for name in (first, second):
+            if name not in self.names:
+                raise DataError(f"{name} is not ranked by {self.key}: see its reason in rows[…].scores")
+        a, b = self.names.index(first), self.names.index(second)
+        return min(self.p_values[a][b], self.p_values[b][a])
+
+    def better(self, first: str, second: str, alpha: float) -> bool:
+        """Return whether the first model is surely better than the second; False if one of them is not ranked."""
+        if first not in self.names or second not in self.names:
+            return False
+        return self.p_values[self.names.index(first)][self.names.index(second)] <= alpha

@@ -1,0 +1,277 @@
+"""`StoredBoard`: a leaderboard in a folder, one file per model, to which models are added one by one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Unpack
+
+from finc_eval.comparison.settings import REFERENCE
+from finc_eval.core.digest import sha256_of
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
+from finc_eval.core.files.parsed import read_json
+from finc_eval.core.locks import after_other_writers_of
+from finc_eval.core.record import Record, plain, settings_from, structured
+from finc_eval.core.run import Run
+from finc_eval.core.serialize import CHECKSUM, checksum_of
+from finc_eval.core.storage import PROGRAM, write_text
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import labeled
+from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.leaderboards.assemble import assemble, check_order
+from finc_eval.leaderboards.board import by_model, open_models, training_runs
+from finc_eval.leaderboards.entry import Entry, checked
+from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
+from finc_eval.numerics.precision import arithmetic
+from finc_eval.partitions.sets import OpenedSet
+
+INDEX, REFERENCE_FILE, ENTRIES = "board.json", "reference.h5", "entries"
+LAYOUT = 1
+
+
+@dataclass(frozen=True)
+class Listed(Record):
+    """The line of a model in the index.
+
+    Attributes:
+        file: its file, relative to the board.
+        checksum: checksum of that file.
+    """
+
+    file: str
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Index(Record):
+    """The index of a board.
+
+    Attributes:
+        signature: what all entries have in common.
+        models: the models, by name.
+    """
+
+    type_name: ClassVar[str] = "leaderboard-index"
+
+    signature: str
+    models: dict[str, Listed]
+
+    def to_text(self) -> str:
+        """Return the index as it is written: models by name, so that the order of adding leaves no trace."""
+        models = {name: plain(self.models[name]) for name in sorted(self.models)}
+        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, "signature": self.signature}
+        data = data | {"models": models}
+        return json.dumps(data | {CHECKSUM: checksum_of(data)}, indent=1) + "\n"
+
+
+class StoredBoard:
+    """A leaderboard in a folder.
+
+    The folder has `board.json`, the index; `reference.h5`, the reference in kinds, written once; and one file per model
+    in `entries`. No samples are kept, and what is kept of a model grows neither with its samples nor with the number of
+    models. Adding a model writes its file and the index. Kinds are fixed when the first models are added.
+
+    Args:
+        folder: folder of the board; the first `add` makes it.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets()
+        >>> board = fe.StoredBoard("my-board")
+        >>> board.add({"a": gen[:250]}, ref)
+        ('a',)
+        >>> board.add({"b": gen[250:]}, ref)
+        ('b',)
+        >>> board.leaderboard().separable("a", "b")
+        False
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    @property
+    def exists(self) -> bool:
+        """Truth of "the folder holds a board"."""
+        return (self.folder / INDEX).exists()
+
+    @property
+    def index(self) -> Index:
+        """Index of the board.
+
+        Raises:
+            DataError: the folder does not hold a board, or its index was changed.
+        """
+        path = self.folder / INDEX
+        if not self.exists:
+            raise DataError(f"{self.folder} is not a leaderboard: add models to make one")
+        return structured(Index, checked(read_json(path), Index.type_name, LAYOUT, path), str(path))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its models."""
+        return tuple(sorted(self.index.models))
+
+    def reference(self) -> BoardReference:
+        """Return what its models are measured by."""
+        return BoardReference.load(self.folder / REFERENCE_FILE)
+
+    @arithmetic("float32")
+    def add(
+        self,
+        models: Mapping[str, object] | Sequence[object],
+        ref: object,
+        *,
+        extractor: AnyExtractor = None,
+        run: Run | None = None,
+        **options: Unpack[LeaderboardOptions],
+    ) -> tuple[str, ...]:
+        """Measure models, and add them; the first call makes the board. Returns their names.
+
+        Args:
+            models: sets by name, in the forms that `leaderboard` takes, one or more.
+            ref: reference set; later calls need the same one.
+            extractor: how to embed sets of samples; default: by the extractor behind the others.
+            run: device, portions and progress of the computation.
+            options: fields of `LeaderboardSettings`, for a new board. A board that exists keeps its own, and refuses
+                others.
+
+        Raises:
+            UsageError: a model of this name is there, or a setting is out of range.
+            IncompatibleError: the reference, the extractor or a setting is not that of the board; the message names it,
+                with both values and the file.
+            DataError: a set has too few samples, or cannot be read.
+        """
+        run, sources = run or Run(), training_runs(labeled(models, "model", taken=REFERENCE))
+        if not sources:
+            raise UsageError("no model was given to add: pass one as NAME=PATH")
+        if not self.exists:
+            chosen = settings_from(LeaderboardSettings, None, options)
+            check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
+            opened, warnings = open_models(sources, ref, chosen, run, extractor)
+            with self._alone():
+                if not self.exists:
+                    reference = BoardReference.of(opened, chosen, run, far=True)
+                    check_order(chosen.rank_by, reference.settings.metrics)
+                    self._write(reference, reference.entries(by_model(sources, opened), _ref(opened), warnings, run))
+                    return tuple(sources)
+        self._refuse_known(sources)
+        reference = self.reference()
+        self._check_options(reference, options)
+        opened, warnings = open_models(sources, ref, reference.settings, run, extractor)
+        self._check_reference(reference, opened[REFERENCE])
+        entries = reference.entries(by_model(sources, opened), _ref(opened), warnings, run)
+        with self._alone():
+            self._refuse_known(sources)
+            self._write(None, entries)
+        return tuple(sources)
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove models, with their files.
+
+        Raises:
+            UsageError: a name is not on the board.
+        """
+        with self._alone():
+            index = self.index
+            for name in names:
+                if name not in index.models:
+                    raise UsageError(f"{name!r} is not on the board{did_you_mean(name, index.models)}")
+            kept = {name: one for name, one in index.models.items() if name not in names}
+            # The index first: a kill between leaves a file that nobody lists, and that the next add replaces.
+            write_text(self.folder / INDEX, replace(index, models=kept).to_text())
+            for name in names:
+                (self.folder / index.models[name].file).unlink(missing_ok=True)
+
+    def entries(self) -> list[Entry]:
+        """Read its models, in the order of their names.
+
+        Raises:
+            DataError: a file is missing, damaged, or not the one that the index lists.
+            IncompatibleError: a file is of another board, or has a number that this version computes differently.
+        """
+        index, signature, found = self.index, self.reference().signature, []
+        for name in sorted(index.models):
+            path = self.folder / index.models[name].file
+            entry = Entry.load(path)
+            entry.check_belongs(signature, str(path))
+            if (entry.name, read_json(path)[CHECKSUM]) != (name, index.models[name].checksum):
+                raise DataError(f"{path} is not the file that {INDEX} lists for {name}: add the model again")
+            found.append(entry)
+        return found
+
+    def leaderboard(self, rank_by: str | None = None) -> Leaderboard:
+        """Rank the models of the board.
+
+        Args:
+            rank_by: number that orders the rows; default: that of the board.
+
+        Raises:
+            UsageError: there are fewer than two models, or the board does not have that number.
+        """
+        entries, reference = self.entries(), self.reference()
+        if len(entries) < 2:
+            raise UsageError(f"at least two models are needed to rank, {self.folder} has {len(entries)}: add more")
+        asked = replace(reference.settings, rank_by=rank_by or reference.settings.rank_by)
+        return assemble(reference, entries, asked, ())
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait for other processes that write to the board, and hold them off."""
+        with after_other_writers_of(self.folder / INDEX):
+            yield
+
+    def _write(self, reference: BoardReference | None, entries: Sequence[Entry]) -> None:
+        models = {} if reference else dict(self.index.models)
+        signature = str(reference.signature) if reference else self.index.signature
+        if reference:
+            reference.save(self.folder / REFERENCE_FILE)
+        for entry in entries:
+            file = f"{ENTRIES}/{file_name(entry.name)}"
+            models[entry.name] = Listed(file, entry.save(self.folder / file))
+        # The index last, in one step: a kill before leaves the board as it was, and files that nobody lists.
+        write_text(self.folder / INDEX, Index(signature, models).to_text())
+
+    def _refuse_known(self, names: Mapping[str, object]) -> None:
+        for name in names:
+            if name in self.index.models:
+                raise UsageError(f"{name} is on the board: remove it first, or add the set by another name")
+
+    def _check_options(self, reference: BoardReference, options: Mapping[str, object]) -> None:
+        given = settings_from(LeaderboardSettings, reference.settings, options)
+        for name in options:
+            here, own = getattr(given, name), getattr(reference.settings, name)
+            if here != own:
+                raise IncompatibleError(
+                    f"{name} is {here!r} here and {own!r} in {self.folder / REFERENCE_FILE}: leave the option out, or "
+                    "make another board"
+                )
+
+    def _check_reference(self, reference: BoardReference, ref: OpenedSet) -> None:
+        fields = (
+            ("the extractor of ref", ref.space, reference.space),
+            ("the digest of ref", ref.embeddings.digest[:12], reference.digest[:12]),
+        )
+        for field, given, own in fields:
+            if given != own:
+                raise IncompatibleError(
+                    f"{field} is {given} here and {own} in {self.folder / REFERENCE_FILE}: models of a board share one "
+                    "reference; pass that one, or make another board"
+                )
+
+
+def _ref(opened: Mapping[str, OpenedSet]) -> Embeddings:
+    return opened[REFERENCE].embeddings
+
+
+def file_name(name: str, suffix: str = ".json") -> str:
+    """Return the name of the file of a model: its own where a file can be called so, else with a digest."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80]
+    same = safe != "" and safe == name and name == name.lower()  # some file systems do not tell cases apart
+    return f"{safe}{suffix}" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}{suffix}"

@@ -1,0 +1,269 @@
+"""Stored boards: one file per model, adding, removing, rendering again, two processes at once, and refusals."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.serialize import checksum_of
+from finc_eval.leaderboards.assemble import assemble
+from finc_eval.leaderboards.entry import Entry
+from finc_eval.leaderboards.estimates import MAX_PARTS, part_sums
+from finc_eval.leaderboards.stored import file_name
+from finc_eval.metrics.registry import get_metric
+
+CENTERS = np.random.default_rng(0).normal(0, 4, (10, 6))
+
+
+def samples(kinds, n, seed):
+    rng = np.random.default_rng(seed)
+    return (CENTERS[rng.choice(kinds, n)] + rng.normal(size=(n, 6))).astype(np.float32)
+
+
+REF = samples(range(10), 900, 0)
+MODELS = {"good": samples(range(10), 500, 1), "gaps": samples(range(6), 500, 2), "Org/Twin": samples(range(10), 500, 3)}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    fe.StoredBoard(folder).add({name: MODELS[name] for name in ("good", "gaps")}, REF, level=20)
+    return folder
+
+
+@pytest.fixture
+def board(made, tmp_path):
+    return fe.StoredBoard(shutil.copytree(made, tmp_path / "board"))
+
+
+def contents(board):
+    return {
+        str(path.relative_to(board.folder)): path.read_bytes() for path in board.folder.rglob("*") if path.is_file()
+    }
+
+
+def test_adding_a_model_writes_its_file_and_the_index_alone(board):
+    before = contents(board)
+    assert board.add({"Org/Twin": MODELS["Org/Twin"]}, REF) == ("Org/Twin",)
+    after = contents(board)
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    assert changed == {"board.json", f"entries/{file_name('Org/Twin')}"}
+    assert board.names == ("Org/Twin", "gaps", "good")
+    ranked = board.leaderboard()
+    assert ranked["gaps"].rank_set == (3, 3)
+    assert not ranked.separable("good", "Org/Twin")
+
+
+def test_a_board_of_all_models_at_once_has_the_numbers_of_leaderboard(board):
+    stored, direct = board.leaderboard(), fe.leaderboard({name: MODELS[name] for name in board.names}, REF, level=20)
+    for name in board.names:
+        for key in ("unmatched", "missing", "novel", "fd"):
+            one, other = stored[name].scores[key], direct[name].scores[key]
+            assert one.value == pytest.approx(other.value, abs=0.01)
+            assert one.rank_set == other.rank_set
+    assert stored["good"].scores["fd"].interval == pytest.approx(direct["good"].scores["fd"].interval, rel=1e-6)
+
+
+def test_metrics_of_a_model_do_not_change_when_another_is_added_and_rendering_twice_gives_the_same_bytes(board):
+    before = board.leaderboard()
+    board.add({"Org/Twin": MODELS["Org/Twin"]}, REF)
+    after = board.leaderboard()
+    assert after["good"].scores["fd"].value == before["good"].scores["fd"].value
+    assert after["good"].scores["fd"].interval == before["good"].scores["fd"].interval
+    assert board.leaderboard().to_json() == after.to_json()
+    assert [board.leaderboard().to_html(board.folder / f"{i}.html").read_bytes() for i in (1, 2)] == [
+        (board.folder / "1.html").read_bytes()
+    ] * 2
+
+
+def test_the_order_of_adding_leaves_no_trace_but_in_provenance(tmp_path):
+    texts = []
+    for order in (("b", "c"), ("c", "b")):
+        board = fe.StoredBoard(tmp_path / order[0])
+        board.add({"a": MODELS["good"]}, REF, level=20)
+        for name in order:
+            board.add({name: MODELS["gaps" if name == "b" else "Org/Twin"]}, REF)
+        texts.append(board.leaderboard().to_dict()["rows"])
+    assert texts[0] == texts[1]
+
+
+def test_what_is_kept_of_a_model_does_not_grow_with_samples(tmp_path):
+    sizes = {}
+    for n in (3000, 6000):
+        board = fe.StoredBoard(tmp_path / str(n))
+        board.add({"a": samples(range(10), n, 1)}, samples(range(10), n, 2), level=20, metrics=("fd",))
+        sizes[n] = (board.folder / "entries" / "a.json").stat().st_size
+    assert sizes[6000] < 1.05 * sizes[3000]
+
+
+def test_the_covariance_that_parts_of_the_reference_give_is_that_of_all_its_samples():
+    rng, ratios = np.random.default_rng(0), []
+    for _ in range(40):
+        one, other = rng.normal(size=(2, 5000))
+        one, other = one - one.mean(), 0.8 * one + 0.6 * (other - other.mean())
+        assert len(part_sums(one)) == MAX_PARTS
+        ratios.append(float(part_sums(one) @ part_sums(other)) / float(one @ other))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.02)
+    assert np.std(ratios) < 0.08
+
+
+def test_a_removed_model_is_gone_with_its_file(board):
+    board.add({"Org/Twin": MODELS["Org/Twin"]}, REF)
+    board.remove(["Org/Twin"])
+    assert board.names == ("gaps", "good")
+    assert sorted(path.name for path in (board.folder / "entries").iterdir()) == ["gaps.json", "good.json"]
+    with pytest.raises(UsageError, match=r"'goof' is not on the board .did you mean .good"):
+        board.remove(["goof"])
+
+
+PROGRAM = """
+import sys, numpy as np, finc_eval as fe
+rows = np.load(sys.argv[1])
+for number in range(3):
+    fe.StoredBoard(sys.argv[2]).add({f"{sys.argv[3]}{number}": rows[number * 100 :][:300]}, np.load(sys.argv[4]))
+"""
+
+
+def test_two_processes_that_add_at_once_lose_nothing(board, tmp_path):
+    np.save(tmp_path / "rows.npy", MODELS["good"])
+    np.save(tmp_path / "ref.npy", REF)
+    words = [sys.executable, "-c", PROGRAM, str(tmp_path / "rows.npy"), str(board.folder)]
+    running = [subprocess.Popen([*words, letter, str(tmp_path / "ref.npy")]) for letter in "xy"]
+    assert [one.wait() for one in running] == [0, 0]
+    assert board.names == ("gaps", "good", "x0", "x1", "x2", "y0", "y1", "y2")
+    assert len(board.leaderboard().rows) == 8
+
+
+@pytest.mark.parametrize(
+    "models, ref, options, error, message",
+    [
+        ({"good": "good"}, REF, {}, UsageError, "good is on the board: remove it first"),
+        ({}, REF, {}, UsageError, "no model was given"),
+        ({"ref": "good"}, REF, {}, UsageError, 'cannot be called "ref"'),
+        ({"c": "good"}, REF[1:], {}, IncompatibleError, r"the digest of ref is \w+ here and \w+ in .*reference.h5"),
+        ({"c": "good"}, REF, {"level": 30}, IncompatibleError, "level is 30 here and 20 in .*reference.h5"),
+        ({"c": "good"}, REF, {"levels": 3}, UsageError, "unknown option 'levels'"),
+    ],
+)
+def test_what_does_not_belong_on_a_board_is_refused(board, models, ref, options, error, message):
+    before = contents(board)
+    with pytest.raises(error, match=message):
+        board.add({name: MODELS[which] for name, which in models.items()}, ref, **options)
+    assert contents(board) == before
+
+
+def test_sets_of_another_extractor_and_sets_that_are_too_small_are_refused(board):
+    with pytest.raises(IncompatibleError, match=r"the extractor of ref is array-5 here and array-6 in .*reference.h5"):
+        board.add({"c": MODELS["good"][:, :5]}, REF[:, :5])
+    with pytest.raises(DataError, match="c has 100 samples, and the 20 kinds of the board need 200"):
+        board.add({"c": MODELS["good"][:100]}, REF)
+
+
+def test_an_entry_of_another_board_is_refused_with_field_both_values_and_file(board, tmp_path):
+    other = fe.StoredBoard(tmp_path / "other")
+    other.add({"good": MODELS["good"], "gaps": MODELS["gaps"]}, REF[:800], level=20)
+    strange = (other.folder / "entries" / "good.json").read_bytes()
+    (board.folder / "entries" / "good.json").write_bytes(strange)
+    ours, theirs = board.reference().shared[0][1], other.reference().shared[0][1]
+    with pytest.raises(IncompatibleError, match=rf"entries/good.json does not .*ref: {theirs} and {ours}"):
+        board.leaderboard()
+
+
+def test_an_entry_whose_metric_has_changed_since_is_refused_and_one_of_another_version_is_not(board, monkeypatch):
+    path = board.folder / "entries" / "good.json"
+    data = json.loads(path.read_text())
+    data["provenance"]["versions"]["finc-eval"] = "0.0.5"
+    data["checksum"] = checksum_of(data)
+    path.write_text(json.dumps(data))
+    index = json.loads((board.folder / "board.json").read_text())
+    index["models"]["good"]["checksum"] = data["checksum"]
+    index["checksum"] = checksum_of(index)
+    (board.folder / "board.json").write_text(json.dumps(index))
+    assert len(board.leaderboard().rows) == 2
+    for versions, refused in ((("0.0.4",), False), (("0.0.4", "0.0.6"), True)):
+        monkeypatch.setitem(get_metric("fd").__dict__, "numbers_changed_in", versions)
+        if not refused:
+            board.leaderboard()
+            continue
+        with pytest.raises(IncompatibleError, match=r"good.json was made by .* 0.0.5, and fd is another .* 0.0.6 on"):
+            board.leaderboard()
+
+
+@pytest.mark.parametrize("name", ["board.json", "entries/good.json", "reference.h5"])
+def test_a_changed_file_is_refused_by_name(board, name):
+    path = board.folder / name
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"good", b"evil", 1) if name != "reference.h5" else data[:-9] + b"x" * 9)
+    with pytest.raises(DataError, match=re.escape(name)):
+        board.leaderboard()
+
+
+def test_an_old_file_under_a_new_index_is_refused(board):
+    path = board.folder / "entries" / "good.json"
+    old = path.read_bytes()
+    board.remove(["good"])
+    board.add({"good": MODELS["Org/Twin"]}, REF)
+    path.write_bytes(old)
+    with pytest.raises(DataError, match=r"good\.json is not the file that board.json lists"):
+        board.leaderboard()
+
+
+def test_a_metric_that_an_entry_lacks_leaves_it_unranked(board):
+    entries = board.entries()
+    run = entries[0].runs[0]
+    run.measures.clear()
+    text = entries[0].to_text()
+    assert '"measures": {}' in text
+    reference = board.reference()
+    ranked = assemble(reference, entries, reference.settings, ())
+    assert ranked[entries[0].name].scores["fd"].reason == "it was not measured"
+    assert ranked[entries[0].name].scores["fd"].rank_set is None
+    assert ranked[entries[0].name].scores["missing"].rank_set is not None
+
+
+def test_a_board_of_one_model_and_a_folder_without_a_board_are_refused(tmp_path):
+    board = fe.StoredBoard(tmp_path / "board")
+    with pytest.raises(DataError, match="is not a leaderboard: add models"):
+        board.leaderboard()
+    board.add({"a": MODELS["good"]}, REF, level=20)
+    with pytest.raises(UsageError, match=r"at least two models are needed to rank, .* has 1"):
+        board.leaderboard()
+
+
+def test_an_entry_comes_back_as_it_was(board):
+    path = board.folder / "entries" / "gaps.json"
+    entry = Entry.load(path)
+    assert entry.to_text() == path.read_text()
+    assert len(entry.runs[0].measures["fd"].ref_influence) == len(REF)
+    assert entry.runs[0].info.digest
+    assert entry.runs[0].measures["fd"].interval[0] < entry.runs[0].measures["fd"].value
+
+
+def test_a_board_does_not_tell_where_its_samples_lie(tmp_path, monkeypatch):
+    folder = tmp_path / "far away"
+    folder.mkdir()
+    images = np.random.default_rng(0).integers(0, 256, (60, 4, 4, 3), dtype=np.uint8)
+    np.savez(folder / "model.npz", images=images)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    board = fe.StoredBoard(tmp_path / "board")
+    board.add({"a": fe.extract("far away/model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"), level=3)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    board.add({"b": fe.extract(folder / "model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"))
+    a, b = (board.entries()[place].runs[0].info.source for place in (0, 1))
+    assert (a, b) == ("far away/model.npz", "model.npz")
+    assert b"far away" not in (board.folder / "entries" / "b.json").read_bytes()
+
+
+def test_files_of_models_are_told_apart_where_cases_are_not():
+    names = ["model", "Model", "MODEL", "a/b", "a b", "..", "", "x" * 300]
+    files = [file_name(name).lower() for name in names]
+    assert len(set(files)) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9][\w.-]{0,100}\.json", file) for file in files)
