@@ -150,7 +150,8 @@ class Verdict(Document):
     def summary(self) -> str:
         """The verdict in a few plain sentences."""
         found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
-        parts = [f"{self.overall.capitalize()}: of {counted(len(self.limits), 'limit')}, {', '.join(found) or 'none'}."]
+        told = f"of {counted(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
+        parts = [f"{self.overall.capitalize()}: {told}."]
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
         parts += [one.sentence for one in self.distances]
