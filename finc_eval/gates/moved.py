@@ -76,4 +76,4 @@ def unchanged_bound(old: Counts, n: float) -> float:
     """Return the upper bound that a release of n samples without a change keeps with probability 0.95."""
     rng, shares = np.random.default_rng(0), old / old.sum()
     draws = rng.multinomial(round(n), shares, size=(DRAWS, 2)).astype(float)
-    return float(np.quantile([largest_variation(*pair, 1 - 2 * ALPHA) for pair in draws], 1 - ALPHA))
+    return float(np.quantile([largest_variation(one, other, 1 - 2 * ALPHA) for one, other in draws], 1 - ALPHA))

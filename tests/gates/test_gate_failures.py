@@ -22,6 +22,7 @@ POLICY = "kinds.lose = 0.8\nkinds.level = 10\nkinds.min_share = 0.3\n"
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
     for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "gate.toml").write_text(POLICY)
@@ -55,7 +56,9 @@ def test_a_missing_file(place, name):
     assert nothing_left(place / "out")
 
 
-@pytest.mark.parametrize("text, told", [("kinds = [", "TOML"), ("kinds.los = 0.5", "did you mean"), ("", "limits nothing")])
+@pytest.mark.parametrize(
+    "text, told", [("kinds = [", "TOML"), ("kinds.los = 0.5", "did you mean"), ("", "limits nothing")]
+)
 def test_a_broken_policy(place, text, told):
     (place / "gate.toml").write_text(text)
     assert told in refused()
@@ -77,7 +80,7 @@ def test_images_that_cannot_be_read(place):
                 path.write_bytes(b"no image")
             else:
                 Image.fromarray(pixels).save(path)
-    assert "new" in refused("--extractor", "pixels", "--cache-dir", "caches", gen="new", baseline="old", ref="ref")
+    assert "new" in refused("--extractor", "pixels", gen="new", baseline="old", ref="ref")
     assert nothing_left(place / "out")
 
 
@@ -111,10 +114,12 @@ def test_killed_in_the_middle(place, step):
     time.sleep(step)
     running.send_signal(signal.SIGKILL)
     running.wait()
-    written = [path for path in (place / "out").glob("verdict.*")] if (place / "out").exists() else []
+    written = list((place / "out").glob("verdict.*")) if (place / "out").exists() else []
     assert len(written) in (0, 4)
     assert CliRunner().invoke(app, words()).exit_code == 0
-    assert {path.name for path in (place / "out").iterdir()} == {f"verdict.{one}" for one in ("json", "html", "md", "xml")}
+    assert {path.name for path in (place / "out").iterdir()} == {
+        f"verdict.{one}" for one in ("json", "html", "md", "xml")
+    }
 
 
 def test_an_interrupt_has_its_own_code_and_leaves_nothing(place, monkeypatch):

@@ -23,7 +23,9 @@ def drawn(rng, shares, kept):
 def losses(new, old, margin, kinds=10):
     pairs = [PairCounts.of(new == kind, old == kind, None) for kind in range(kinds)]
     return [
-        PairedLoss(name=str(kind), value=(one.lost - one.gained) / max(one.old, 1), margin=margin, least=0.01, counts=one)
+        PairedLoss(
+            name=str(kind), value=(one.lost - one.gained) / max(one.old, 1), margin=margin, least=0.01, counts=one
+        )
         for kind, one in enumerate(pairs)
     ]
 
@@ -90,9 +92,7 @@ def paired_releases(lost=0.0):
     now = np.where((kinds == 0) & (rng.random(N) < lost), 1, kinds)
     prompts = [f"prompt {i}" for i in range(N)]
     start = 0.5 * rng.normal(size=(N, 16))
-    old, new = (
-        (CENTERS[one] + start + 0.05 * rng.normal(size=(N, 16))).astype(np.float32) for one in (kinds, now)
-    )
+    old, new = ((CENTERS[one] + start + 0.05 * rng.normal(size=(N, 16))).astype(np.float32) for one in (kinds, now))
     turned = rng.permutation(N)
     return (
         fe.EmbeddingSet(new[turned], metadata={"prompt": [prompts[i] for i in turned]}),
@@ -122,7 +122,7 @@ def test_the_gate_pairs_samples_by_a_column_whatever_their_order():
 def test_samples_without_a_partner_are_refused():
     new, old = paired_releases()
     ref, by_id = release(N, 3), POLICY | {"pairs": "id"}
-    with pytest.raises(fe.DataError, match="1 sample of gen have no partner|1 sample of gen has"):
+    with pytest.raises(fe.DataError, match="1 sample of gen have no partner"):
         fe.gate(fe.EmbeddingSet(release(N, 1), [*range(1, N + 1)]), release(N, 2), ref, by_id)
     with pytest.raises(fe.DataError, match="of baseline have no partner in gen"):
         fe.gate(release(N - 5, 1), release(N, 2), ref, by_id)

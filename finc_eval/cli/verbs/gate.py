@@ -34,7 +34,8 @@ def gate(
         list[str],
         typer.Option(
             help="Samples of the release before, in any form that --gen takes, or the folder of a history of "
-            "baselines. Repeat it for the same model trained several times: from three on, the noise of training is measured."
+            "baselines. Repeat it for the same model trained several times: from three on, the noise of training is "
+            "measured."
         ),
     ],
     gen: Annotated[
