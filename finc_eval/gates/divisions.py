@@ -156,7 +156,8 @@ def _by_column(sets: GateSets, column: str) -> CountedSets:
     """Count by the values of a column; samples without a value are of no kind, and count in the size of the set."""
     values = {label: np.array(one.column(column)) for label, one in sets.all.items()}
     kinds = np.unique(np.concatenate(list(values.values())))
-    counted, every = {}, {}
+    counted: dict[str, Counted] = {}
+    every: dict[str, NDArray[np.int32]] = {}
     for label, one in sets.all.items():
         cells = np.searchsorted(kinds, values[label]).astype(np.int32)[:, None]
         counts = Counts.of((len(kinds),), cells, one.group_hashes())

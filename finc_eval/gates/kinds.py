@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,12 +123,14 @@ class _Level:
             effects = one.counts.design_effects(place)
             effective[label] = (one.counts.members(place) / effects, one.counts.n / effects)
 
-        def of_all(labels: list[str]) -> list[NDArray[np.float64]]:
-            return [np.array([effective[label][part] for label in labels]) for part in (0, 1)]
+        def of_all(labels: Iterable[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            found = [effective[label] for label in labels]
+            return np.array([one[0] for one in found]), np.array([one[1] for one in found])
 
-        members, sizes = of_all(list(sets.baselines))
+        members, sizes = of_all(sets.baselines)
+        again, again_sizes = of_all(sets.replicates)
         ref_members, ref_size = effective[REF]
-        retrained = between_shares(*of_all(list(sets.replicates)), len(sets.baselines))
+        retrained = between_shares(again, again_sizes, len(sets.baselines))
         return cls(sets, found, place, *effective[GEN], members.sum(0), sizes.sum(0), retrained, ref_members / ref_size)
 
     def counts(self, kind: int) -> TwoCounts:

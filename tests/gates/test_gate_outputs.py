@@ -13,9 +13,9 @@ from _releases import release
 from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
-from finc_eval.gates.github import MAX_ANNOTATIONS, annotation_lines, tell_github
-from finc_eval.gates.junit import junit_xml
-from finc_eval.gates.markdown import MAX_SUMMARY_BYTES, markdown
+from finc_eval.gates.outputs.github import MAX_ANNOTATIONS, annotation_lines, tell_github
+from finc_eval.gates.outputs.junit import junit_xml
+from finc_eval.gates.outputs.markdown import MAX_SUMMARY_BYTES, markdown
 from finc_eval.gates.policy import Policy
 
 JUNIT = {

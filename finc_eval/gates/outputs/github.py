@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from finc_eval.core.terminal import visible
-from finc_eval.gates.markdown import markdown
+from finc_eval.gates.outputs.markdown import markdown
 from finc_eval.gates.verdict import Verdict
 
 MAX_ANNOTATIONS = 10
