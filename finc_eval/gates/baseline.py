@@ -39,7 +39,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Baseline(Record):
-    """What a bundle says of itself.
+    """Description of a bundle, by itself.
 
     Attributes:
         number: place in the history, from 1.

@@ -56,7 +56,7 @@ def gate(
             that lose a little each do not pass for ever.
         train: all samples that the new release was trained on, for limits on copying; the reference must then be
             samples that it has not seen.
-        first: whether this is the first release, which there is no baseline of: limits on differences are left out, and
+        first: whether this is the first release, without a baseline: limits on differences are left out, and
             all outputs say so.
         extractor: how to embed sets of samples; default: the extractor behind the other sets.
         run: device, portions and progress.

@@ -44,7 +44,7 @@ class KindEvidence:
 
 @dataclass(frozen=True)
 class Promise:
-    """What limits on lost kinds see.
+    """Classes whose loss the limits on lost kinds see.
 
     Attributes:
         kinds: number of clusters; 0 for the values of a column.

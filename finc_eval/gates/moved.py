@@ -21,7 +21,7 @@ DRAWS = 200
 
 @dataclass(frozen=True)
 class Distance(Record):
-    """How far a release is from an older one.
+    """Distance of a release from an older one.
 
     Attributes:
         to: label of the older one.

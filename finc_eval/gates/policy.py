@@ -176,7 +176,7 @@ class SliceLimits(Record):
     """Limits on the samples with certain values of a metadata column.
 
     Raises:
-        UsageError: there are no values, or nothing is limited.
+        UsageError: values are missing, or nothing is limited.
     """
 
     column: Annotated[str, about("metadata column of all sets")]

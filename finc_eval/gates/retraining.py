@@ -65,7 +65,7 @@ def moderate(ratios: Array, degrees: int) -> Moderated:
 
 @dataclass(frozen=True)
 class Retrained:
-    """What training once more adds to the noise of shares, of each kind.
+    """Noise of shares that training once more adds, of each kind.
 
     The law of a retrained share is not known, so that the noise is measured on two scales. On the logarithm a share
     can fall by orders of magnitude as easily as it rises; on the plain scale it can fall to 0 within a few standard

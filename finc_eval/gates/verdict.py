@@ -19,7 +19,7 @@ EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "e
 """Exit code of each verdict."""
 
 FIRST = "first baseline: nothing was compared with a release before"
-"""What every output says of a first baseline."""
+"""Words of every output on a first baseline."""
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
 """The verdicts of limits, those that need a person first."""

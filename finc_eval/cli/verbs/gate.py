@@ -59,7 +59,7 @@ def gate(
         bool,
         typer.Option(
             "--first",
-            help="There is no baseline yet: make the first one in the folder --baseline, and say so everywhere.",
+            help="Make the first baseline, in the folder --baseline, and say so everywhere.",
         ),
     ] = False,
     promote: Annotated[

@@ -1,1 +1,1 @@
-"""What a pipeline reads of a verdict: JUnit XML, Markdown, and the outputs of GitHub Actions."""
+"""Outputs of a verdict for pipelines: JUnit XML, Markdown, and files for GitHub Actions."""
