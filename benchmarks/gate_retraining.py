@@ -14,7 +14,7 @@ from finc_eval.gates.retraining import between_shares
 from finc_eval.gates.shares import LostShare, TwoCounts
 from finc_eval.numerics.inference import ALPHA
 
-RUNS = 500
+RUNS = 200
 DESIGNS = (
     ("lognormal", 20, 2000, 3, 3.0, False),
     ("lognormal", 20, 2000, 3, 1.0, True),
