@@ -37,7 +37,7 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Ev
     if limits.duplicates is not None:
         share = 1 - len(np.unique(row_hashes(gen, run))) / gen.n
         yield Fact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
-    if limits.encodings:
+    if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))
         if isinstance(gen, CachedEmbeddings) and isinstance(old, CachedEmbeddings):
             unlike = unlike_encodings(gen.cache.profile, old.cache.profile)

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import text_digest
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.basics import basic_evidence, copying_evidence
-from finc_eval.gates.evidence import Evidence
-from finc_eval.gates.kinds import KindEvidence, kind_evidence
+from finc_eval.gates.history import History, is_history, samples_of
+from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.limits import gathered
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of
-from finc_eval.gates.scores import score_evidence
-from finc_eval.gates.sets import GateSets
-from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.gates.sets import REF, GateSets
+from finc_eval.gates.verdict import FIRST, Limit, Verdict
 from finc_eval.numerics.precision import arithmetic
 
 
@@ -34,6 +34,7 @@ def gate(
     *,
     anchor: object | None = None,
     train: object | None = None,
+    first: bool = False,
     extractor: AnyExtractor = None,
     run: Run | None = None,
 ) -> Verdict:
@@ -47,13 +48,16 @@ def gate(
         gen: samples of the new release: array or tensor of embeddings (n, d), `EmbeddingSet`, `EmbeddingCache`,
             `Sketch`, the path of a file of one, or the path of samples, which are embedded first.
         baseline: samples of the release before, in the same forms; or a list of them, of the same model trained
-            several times. From three on, the noise of training is measured.
+            several times. From three on, the noise of training is measured. The folder of a history stands for its
+            latest baseline, with its first one as the anchor; the folder of a bundle for that baseline.
         ref: the reference.
         policy: a `Policy`, a table of its fields, or the path of a TOML file.
         anchor: samples of an older release. All limits on differences are held against it, too, so that many releases
             that lose a little each do not pass for ever.
         train: all samples that the new release was trained on, for limits on copying; the reference must then be
             samples that it has not seen.
+        first: whether this is the first release, without a baseline: limits on differences are left out, and
+            all outputs say so.
         extractor: how to embed sets of samples; default: the extractor behind the other sets.
         run: device, portions and progress.
 
@@ -70,33 +74,45 @@ def gate(
         'regression'
     """
     policy, run = Policy.of(policy), run or Run()
-    baselines = list(baseline) if isinstance(baseline, list | tuple) else [baseline]
-    sets = GateSets.open(gen, baselines, ref, policy.groups, run, anchor=anchor, extractor=extractor)
-    kinds: list[KindEvidence] = []
-    digest, warnings = "none", sets.warnings
-    if policy.kinds:
-        kinds, division = kind_evidence(sets, policy.kinds, policy.seed, run)
-        digest = division.digest
-        warnings += division.hidden(policy.kinds.lose or 0.0, policy.kinds.min_share)
-    others: list[Evidence] = []
-    if policy.metrics:
-        others += score_evidence(sets, policy.metrics, policy.alpha / policy.looks, run)
-    if policy.copying:
-        others += copying_evidence(sets, policy.copying, train, run)
-    if policy.basics:
-        others += basic_evidence(sets, policy.basics, run)
-    shown = [*kinds, *(KindEvidence(one, {}, {}) for one in others)]
+    history = History.open(str(baseline)) if is_history(baseline) else None
+    if history is not None and anchor is None and history.anchor is not None:
+        anchor = history.anchor.samples
+    baselines = [] if first else list(baseline) if isinstance(baseline, list | tuple) else [baseline]
+    if first and history is not None:
+        raise UsageError(f"{history.folder} has a first baseline already: compare the release with it, without first")
+    if not baselines and not first:
+        raise UsageError("the gate needs a baseline to compare with: pass the release before")
+    sets = GateSets.open(
+        samples_of(gen),
+        [samples_of(one) for one in baselines],
+        samples_of(ref),
+        policy.groups,
+        run,
+        anchor=samples_of(anchor),
+        pairs=policy.pairs,
+        extractor=extractor,
+    )
+    found = gathered(sets, policy, train, run)
+    shown = found.all
     evidence = [one.evidence for one in shown]
     judged = judge(evidence, policy.alpha, policy.looks)
+    limits = tuple(_limit(one, part) for one, part in zip(judged, shown, strict=True))
+    warnings = [*sets.warnings, *found.warnings, *([FIRST] if first else [])]
+    if history is not None:
+        warnings += [*history.never_fired(limits), *_other_reference(history, sets)]
     return Verdict(
-        overall=overall_of([one.verdict for one in judged]),
-        limits=tuple(_limit(one, part) for one, part in zip(judged, shown, strict=True)),
+        overall="pass" if first and not limits else overall_of([one.verdict for one in judged]),
+        limits=limits,
         family=family_sentence(evidence, policy.alpha, policy.looks),
         noise=noise_sentence(len(baselines)),
+        first=first,
+        distances=found.distances,
+        scores=found.scores,
+        baseline=None if history is None else history.latest.checksum,
         policy=policy,
         sets=sets.infos,
-        signature=_signature(sets, policy, digest),
-        warnings=warnings,
+        signature=_signature(sets, policy, "+".join(found.digests) or "none"),
+        warnings=tuple(warnings),
         provenance=Provenance.here(run.device),
     )
 
@@ -123,6 +139,12 @@ def _limit(judged: Judged, shown: KindEvidence) -> Limit:
         shares=shown.shares,
         examples=shown.examples,
     )
+
+
+def _other_reference(history: History, sets: GateSets) -> list[str]:
+    """Return a sentence if the reference is not the one that the baseline was promoted with."""
+    before, now = history.latest.verdict.sets[REF].digest, sets.infos[REF].digest
+    return [] if before == now else ["the reference is not the one that the baseline was promoted with"]
 
 
 def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:

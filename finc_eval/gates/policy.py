@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +15,9 @@ from finc_eval.metrics.registry import METRICS, get_metric
 
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
+
+COLUMN_SHARE = 0.01
+"""Smallest share of the reference of a kind that is limited, unless the policy says another."""
 
 SCORES: dict[str, str] = {
     "precision": "precision_recall",
@@ -41,10 +44,23 @@ class KindLimits(Record):
     new: Annotated[
         float | None, about("share of samples by which no kind may grow that the reference lacks: 0.02 is 2 %")
     ] = None
-    min_share: Annotated[float, about("smallest share of the reference of a kind that must not be lost")] = 0.01
+    moved: Annotated[
+        float | None,
+        about("share of samples that may have moved to other kinds since the baseline (total variation): 0.1 is 10 %"),
+    ] = None
+    min_share: Annotated[
+        float | Literal["auto"],
+        about(
+            "smallest share of the reference of a kind that must not be lost, be it a part of a larger cluster; auto "
+            "is 0.01 for the values of a column, and for clusters what the largest of them shows"
+        ),
+    ] = "auto"
     level: Annotated[
         int | Literal["auto"],
-        about("number of kinds; auto takes as many as there are hundreds of samples, at most 200"),
+        about(
+            "number of kinds; auto takes as many as can be shown not to have lost what lose allows, at most 200: one "
+            "per hundred samples at lose = 0.5"
+        ),
     ] = "auto"
     column: Annotated[
         str | None, about("metadata column whose values are the kinds, such as label; default: clusters of embeddings")
@@ -52,16 +68,24 @@ class KindLimits(Record):
     only: Annotated[tuple[str, ...], about("values of the column to limit; default: all")] = ()
 
     def __post_init__(self) -> None:
-        if self.lose is None and self.new is None:
+        if self.lose is None and self.new is None and self.moved is None:
             raise UsageError("[kinds] limits nothing: add for example lose = 0.5 or new = 0.02")
         if self.only and self.column is None:
             raise UsageError('only names values of a column: add for example column = "label"')
-        for name in ("lose", "new"):
+        for name in ("lose", "new", "moved"):
             if getattr(self, name) is not None:
                 self._store(**{name: check_fraction(name, getattr(self, name))})
-        self._store(min_share=check_fraction("min_share", self.min_share))
+        if self.min_share != "auto":
+            self._store(min_share=check_fraction("min_share", self.min_share))
         if self.level != "auto":
             self._store(level=check_count("level", self.level, 2))
+
+    @property
+    def least(self) -> float | None:
+        """Smallest share of a kind that must not be lost; None for clusters if it follows from their sizes."""
+        if self.min_share != "auto":
+            return self.min_share
+        return COLUMN_SHARE if self.column else None
 
 
 @dataclass(frozen=True)
@@ -148,6 +172,27 @@ class BasicLimits(Record):
 
 
 @dataclass(frozen=True)
+class SliceLimits(Record):
+    """Limits on the samples with certain values of a metadata column.
+
+    Raises:
+        UsageError: values are missing, or nothing is limited.
+    """
+
+    column: Annotated[str, about("metadata column of all sets")]
+    only: Annotated[tuple[str, ...], about("values of the column: the samples that have one of them are the slice")]
+    kinds: Annotated[KindLimits | None, about("limits on kinds of samples")] = None
+    metrics: Annotated[dict[str, MetricLimit], about("limits on metrics, by name")] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.only:
+            raise UsageError(f'a slice of the column {self.column!r} has no values: add for example only = ["night"]')
+        if not (self.kinds or self.metrics):
+            raise UsageError("a slice limits nothing: add for example kinds.lose = 0.5")
+        check_metrics(self.metrics)
+
+
+@dataclass(frozen=True)
 class Policy(Record):
     """Limits on a release, and how sure the gate must be.
 
@@ -163,6 +208,9 @@ class Policy(Record):
 
     kinds: Annotated[KindLimits | None, about("limits on kinds of samples")] = None
     metrics: Annotated[dict[str, MetricLimit], about("limits on metrics, by name")] = field(default_factory=dict)
+    slices: Annotated[dict[str, SliceLimits], about("limits on parts of the sets, by a name of the part")] = field(
+        default_factory=dict
+    )
     copying: Annotated[CopyingLimits | None, about("limits on copies of training samples")] = None
     basics: Annotated[BasicLimits | None, about("limits on plain facts")] = None
     alpha: Annotated[
@@ -175,13 +223,22 @@ class Policy(Record):
     groups: Annotated[
         str | None, about("metadata column that names the groups: samples of one group are not independent")
     ] = None
+    pairs: Annotated[
+        str | None,
+        about(
+            'what tells which samples of the release and of the baseline are of the same prompt and seed: "id", or a '
+            "metadata column"
+        ),
+    ] = None
     seed: Annotated[int, about("random seed of the kinds")] = 0
 
     def __post_init__(self) -> None:
-        if not (self.kinds or self.metrics or self.copying or self.basics):
+        if not (self.kinds or self.metrics or self.slices or self.copying or self.basics):
             raise UsageError("the policy limits nothing, so nothing could pass: add for example a table [kinds]")
-        for name in self.metrics:
-            get_metric(metric_of(name))
+        check_metrics(self.metrics)
+        for name in self.slices:
+            if not name or not name.isprintable() or set(name) & set(" @"):
+                raise UsageError(f'the slice {name!r} must have a name without spaces and "@", such as night')
         check_choice("undecided", self.undecided, ("fail", "warn"))
         self._store(
             alpha=check_fraction("alpha", self.alpha),
@@ -205,6 +262,12 @@ class Policy(Record):
     def with_looks(self, looks: int | None) -> Policy:
         """Return the policy with another number of looks; None: the same."""
         return self if looks is None else replace(self, looks=looks)
+
+
+def check_metrics(names: Iterable[str]) -> None:
+    """Raise UsageError if a metric or score is unknown."""
+    for name in names:
+        get_metric(metric_of(name))
 
 
 def metric_of(name: str) -> str:

@@ -25,12 +25,6 @@ MIN_REPLICATES = 3
 SAMPLING_ONLY = "sampling noise only: a retrained model may differ by about three times as much"
 """The sentence of every verdict without replicates (arXiv 2606.20536 measures 3.2 times)."""
 
-SAFETY = 1.5
-"""Factor on the variance that training adds to the logarithm of a share. It covers what its theory leaves out: shares
-add to 1, and the mean of replicates is not that of their logarithms. At three times the sampling noise, with 20 kinds
-and three replicates, 8 % of 2 000 simulated runs without a change failed without it, 4 % with 1.3, 2 % with 1.6
-(α = 0.05)."""
-
 MAX_DEGREES = 1000.0
 """Degrees of freedom beyond which a moderated variance counts as known."""
 
@@ -69,38 +63,75 @@ def moderate(ratios: Array, degrees: int) -> Moderated:
     return Moderated(moderated, min(prior + degrees, float(degrees * len(ratios)), MAX_DEGREES))
 
 
-def between_shares(members: Array, sizes: Array) -> tuple[Array, float]:
-    """Return what training once more adds to the variance of log(new share / share of the replicates together).
+@dataclass(frozen=True)
+class Retrained:
+    """Noise of shares that training once more adds, of each kind.
+
+    The law of a retrained share is not known, so that the noise is measured on two scales. On the logarithm a share
+    can fall by orders of magnitude as easily as it rises; on the plain scale it can fall to 0 within a few standard
+    errors. A bound takes the scale on which it is the wider one.
+
+    Attributes:
+        spread: variance that training adds to log(new share / share of the replicates together), shape (t,).
+        degrees: degrees of freedom of it.
+        plain: variance of new share / share of the replicates together, sampling included, shape (t,).
+        plain_degrees: degrees of freedom of it; infinite without enough replicates.
+        sampling: part of `plain` that sampling explains, shape (t,).
+    """
+
+    spread: Array
+    degrees: float
+    plain: Array
+    plain_degrees: float
+    sampling: Array
+
+
+def between_shares(members: Array, sizes: Array, baselines: int | None = None) -> Retrained:
+    """Return the noise of training from the shares of replicates.
 
     Args:
         members: effective number of samples of each kind in each replicate, shape (R, t).
         sizes: effective number of samples of each replicate, shape (R, t).
+        baselines: number of models that the new one is compared with; default: the replicates.
 
     Returns:
-        Variances, shape (t,), and their degrees of freedom; without enough replicates, zeros and infinity.
+        The noise; without enough replicates, zeros with infinite degrees of freedom.
     """
     replicates, modes = members.shape
+    none = np.zeros(modes)
     if replicates < MIN_REPLICATES:
-        return np.zeros(modes), inf
+        return Retrained(none, inf, none, inf, none)
+    again = 1 + 1 / (baselines or replicates)
     logs = np.log((members + 0.5) / (sizes + 1))
-    sampling = 1 / (members.mean(0) + 0.5)
-    found = moderate(logs.var(0, ddof=1) / sampling, replicates - 1)
-    between = np.maximum(found.ratios - 1, 0) * sampling
-    return SAFETY * between * (1 + 1 / replicates), found.degrees
+    of_log = 1 / (members.mean(0) + 0.5)
+    found = moderate(logs.var(0, ddof=1) / of_log, replicates - 1)
+    shares = members / sizes
+    mean = np.maximum(shares.mean(0), 0.5 / sizes.sum(0))
+    of_share = mean * (1 - mean) / sizes.mean(0)
+    told = moderate(shares.var(0, ddof=1) / np.maximum(of_share, np.finfo(float).tiny), replicates - 1)
+    sampling = of_share * again / mean**2
+    return Retrained(
+        spread=np.maximum(found.ratios - 1, 0) * of_log * again,
+        degrees=found.degrees,
+        plain=np.maximum(told.ratios, 1) * sampling,
+        plain_degrees=told.degrees,
+        sampling=sampling,
+    )
 
 
-def between_scores(values: Array) -> tuple[float, float]:
-    """Return the standard error that training once more gives to a score minus the mean score of replicates.
+def between_scores(values: Array, baselines: int | None = None) -> tuple[float, float]:
+    """Return the standard error that training once more gives to a score minus the mean score of baselines.
 
     Args:
         values: scores of the replicates, shape (R,).
+        baselines: number of models that the new one is compared with; default: the replicates.
 
     Returns:
         The standard error, sampling included, and its degrees of freedom; without enough replicates, 0 and infinity.
     """
     if len(values) < MIN_REPLICATES:
         return 0.0, inf
-    return float(values.std(ddof=1)) * float(np.sqrt(1 + 1 / len(values))), len(values) - 1.0
+    return float(values.std(ddof=1)) * float(np.sqrt(1 + 1 / (baselines or len(values)))), len(values) - 1.0
 
 
 def widened(error: float, spread: float, degrees: float, level: float) -> tuple[float, float]:

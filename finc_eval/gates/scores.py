@@ -12,6 +12,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
+from finc_eval.gates.paired_scores import PairedErrors, paired_errors
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores, widened
 from finc_eval.gates.sets import GEN, REF, GateSets, mean_group
@@ -42,8 +43,10 @@ class Measured:
     higher_is_better: bool | None
 
 
-def score_evidence(sets: GateSets, limits: Mapping[str, MetricLimit], alpha: float, run: Run) -> list[Evidence]:
-    """Compute the metrics of all generated sets, and return the evidence of each limit.
+def score_evidence(
+    sets: GateSets, limits: Mapping[str, MetricLimit], alpha: float, run: Run
+) -> tuple[list[Evidence], dict[str, dict[str, float]]]:
+    """Compute the metrics of all generated sets, and return the evidence of each limit, and the scores by label.
 
     Args:
         sets: the sets.
@@ -59,10 +62,14 @@ def score_evidence(sets: GateSets, limits: Mapping[str, MetricLimit], alpha: flo
     found: list[Evidence] = []
     for name, limit in limits.items():
         measured = {label: _measured(scores[label][name], sets, label) for label in labels}
-        found += _absolute(name, limit, measured[GEN], sets.gen.n)
-        for against in filter(None, (sets, sets.against_anchor())):
-            found += _relative_limits(name, limit, measured, against, alpha)
-    return found
+        found += _absolute(sets.rule(f"metrics.{name}"), limit, measured[GEN], sets.gen.n)
+        for against in sets.comparisons:
+            found += _relative_limits(name, limit, measured, against, alpha, run)
+    values = {
+        label: {name: score.value for name, score in of_set.items() if not isinstance(score, str)}
+        for label, of_set in scores.items()
+    }
+    return found, values
 
 
 def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], run: Run) -> dict[str, Score | str]:
@@ -100,7 +107,7 @@ def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Ite
     absolute: list[tuple[str, float | None, Side]] = [("most", limit.most, "high"), ("least", limit.least, "low")]
     for rule, margin, harm in absolute:
         if margin is not None:
-            title = f"metrics.{name} {rule}"
+            title = f"{name} {rule}"
             if isinstance(new, str):
                 yield Missing(name=title, margin=margin, note=new)
             else:
@@ -110,13 +117,19 @@ def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Ite
 
 
 def _relative_limits(
-    name: str, limit: MetricLimit, measured: Mapping[str, Measured | str], sets: GateSets, alpha: float
+    name: str,
+    limit: MetricLimit,
+    measured: Mapping[str, Measured | str],
+    sets: GateSets,
+    alpha: float,
+    run: Run,
 ) -> Iterator[Evidence]:
-    old = [measured[label] for label in sets.baselines]
-    old_n = sum(one.n for one in sets.baselines.values())
+    if limit.worse is None and limit.difference is None:
+        return
+    paired = paired_errors(sets, name, run) if all(isinstance(one, Measured) for one in measured.values()) else None
     for rule, wanted in (("worse", limit.worse), ("difference", limit.difference)):
         if wanted is not None:
-            found = _relative(name, rule, wanted, measured[GEN], old, sets.gen.n, old_n, alpha)
+            found = _relative(name, rule, wanted, measured, sets, alpha, paired)
             yield replace(found, name=sets.rule(f"metrics.{name}") + f" {rule}")
 
 
@@ -124,14 +137,14 @@ def _relative(
     name: str,
     rule: str,
     wanted: float | str,
-    new: Measured | str,
-    old: list[Measured | str],
-    n: int,
-    old_n: int,
+    measured: Mapping[str, Measured | str],
+    sets: GateSets,
     alpha: float,
+    paired: PairedErrors | None,
 ) -> Evidence:
     """Return the evidence on a difference to the baseline, in parts of the baseline's score or as it is."""
-    title, told = f"metrics.{name} {rule}", [one for one in old if isinstance(one, Measured)]
+    title, new, old = f"metrics.{name} {rule}", measured[GEN], [measured[label] for label in sets.baselines]
+    told = [one for one in old if isinstance(one, Measured)]
     stated = wanted if isinstance(wanted, float | int) else 0.0
     why = [one for one in (new, *old) if isinstance(one, str)]
     if isinstance(new, str) or why:
@@ -145,13 +158,20 @@ def _relative(
         return Missing(name=title, margin=stated, note=note)
     unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
     sign = -1.0 if new.higher_is_better else 1.0
-    spread, degrees = between_scores(values)
-    error = hypot(new.error, growth * base_error) / unit
-    fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in told)) / len(told)) / unit
-    error, degrees = widened(error, spread / unit, degrees, alpha)
+    replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
+    spread, degrees = between_scores(np.array(replicates), len(told))
     # The noise of a release like the baseline, whatever the error of this one is.
+    n, old_n = sets.gen.n, sum(one.n for one in sets.baselines.values())
     unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
     margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else float(wanted)
+    if paired is not None:
+        error, fixed = (part / unit for part in paired.of_difference(growth))
+        degrees = paired.degrees
+    else:
+        error = hypot(new.error, growth * base_error) / unit
+        fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in told)) / len(told)) / unit
+        error, degrees = widened(error, spread / unit, degrees, alpha)
+        fixed = error if degrees < inf else fixed
     return Normal(
         name=title,
         value=sign * (new.value - base) / unit,
@@ -159,7 +179,7 @@ def _relative(
         unchanged=0.0,
         n=n,
         error=error,
-        fixed=error if degrees < inf else fixed,
+        fixed=fixed,
         degrees=degrees,
         growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
         note=f"{new.value:.4g}, the baseline {base:.4g}",

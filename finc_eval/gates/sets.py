@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.partitions.sets import open_sets
+from finc_eval.gates.pairs import partners
+from finc_eval.partitions.sets import MIN_SAMPLES, open_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
 """Labels of the sets; with replicates, the baselines are called baseline-1, baseline-2 …"""
@@ -24,13 +26,17 @@ class GateSets:
 
     Attributes:
         gen: the new release.
-        baselines: the baseline, or its replicates, by label.
+        baselines: the baseline, or its replicates, by label; none for a first release.
         anchor: an old baseline, which slow drift is seen against; None without one.
         ref: the reference.
         sources: what the caller passed, by label.
         extractor: how to embed samples.
         infos: descriptions, by label.
         warnings: what to know about the sets.
+        replicates: labels of the baselines that the noise of training is measured on.
+        pairs: row of an older release that belongs to each row of `gen`, by its label; none where samples are not
+            paired.
+        part: name of the slice that these sets are; "" for whole sets.
     """
 
     gen: Embeddings
@@ -41,6 +47,9 @@ class GateSets:
     extractor: AnyExtractor
     infos: dict[str, SetInfo]
     warnings: tuple[str, ...]
+    replicates: tuple[str, ...]
+    pairs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    part: str = ""
 
     @property
     def all(self) -> dict[str, Embeddings]:
@@ -48,13 +57,16 @@ class GateSets:
         anchor = {} if self.anchor is None else {ANCHOR: self.anchor}
         return {GEN: self.gen, **self.baselines, **anchor, REF: self.ref}
 
-    def against_anchor(self) -> GateSets | None:
-        """Return the same sets with the anchor as the baseline; None without one."""
-        return None if self.anchor is None else replace(self, baselines={ANCHOR: self.anchor}, anchor=None)
+    @property
+    def comparisons(self) -> tuple[GateSets, ...]:
+        """These sets, and the same with the anchor as the baseline; none of what has no baseline."""
+        own = (self,) if self.baselines else ()
+        return own if self.anchor is None else (*own, replace(self, baselines={ANCHOR: self.anchor}, anchor=None))
 
     def rule(self, name: str) -> str:
-        """Return the name of a rule: of one against the anchor, it says so."""
-        return f"{name}-{ANCHOR}" if ANCHOR in self.baselines else name
+        """Return the name of a rule: of one against the anchor, or in a slice, it says so."""
+        against = f"{name}-{ANCHOR}" if ANCHOR in self.baselines else name
+        return f"{against}@{self.part}" if self.part else against
 
     @classmethod
     def open(
@@ -66,17 +78,23 @@ class GateSets:
         run: Run,
         *,
         anchor: object | None = None,
+        pairs: str | None = None,
         extractor: AnyExtractor = None,
     ) -> GateSets:
-        """Open the sets, and check that they are of one extractor."""
-        if not baselines:
-            raise UsageError("the gate needs a baseline to compare with: pass the release before")
+        """Open the sets, and check that they are of one extractor.
+
+        Raises:
+            UsageError: samples are to be paired with those of several baselines.
+            DataError: samples to be paired do not belong together.
+        """
+        if pairs is not None and len(baselines) > 1:
+            raise UsageError("samples are paired with those of one baseline: pass one, or take pairs out of the policy")
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
         opened, warnings = open_sets(sources, groups, run, extractor)
         embeddings = {label: one.embeddings for label, one in opened.items()}
-        return cls(
+        sets = cls(
             gen=embeddings[GEN],
             baselines={label: embeddings[label] for label in labels},
             anchor=embeddings.get(ANCHOR),
@@ -85,7 +103,46 @@ class GateSets:
             extractor=extractor,
             infos={label: one.info() for label, one in opened.items()},
             warnings=warnings,
+            replicates=tuple(labels),
         )
+        return sets if pairs is None else sets._paired(pairs)
+
+    def _paired(self, by: str) -> GateSets:
+        """Return the same sets with their pairs. Prompts may have changed since the anchor, which may stay without."""
+        found = {label: partners(self.gen, old, by, label) for label, old in self.baselines.items()}
+        warnings = self.warnings
+        if self.anchor is not None:
+            try:
+                found[ANCHOR] = partners(self.gen, self.anchor, by, ANCHOR)
+            except DataError as error:
+                warnings += (f"the anchor is compared without pairs: {error}",)
+        return replace(self, pairs=found, warnings=warnings)
+
+    def sliced(self, name: str, column: str, values: Sequence[str], pairs: str | None) -> GateSets | str:
+        """Return the samples with these values of a column, or the reason why there are too few of them.
+
+        Raises:
+            UsageError: a set does not have the column.
+        """
+        parts: dict[str, Embeddings] = {}
+        for label, one in self.all.items():
+            rows = np.flatnonzero(np.isin(np.array(one.column(column)), list(values)))
+            if len(rows) < MIN_SAMPLES:
+                told = " or ".join(f"{column}={value}" for value in values)
+                return f"{label} has {len(rows):,} samples with {told}: at least {MIN_SAMPLES} are needed"
+            parts[label] = Subset(one, rows)
+        sets = replace(
+            self,
+            gen=parts[GEN],
+            baselines={label: parts[label] for label in self.baselines},
+            anchor=parts.get(ANCHOR),
+            ref=parts[REF],
+            sources={**self.sources, **parts},
+            warnings=(),
+            pairs={},
+            part=name,
+        )
+        return sets if pairs is None else sets._paired(pairs)
 
 
 def mean_group(embeddings: Embeddings) -> float:

@@ -1,21 +1,24 @@
 """Evidence on shares: how much of its share a kind has lost, and how much a kind has gained, from exact counts.
 
 Counts of grouped samples are effective ones, divided by their design effect, and need not be whole. What a new
-training of the same model moves enters as a variance of the logarithm of a share (`retraining`), and divides the counts
-further, so that one exact method serves all.
+training of the same model moves (`retraining`) enters twice: as a variance of the logarithm of a share, which divides
+the counts further, so that one exact method serves all; and for losses as Student's bound on the plain scale, which is
+the wider one where much can be lost by training alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, inf, sqrt
+from functools import lru_cache
+from math import exp, inf, isfinite, sqrt
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
-from finc_eval.gates.evidence import POWER, Evidence, Side, normal_level
+from finc_eval.gates.evidence import POWER, Evidence, Side, normal_level, upper_quantile
 from finc_eval.numerics.exact_tests import mover
+from finc_eval.numerics.inference import ALPHA
 
 SIDES: tuple[Side, Side] = ("low", "high")
 
@@ -28,6 +31,12 @@ NODES = [float(ndtri((place + 0.5) / 8)) for place in range(8)]
 SEARCH_STEPS = 40
 """Halvings of an interval of counts."""
 
+RARELY = 1 / 400
+"""Probability of the fewest members that a kind without a change is reckoned to have."""
+
+MOST_MEMBERS = 1e7
+"""Members of a kind beyond which nothing is sought."""
+
 
 @dataclass(frozen=True)
 class TwoCounts:
@@ -38,6 +47,9 @@ class TwoCounts:
         old_members, old_size: the same of the baseline; of several replicates, of all together.
         spread: variance, of the logarithm of the ratio of both shares, that training once more adds.
         degrees: degrees of freedom of that variance; infinite without it.
+        plain: variance of the ratio itself, sampling included; 0 without replicates.
+        plain_degrees: degrees of freedom of it; infinite without replicates.
+        sampling: part of `plain` that sampling explains.
     """
 
     members: float
@@ -46,6 +58,9 @@ class TwoCounts:
     old_size: float
     spread: float = 0.0
     degrees: float = inf
+    plain: float = 0.0
+    plain_degrees: float = inf
+    sampling: float = 0.0
 
     @property
     def share(self) -> float:
@@ -92,16 +107,31 @@ class LostShare(TwoShares):
         return (old_share - share) / max(old_share, least)
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the wider bound: from the counts, or with replicates from how much their shares differ."""
+        by_counts = self._by_counts(side, level, factor)
+        if not isfinite(self.counts.plain_degrees):
+            return by_counts
+        half = self.half(level, factor)
+        return min(by_counts, self.value - half) if side == "low" else max(by_counts, self.value + half)
+
+    def half(self, level: float, factor: float = 1.0) -> float:
+        """Return how far Student's bound on the plain scale is from the value; 0 without replicates."""
+        counts = self.counts
+        variance = counts.plain - counts.sampling * (1 - 1 / factor)
+        part = counts.old_share / max(counts.old_share, self.least)
+        return upper_quantile(level, counts.plain_degrees) * sqrt(max(variance, 0.0)) * part
+
+    def _by_counts(self, side: Side, level: float, factor: float) -> float:
         """Return the bound from those of the ratio, and of the baseline's share."""
         k, n, old, m = self.counts.effective(factor)
         level = normal_level(level, self.counts.degrees)
         rest = level * SHARE_PART
-        low, high = (min(1.0, _share_bound(old, m, end, rest) / self.least) for end in SIDES)
+        low, high = (min(1.0, share_bound(old, m, end, rest) / self.least) for end in SIDES)
         if side == "high":
-            left = 1 - _ratio_bound(k, n, old, m, "low", level - rest)
+            left = 1 - ratio_bound(k, n, old, m, "low", level - rest)
             return left * high if left > 0 else left * low
-        left = 1 - _ratio_bound(k, n, old, m, "high", level - rest)
-        return left * low if left > 0 else max(left * high, -_share_bound(k, n, "high", rest) / self.least)
+        left = 1 - ratio_bound(k, n, old, m, "high", level - rest)
+        return left * low if left > 0 else max(left * high, -share_bound(k, n, "high", rest) / self.least)
 
     def detectable(self, level: float) -> float | None:
         """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""
@@ -115,12 +145,17 @@ class LostShare(TwoShares):
         if power(0.0) < POWER:
             return None
         mean = float(brentq(lambda mean: power(mean) - POWER, 0.0, 2 * max(counts) + 10))
-        return self.value_of(mean / self.counts.size, self.counts.old_share, self.least)
+        found = self.value_of(mean / self.counts.size, self.counts.old_share, self.least)
+        if not isfinite(self.counts.plain_degrees):
+            return found
+        beyond = self.half(level) + self.half(1 - POWER)
+        most = self.value_of(0.0, self.counts.old_share, self.least)
+        return max(found, self.margin + beyond) if self.margin + beyond <= most else None
 
     def _most_regressed(self, old: float, level: float) -> int:
         """Return the most members with which the release is a regression against this many; −1 if there are none."""
         level = normal_level(level, self.counts.degrees)
-        of_old = min(1.0, _share_bound(old, self.counts.old_size, "low", level * SHARE_PART) / self.least)
+        of_old = min(1.0, share_bound(old, self.counts.old_size, "low", level * SHARE_PART) / self.least)
         if of_old <= self.margin:
             return -1
         ratio = 1 - self.margin / of_old
@@ -130,6 +165,29 @@ class LostShare(TwoShares):
         # P(count ≤ k), of the binomial law of the two counts' sum at the margin.
         reached = 1 - betainc(k * part + 1, np.maximum(old * part, np.finfo(float).tiny), most)
         return int((reached <= level * (1 - SHARE_PART)).sum()) - 1
+
+
+@lru_cache(maxsize=64)
+def members_to_hold(lose: float) -> float:
+    """Return from how many members on a kind that has lost nothing is shown not to have lost this part.
+
+    It is shown with the fewest members that such a kind has in 1 of 400 releases: in 1 of 20, of twenty kinds.
+    """
+
+    def shown(mean: float) -> bool:
+        counts = TwoCounts(float(gammaincinv(mean, RARELY)), 1e9, mean, 1e9)
+        one = LostShare(name="", value=0.0, margin=lose, least=1e-12, counts=counts)
+        return one.bound("high", ALPHA) <= lose
+
+    low, high = 1.0, 2.0
+    while not shown(high):
+        low, high = high, 2 * high
+        if high > MOST_MEMBERS:
+            return high
+    for _ in range(SEARCH_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if shown(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +201,7 @@ class GainedShare(TwoShares):
         """Return the bound of the difference."""
         k, n, old, m = self.counts.effective(factor)
         level = normal_level(level, self.counts.degrees)
-        new, before = ([_share_bound(*counts, end, level) for end in SIDES] for counts in ((k, n), (old, m)))
+        new, before = ([share_bound(*counts, end, level) for end in SIDES] for counts in ((k, n), (old, m)))
         ends = mover((new[0], k / n, new[1]), (before[0], old / m, before[1]))
         return float(ends[0] if side == "low" else ends[1])
 
@@ -191,14 +249,14 @@ def _power(beside: float) -> float:
     return float(ndtr(ndtri(POWER) * sqrt(1 + beside)))
 
 
-def _share_bound(k: float, n: float, side: Side, level: float) -> float:
+def share_bound(k: float, n: float, side: Side, level: float) -> float:
     """Return an exact one-sided bound of a share (Clopper and Pearson 1934)."""
     if side == "low":
         return float(betaincinv(k, n - k + 1, level)) if k > 0 else 0.0
     return float(betaincinv(k + 1, n - k, 1 - level)) if k < n else 1.0
 
 
-def _ratio_bound(k: float, n: float, old: float, m: float, side: Side, level: float) -> float:
+def ratio_bound(k: float, n: float, old: float, m: float, side: Side, level: float) -> float:
     """Return a bound of the ratio of two shares, k/n over old/m, from the binomial law of k given k + old."""
     if side == "low":
         part = float(betaincinv(k, old + 1, level)) if k > 0 else 0.0

@@ -12,11 +12,15 @@ from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gates.evidence import Side
+from finc_eval.gates.moved import Distance
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
 
 EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}
 """Exit code of each verdict."""
+
+FIRST = "first baseline: nothing was compared with a release before"
+"""Words of every output on a first baseline."""
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
 """The verdicts of limits, those that need a person first."""
@@ -94,6 +98,10 @@ class Verdict(Document):
         limits: the limits, in the order of the policy.
         family: which error the run keeps, over which limits.
         noise: which noise the intervals cover.
+        first: whether this is the first baseline, which nothing was compared with.
+        distances: how far the release is from the baseline, and from the anchor; empty without limits on kinds.
+        scores: scores of the sets that the policy limits, by label and name.
+        baseline: checksum of the baseline's bundle; None for sets that are not from a history.
         policy: the policy.
         sets: descriptions of the sets, by label.
         signature: everything that changes the numbers.
@@ -103,7 +111,7 @@ class Verdict(Document):
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets()  # gen has no zeros
-        >>> verdict = fe.gate(gen[:250], gen[250:], ref, {"kinds": {"lose": 0.9, "level": 2}})
+        >>> verdict = fe.gate(gen[:250], gen[250:], ref, {"kinds": {"lose": 0.9, "level": 2, "min_share": 0.9}})
         >>> verdict.overall, verdict.limits[0].verdict
         ('pass', 'held')
         >>> fe.gate(1 - gen, ref[:250], ref[250:], {"kinds": {"lose": 0.5, "level": 10}}).overall
@@ -116,6 +124,10 @@ class Verdict(Document):
     limits: tuple[Limit, ...]
     family: str
     noise: str
+    first: bool
+    distances: tuple[Distance, ...]
+    scores: dict[str, dict[str, float]]
+    baseline: str | None
     policy: Policy
     sets: dict[str, SetInfo]
     signature: SignatureText
@@ -139,8 +151,12 @@ class Verdict(Document):
     def summary(self) -> str:
         """The verdict in a few plain sentences."""
         found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
-        head = f"{self.overall.capitalize()}: of {counted(len(self.limits), 'limit')}, {', '.join(found)}."
-        return f"{head} Covers {self.noise}."
+        told = f"of {counted(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
+        parts = [f"{self.overall.capitalize()}: {told}."]
+        if self.first:
+            parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
+        parts += [one.sentence for one in self.distances]
+        return " ".join([*parts, f"Covers {self.noise}."])
 
     def _frame_rows(self) -> tuple[Limit, ...]:
         return self.limits

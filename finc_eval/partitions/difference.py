@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from finc_eval.core.record import Record
-from finc_eval.numerics.inference import normal_quantile
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, normal_quantile
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Difference(Record):
     Attributes:
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share
             of one set that would have to change to make them alike.
-        interval: 95 % interval of it.
+        interval: interval of it, at 95 % unless another confidence was asked for.
         p_value: p-value of "the sets are of one law", by permutation.
     """
 
@@ -48,7 +48,9 @@ class Difference(Record):
     p_value: float
 
 
-def total_variation(first: ArrayLike, second: ArrayLike, seed: int = 0) -> Difference:
+def total_variation(
+    first: ArrayLike, second: ArrayLike, seed: int = 0, confidence: float = DEFAULT_CONFIDENCE
+) -> Difference:
     """Estimate the total variation ½ Σ |pⱼ − qⱼ| between two sets, from their counts of kinds.
 
     The estimate is by empirical Bayes: the distribution of the true differences that makes the observed ones likeliest
@@ -57,14 +59,15 @@ def total_variation(first: ArrayLike, second: ArrayLike, seed: int = 0) -> Diffe
     usually do.
 
     The lower end of the interval is from the difference on one half of the samples of those kinds that are more
-    frequent on the other half, averaged over all halves; it is 0 where p > 0.025. The upper end is the largest total
-    variation that leaves the plain one likely: given their sum, the mean of the observed |dⱼ| is smallest where all
-    differences are equal, in standard errors, since m is convex.
+    frequent on the other half, averaged over all halves; it is 0 where p is above half the error of the interval. The
+    upper end is the largest total variation that leaves the plain one likely: given their sum, the mean of the observed
+    |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex.
 
     Args:
         first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
         second: those of the other set.
         seed: random seed of the permutations.
+        confidence: confidence of the interval.
     """
     k, other = np.asarray(first, float), np.asarray(second, float)
     p_value = permutation_p_value(k, other, seed)
@@ -79,11 +82,20 @@ def total_variation(first: ArrayLike, second: ArrayLike, seed: int = 0) -> Diffe
     z = (p - q) / error
     value = float(error @ _posterior_mean(z)) / 2 * max(0.0, 1 - 2 * p_value)
     plain = float(np.abs(p - q).sum()) / 2
-    quantile = normal_quantile()
+    quantile = normal_quantile(confidence)
     low = float(error @ _split_halves(z)) / 2 - quantile * float(np.sqrt(HALVES_VARIANCE * (error @ error))) / 2
-    low = 0.0 if p_value > 0.025 else min(max(low, 0.0), 1.0)
+    low = 0.0 if p_value > (1 - confidence) / 2 else min(max(low, 0.0), 1.0)
     high = max(_largest(plain, np.sqrt(own), quantile), low)
     return Difference(min(max(value, low), high), (low, high), p_value)
+
+
+def largest_variation(first: ArrayLike, second: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """Return the upper end of the interval of `total_variation`, without its permutations."""
+    k, other = np.asarray(first, float), np.asarray(second, float)
+    n, m = k.sum(), other.sum()
+    p, q = k / n, other / m
+    own = p * (1 - p) / n + q * (1 - q) / m
+    return _largest(float(np.abs(p - q).sum()) / 2, np.sqrt(own), normal_quantile(confidence))
 
 
 def permutation_p_value(first: Array, second: Array, seed: int = 0) -> float:

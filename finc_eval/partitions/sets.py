@@ -68,7 +68,7 @@ def open_sets(
     """
     if len(sets) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sets)}")
-    opened = opened_sets(sets, lambda source, label: _open(label, source, groups), extractor, run)
+    opened = opened_sets(sets, lambda source, label: opened_set(source, label, groups), extractor, run)
     first, *others = opened.values()
     for other in others:
         check_alike(first.label, first.embeddings, other.label, other.embeddings)
@@ -77,7 +77,12 @@ def open_sets(
     return found, (*(warning for one in found.values() for warning in one.warnings()), *sentences)
 
 
-def _open(label: str, source: object, groups: str | None) -> OpenedSet:
+def opened_set(source: object, label: str, groups: str | None = None) -> OpenedSet:
+    """Open a set that is embedded.
+
+    Raises:
+        DataError: it has too few samples, or is a sketch without any.
+    """
     if isinstance(source, str | Path) and file_type(source) == "sketch":
         source = Sketch.load(source)
     if isinstance(source, Sketch):

@@ -1,5 +1,6 @@
 """`fe.gate`: a release without a change passes, a planted change is a regression, and nothing missing passes."""
 
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def test_a_release_without_a_change_passes(passed):
     assert passed.overall == "pass"
     assert passed.exit_code == 0
     assert {limit.verdict for limit in passed.limits} <= {"held", "improved"}
-    assert len(by_name(passed, "kinds.lose")) == 20
+    assert len(by_name(passed, "kinds.lose")) >= 15
     assert all(limit.interval[0] <= limit.value <= limit.interval[1] for limit in passed.limits)
 
 
@@ -49,9 +50,10 @@ def test_a_verdict_comes_back_from_json(failed, tmp_path):
 
 
 def test_with_one_baseline_every_output_says_that_training_is_not_covered(passed, tmp_path, capsys):
+    from finc_eval.gates.outputs.markdown import markdown
+
     from finc_eval import report
-    from finc_eval.gates.junit import junit_xml
-    from finc_eval.gates.markdown import markdown
+    from finc_eval.gates.outputs.junit import junit_xml
 
     page = passed.to_html(tmp_path / "verdict.html").read_text()
     report.show(passed)
@@ -96,7 +98,7 @@ def test_groups_of_samples_are_the_unit(sets):
         return fe.EmbeddingSet(rows, metadata={"prompt": [str(i) for i in range(len(rows))]})
 
     old, ref = alone(sets["old"]), alone(sets["ref"])
-    limits = {"kinds": {"lose": 0.8, "level": 5}}
+    limits = {"kinds": {"lose": 0.8, "level": 5, "min_share": 0.3}}
     clustered = fe.gate(grouped, old, ref, {**limits, "groups": "prompt"}).limits
     naive = fe.gate(grouped, old, ref, limits).limits
 
@@ -148,7 +150,7 @@ MISSING = {
     "facts about files of an array": {"basics": {"unreadable": 0.0}},
     "encodings of an array": {"basics": {"encodings": True}},
     "copying without the training set": {"copying": {"near": 0.01, "exact": 0}},
-    "kinds that the reference does not have": {"kinds": {"lose": 0.5, "min_share": 0.9}},
+    "kinds that the reference does not have": {"kinds": {"lose": 0.5, "min_share": 0.9, "level": 20}},
 }
 
 
@@ -161,23 +163,50 @@ def test_nothing_missing_passes(sets, case):
 
 
 def test_few_samples_are_undecided_and_say_how_many_decide(sets):
-    verdict = fe.gate(release(100, 10), sets["old"], sets["ref"], {"kinds": {"lose": 0.5, "level": 20}})
+    verdict = fe.gate(
+        release(100, 10), sets["old"], sets["ref"], {"kinds": {"lose": 0.5, "level": 20, "min_share": 0.2}}
+    )
     assert verdict.overall == "undecided"
     assert verdict.exit_code == 2
     assert any(limit.needed for limit in verdict.of("undecided"))
 
 
-def test_few_kinds_say_what_can_be_lost_within_them(sets):
-    few, ref = release(150, 10), release(500, 11)
-    text = first_policy([few], ref)
-    verdict = fe.gate(few, few, ref, {"kinds": {"lose": 0.5}})
-    share = max(limit.shares["baseline"] for limit in verdict.limits)
-    told = f"2 kinds, the largest of them {100 * share:.2g} % of the baseline: a class of up to {50 * share:.2g} %"
-    assert any(told in warning for warning in verdict.warnings)
-    assert "# There are 2 kinds, the largest of them" in text
-    labelled = fe.EmbeddingSet(few, metadata={"label": ["one"] * 150})
+@pytest.mark.parametrize("lost", [0, 2])
+def test_few_samples_never_pass_a_lost_class_without_a_word(lost):
+    """Of 250 samples there are too few kinds to show a class of a tenth: undecided, whether it was lost or not."""
+    old, ref = release(250, 10), release(500, 11)
+    text = first_policy([old], ref)
+    assert "# 250 samples cannot show that no class of 15 % was lost" in text
+    verdict = fe.gate(release(250, 12, lost=lost), old, ref, {"kinds": {"lose": 0.5}})
+    (unseen,) = [limit for limit in verdict.limits if limit.name == "kinds.lose"]
+    assert (verdict.overall, unseen.verdict) == ("undecided", "undecided")
+    assert "could be lost within them" in unseen.note
+    assert 1000 <= unseen.needed <= 4000
+    assert any("can be lost unseen" in warning for warning in verdict.warnings)
+
+
+def test_the_first_policy_shows_the_loss_of_every_class_that_it_names():
+    old, ref = release(1000, 1), release(2000, 3)
+    table = tomllib.loads(first_policy([old], ref))
+    assert table["kinds"]["min_share"] <= 0.15
+    lost = -(-table["kinds"]["min_share"] // 0.05)  # kinds of 5 % each
+    verdicts = [fe.gate(release(1000, seed, lost=int(lost)), old, ref, table).overall for seed in range(20, 24)]
+    assert "pass" not in verdicts
+
+
+def test_a_part_of_a_larger_cluster_has_a_closer_limit(sets):
+    limits = {"kinds": {"lose": 0.8, "level": 5, "min_share": 0.05}}
+    found = by_name(fe.gate(sets["same"], sets["old"], sets["ref"], limits), "kinds.lose")
+    assert all(limit.margin < 0.3 for limit in found)
+    share = found[0].shares["ref"]
+    assert found[0].margin == pytest.approx(0.025 * (1 - share) / (share * 0.975))
+
+
+def test_values_of_a_column_hide_nothing(sets):
+    labelled = fe.EmbeddingSet(sets["old"][:150], metadata={"label": ["one"] * 150})
     by_column = fe.gate(labelled, labelled, labelled, {"kinds": {"lose": 0.5, "column": "label"}})
-    assert not any("the largest of them" in warning for warning in by_column.warnings)
+    assert by_column.overall == "pass"
+    assert not any("unseen" in warning for warning in by_column.warnings)
 
 
 def test_a_new_kind_that_so_few_samples_would_hide_is_undecided():
@@ -228,9 +257,9 @@ def test_copies_of_training_samples_are_a_regression(sets):
     assert fresh.overall == "pass"
 
 
-def test_the_first_policy_has_six_lines_at_most_and_passes_a_release_without_a_change(sets, tmp_path):
+def test_the_first_policy_has_few_lines_and_passes_a_release_without_a_change(sets, tmp_path):
     text = first_policy([sets["old"]], sets["ref"])
-    assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 6
+    assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 7
     assert "floor" in text and SAMPLING_ONLY in text
     (tmp_path / "gate.toml").write_text(text)
     assert fe.gate(sets["same"], sets["old"], sets["ref"], tmp_path / "gate.toml").overall == "pass"

@@ -13,8 +13,8 @@ from _releases import release
 from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
-from finc_eval.gates.github import MAX_ANNOTATIONS, annotation_lines, tell_github
-from finc_eval.gates.junit import junit_xml
+from finc_eval.gates.outputs.github import MAX_ANNOTATIONS, annotation_lines, tell_github
+from finc_eval.gates.outputs.junit import junit_xml
 from finc_eval.gates.policy import Policy
 from finc_eval.report.exports.markdown import MAX_MARKDOWN
 
@@ -115,7 +115,7 @@ def files(sets, tmp_path, monkeypatch):
     np.save("ref.npy", sets["ref"])
     np.save("same.npy", sets["same"])
     np.save("bad.npy", release(2000, 4, lost=8))
-    (tmp_path / "gate.toml").write_text("kinds.lose = 0.8\nkinds.level = 10\n")
+    (tmp_path / "gate.toml").write_text("kinds.lose = 0.8\nkinds.level = 20\nkinds.min_share = 0.08\n")
     return tmp_path
 
 

@@ -191,15 +191,26 @@ def retrained(rng, replicates: int, modes: int = 20, size: int = 4000, spread: f
     return members[:-1].astype(float), members[-1].astype(float), float(size)
 
 
+def noise(found, kind: int) -> dict[str, float]:
+    """What training adds to a kind, as fields of its counts."""
+    return {
+        "spread": float(found.spread[kind]),
+        "degrees": found.degrees,
+        "plain": float(found.plain[kind]),
+        "plain_degrees": found.plain_degrees,
+        "sampling": float(found.sampling[kind]),
+    }
+
+
 def test_replicates_of_the_baseline_keep_alpha_under_the_noise_of_training():
     rng, runs, naive, false = np.random.default_rng(3), 60, 0, 0
     for _ in range(runs):
         before, now, size = retrained(rng, MIN_REPLICATES)
-        spread, degrees = between_shares(before, np.full_like(before, size))
-        pairs = list(zip(now, before.sum(0), spread, strict=True))
+        found = between_shares(before, np.full_like(before, size))
+        pairs = list(zip(now, before.sum(0), strict=True))
         given = {"size": size, "old_size": 3 * size, "margin": 0.1}
-        noisy = [lost(float(k), float(o), **given, spread=float(s), degrees=degrees) for k, o, s in pairs]
-        alone = [lost(float(k), float(o), **given) for k, o, _ in pairs]
+        noisy = [lost(float(k), float(o), **given, **noise(found, kind)) for kind, (k, o) in enumerate(pairs)]
+        alone = [lost(float(k), float(o), **given) for k, o in pairs]
         false += any(one.verdict == "regressed" for one in judge(noisy))
         naive += any(one.verdict == "regressed" for one in judge(alone))
     assert false <= stats.binom.ppf(0.99, runs, 0.05)
@@ -209,14 +220,15 @@ def test_replicates_of_the_baseline_keep_alpha_under_the_noise_of_training():
 def test_replicates_that_agree_cost_little():
     rng = np.random.default_rng(4)
     before, _, size = retrained(rng, 3, spread=0.0)
-    spread, degrees = between_shares(before, np.full_like(before, size))
-    assert float(np.median(spread)) < 0.5 / before.mean()
-    assert degrees > 5
+    found = between_shares(before, np.full_like(before, size))
+    assert float(np.median(found.spread)) < 0.5 / before.mean()
+    assert found.plain == pytest.approx(found.sampling, rel=1)
+    assert min(found.degrees, found.plain_degrees) > 5
 
 
 def test_two_replicates_are_too_few_for_a_variance():
-    spread, degrees = between_shares(np.full((2, 5), 10.0), np.full((2, 5), 100.0))
-    assert (spread.tolist(), degrees) == ([0.0] * 5, inf)
+    found = between_shares(np.full((2, 5), 10.0), np.full((2, 5), 100.0))
+    assert (found.spread.tolist(), found.degrees, found.plain_degrees) == ([0.0] * 5, inf, inf)
     assert between_scores(np.array([1.0, 2.0])) == (0.0, inf)
     error, degrees = between_scores(np.array([1.0, 2.0, 3.0]))
     assert (error, degrees) == (pytest.approx(np.sqrt(4 / 3)), 2.0)

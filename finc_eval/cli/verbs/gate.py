@@ -27,17 +27,18 @@ Looks = Annotated[
 
 @embeds
 def gate(
-    baseline: Annotated[
-        list[str],
-        typer.Option(
-            help="Samples of the release before, in any form that --gen takes. Repeat it for the same model trained "
-            "several times: from three on, the noise of training is measured."
-        ),
-    ],
     ref: Ref,
     policy: Annotated[Path, typer.Option(metavar="FILE", help="TOML file with what a release may do.")],
     extraction: Extraction,
     work: Work,
+    baseline: Annotated[
+        list[str],
+        typer.Option(
+            help="Samples of the release before, in any form that --gen takes, or the folder of a history of "
+            "baselines. Repeat it for the same model trained several times: from three on, the noise of training is "
+            "measured."
+        ),
+    ],
     gen: Annotated[
         str | None, typer.Option(help="Samples of the new release, in any form that --gen of compare takes.")
     ] = None,
@@ -45,12 +46,30 @@ def gate(
         bool, typer.Option("--init", help="Write the policy from the baseline, with the noise that was measured.")
     ] = False,
     anchor: Annotated[
-        str | None, typer.Option(help="Samples of an older release, against which slow drift over releases is seen.")
+        str | None,
+        typer.Option(
+            help="Samples of an older release, against which slow drift over releases is seen; default: the first "
+            "baseline of a history."
+        ),
     ] = None,
     train: Annotated[
         str | None, typer.Option(help="All samples that the new release was trained on, for limits on copying.")
     ] = None,
     looks: Looks = None,
+    first: Annotated[
+        bool,
+        typer.Option(
+            "--first",
+            help="Make the first baseline, in the folder --baseline, and say so everywhere.",
+        ),
+    ] = False,
+    promote: Annotated[
+        bool,
+        typer.Option("--promote", help="Make a release that passed the next baseline of the history --baseline."),
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Promote a release that did not pass, for this reason.")
+    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: Json = False,
@@ -59,8 +78,17 @@ def gate(
 
     Exit codes: 0 pass, 1 regression, 2 undecided, 3 error. --out gets verdict.json, .html, .md and .xml (JUnit).
     """
-    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
-    sources = {**dict(zip(labels, baseline, strict=True)), "ref": ref}
+    from finc_eval.gates.history import History, samples_of
+
+    promote = promote or first
+    if reason is not None and not promote:
+        raise UsageError("--reason is why a release is promoted: pass --promote, too")
+    if promote and len(baseline) > 1:
+        raise UsageError("--promote needs one history: pass its folder as the only --baseline")
+    check_given([] if first else baseline, None)
+    history = History.open(baseline[0]) if promote else None
+    older = {} if first else {name: str(samples_of(one)) for name, one in _labelled(baseline).items()}
+    sources = {**older, "ref": ref}
     if init:
         from finc_eval.gates.first_policy import first_policy
 
@@ -70,24 +98,38 @@ def gate(
         own = mark("policy", job)
         refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
         with work.running() as run:
-            text = marked_text("policy", job, first_policy(baseline, ref, extractor=extraction, run=run))
+            text = marked_text("policy", job, first_policy(list(older.values()), ref, extractor=extraction, run=run))
         write_text(policy, text)
         print(text, end="")
         return
     if gen is None:
         raise UsageError("the gate needs the new release: pass --gen, or --init to write a policy")
+    if history is not None and not first:
+        _ = history.latest
     given = {"anchor": anchor, "train": train}
     sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)
     limits = Policy.of(policy).with_looks(looks)
     output = output_folder("gate", "verdict", sources, out, force)
     with work.running() as run:
-        verdict = fe.gate(gen, baseline, ref, limits, anchor=anchor, train=train, extractor=extraction, run=run)
-    from finc_eval.gates.github import annotation_lines, tell_github
-    from finc_eval.gates.junit import junit_xml
+        old = baseline if len(baseline) > 1 else baseline[0]
+        verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
+    from finc_eval.gates.outputs.github import annotation_lines, tell_github
+    from finc_eval.gates.outputs.junit import junit_xml
 
     emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
     tell_github(verdict, os.environ)
+    notes = sys.stderr if as_json else sys.stdout
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        print(*annotation_lines(verdict), sep="\n", file=sys.stderr if as_json else sys.stdout)
+        print(*annotation_lines(verdict), sep="\n", file=notes)
+    if history is not None:
+        made = history.promote(verdict, gen, reason=reason, extractor=extraction)
+        print(
+            f"promoted: {made}" if made else "not promoted: pass --reason TEXT to promote it all the same", file=notes
+        )
     raise VerdictExit(verdict.exit_code)
+
+
+def _labelled(baseline: list[str]) -> dict[str, str]:
+    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
+    return dict(zip(labels, baseline, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from finc_eval.core.terminal import visible
-from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.gates.verdict import FIRST, Limit, Verdict
 
 
 def junit_xml(verdict: Verdict) -> str:
@@ -31,9 +31,10 @@ def junit_xml(verdict: Verdict) -> str:
             message = visible(limit.sentence)
             SubElement(case, tag, type=limit.verdict, message=message).text = message
     if not verdict.limits:
-        counts["error"] += 1
-        case = SubElement(suite, "testcase", classname="gate", name="limits", time="0")
-        SubElement(case, "error", type="missing", message="the policy limits nothing")
+        case = SubElement(suite, "testcase", classname="gate", name=FIRST if verdict.first else "limits", time="0")
+        if not verdict.first:
+            counts["error"] += 1
+            SubElement(case, "error", type="missing", message="the policy limits nothing")
     suite.set("tests", str(max(len(verdict.limits), 1)))
     for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(counts[tag]))

@@ -1,0 +1,238 @@
+"""The gate on real digits, photographs and real generators: planted regressions, and one model after the other.
+
+Needs the test assets (FINC_EVAL_ASSETS). Digits are 32 principal axes of their pixels, photographs those of their
+features by EfficientNet-Lite0. Runs differ in which samples are the release, the baseline and the reference.
+
+*unchanged*: 1 000 new digits, 1 000 old ones, 4 000 of the reference, at the policy that `--init` writes for them.
+*lost-by-init*: the same policy, and a digit that is gone; *lost-250*: with 250 digits. *photos-unchanged*,
+*photos-lost*: 1 500 photographs of 24 classes, one of which is gone.
+
+*lost*, *halved*: a labelled digit loses what is detectable at limits of 80 % and of 20 %. *artefact*: a white square
+in so many digits as are detectable. *blur*, *codec*, *shade*: all digits are blurred, compressed as JPEG, or darkened,
+so much that the Fréchet distance rises by what is detectable. *copied*: 6 % training digits among the new ones, at a
+limit of 1 %.
+
+*generators*: 2 000 digits of one model, after 2 000 of a better one by its Fréchet distance; *same-generator*: of the
+same one.
+"""
+
+import io
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from _real import asset, mnist, tiny_imagenet
+from _record import record
+from _runs import rate, run
+from PIL import Image, ImageFilter
+from scipy.optimize import brentq
+
+import finc_eval as fe
+from finc_eval.gates.first_policy import first_policy
+
+N, M, AXES = 1000, 4000, 32
+RUNS = 20
+BETTER = (("ddpm", "half_trained_gan"), ("gmgan_a", "fgan"), ("ddpm", "wgan_collapsed"), ("gan_baseline", "fgan"))
+
+
+@cache
+def axes():
+    """Mean and principal axes of half of the real digits, which no run draws from."""
+    rows = mnist()[0][10_000:]
+    mean = rows.mean(0)
+    return mean, np.linalg.svd(rows - mean, full_matrices=False)[2][:AXES]
+
+
+def embedded(pixels):
+    mean, directions = axes()
+    return ((pixels - mean) @ directions.T).astype(np.float32)
+
+
+@cache
+def digits():
+    pixels, labels = mnist()
+    return pixels[:10_000], labels[:10_000].astype(str)
+
+
+@cache
+def photos():
+    rows, labels = tiny_imagenet()
+    centered = rows - rows.mean(0)
+    return (centered @ np.linalg.svd(centered, full_matrices=False)[2][:AXES].T).astype(np.float32), labels
+
+
+def told(rows, labels):
+    return fe.EmbeddingSet(rows, metadata={"label": labels.tolist()})
+
+
+def cut(rng, n, m, total):
+    order = rng.permutation(total)
+    return order[: 2 * n], order[2 * n : 3 * n], order[3 * n : 3 * n + m]
+
+
+def by_init(rows, labels, n, m, lose, seed):
+    rng = np.random.default_rng(seed)
+    new, old, ref = cut(rng, n, m, len(rows))
+    if lose:
+        new = new[labels[new] != rng.choice(np.unique(labels))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "gate.toml"
+        path.write_text(first_policy([rows[old]], rows[ref]))
+        verdict = fe.gate(rows[new[:n]], rows[old], rows[ref], path)
+    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass"}
+
+
+def by_label(margin, seed):
+    pixels, labels = digits()
+    rng, rows = np.random.default_rng(seed), embedded(pixels)
+    new, old, ref = cut(rng, N, M, len(rows))
+    policy, digit = {"kinds": {"lose": margin, "column": "label"}}, str(rng.integers(10))
+    sets = [told(rows[one], labels[one]) for one in (old, ref)]
+    limits = fe.gate(told(rows[new[:N]], labels[new[:N]]), *sets, policy).limits
+    size = next(one.detectable for one in limits if one.name == f"kinds.lose label={digit}")
+    if size is None:
+        return {"size": np.nan}
+    kept = new[(labels[new] != digit) | (rng.random(len(new)) > size)][:N]
+    verdict = fe.gate(told(rows[kept], labels[kept]), *sets, policy)
+    found = f"kinds.lose label={digit}" in [one.name for one in verdict.of("regressed")]
+    return {"regression": found, "pass": verdict.overall == "pass", "size": size}
+
+
+def artefact(seed):
+    pixels, _ = digits()
+    rng = np.random.default_rng(seed)
+    new, old, ref = cut(rng, N, M, len(pixels))
+    policy, sets = {"kinds": {"new": 0.02}}, [embedded(pixels[one]) for one in (old, ref)]
+    limits = fe.gate(embedded(pixels[new[:N]]), *sets, policy).limits
+    size = max(one.detectable or 0 for one in limits)
+    broken = pixels[new[:N]].reshape(-1, 28, 28).copy()
+    broken[rng.random(N) < size, 8:20, 8:20] = 1
+    verdict = fe.gate(embedded(broken.reshape(-1, 784)), *sets, policy)
+    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass", "size": size}
+
+
+def images(pixels):
+    return [Image.fromarray(one) for one in (255 * pixels.reshape(-1, 28, 28)).round().astype(np.uint8)]
+
+
+def blurred(one):
+    return one.filter(ImageFilter.GaussianBlur(2))
+
+
+def coded(one):
+    file = io.BytesIO()
+    one.save(file, "JPEG", quality=1)
+    return Image.open(file)
+
+
+def shaded(one):
+    return one.point(lambda value: value * 0.6)
+
+
+def changed(how, seed):
+    pixels, _ = digits()
+    rng = np.random.default_rng(seed)
+    new, old, ref = cut(rng, N, M, len(pixels))
+    policy, sets = {"metrics": {"fd": {"difference": "noise"}}}, [embedded(pixels[one]) for one in (old, ref)]
+    clean = embedded(pixels[new])
+    worst = embedded(np.stack([np.asarray(how(one), np.float32).ravel() / 255 for one in images(pixels[new])]))
+    (limit,) = fe.gate(clean[:N], *sets, policy).limits
+
+    def rise(part):
+        score = [fe.evaluate(one, sets[1], ["fd"])["fd"].unbiased for one in (clean + part * (worst - clean), clean)]
+        return score[0] - score[1] - limit.detectable
+
+    if rise(1.0) < 0:
+        return {"size": np.nan}
+    part = brentq(rise, 0, 1, xtol=0.01)
+    verdict = fe.gate((clean + part * (worst - clean))[:N], *sets, policy)
+    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass", "size": limit.detectable}
+
+
+def copied(seed):
+    rng, rows = np.random.default_rng(seed), embedded(digits()[0])
+    new, old, ref = cut(rng, N, M, len(rows))
+    train, policy = embedded(mnist()[0][10_000:13_000]), {"copying": {"near": 0.01}}
+    size = 0.06
+    gen = rows[new[:N]].copy()
+    which = rng.random(N) < size
+    gen[which] = train[rng.choice(len(train), which.sum(), replace=False)]
+    verdict = fe.gate(gen, rows[old], rows[ref], policy, train=train)
+    size = verdict.limits[0].detectable or np.nan
+    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass", "size": size}
+
+
+@cache
+def generated(name):
+    with np.load(asset("mnist_generated", f"{name}.npz")) as data:
+        return embedded(data["images"].reshape(len(data["images"]), -1).astype(np.float32) / 255)
+
+
+def generators(same, seed):
+    rng = np.random.default_rng(seed)
+    better, worse = BETTER[seed % len(BETTER)]
+    old, new = generated(better), generated(better if same else worse)
+    first = rng.permutation(len(old))
+    second = first[2000:] if same else rng.permutation(len(new))
+    ref = embedded(digits()[0])[rng.permutation(10_000)[:M]]
+    policy = {"kinds": {"lose": 0.5, "new": 0.03}, "metrics": {"fd": {"difference": "noise"}}}
+    verdict = fe.gate(new[second[:2000]], old[first[:2000]], ref, policy)
+    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass"}
+
+
+def one(regime, seed):
+    return {
+        "unchanged": lambda: by_init(embedded(digits()[0]), digits()[1], N, M, False, seed),
+        "lost-by-init": lambda: by_init(embedded(digits()[0]), digits()[1], N, M, True, seed),
+        "lost-250": lambda: by_init(embedded(digits()[0]), digits()[1], 250, M, True, seed),
+        "photos-unchanged": lambda: by_init(*photos(), 1500, 2500, False, seed),
+        "photos-lost": lambda: by_init(*photos(), 1500, 2500, True, seed),
+        "lost": lambda: by_label(0.8, seed),
+        "halved": lambda: by_label(0.2, seed),
+        "artefact": lambda: artefact(seed),
+        "blur": lambda: changed(blurred, seed),
+        "codec": lambda: changed(coded, seed),
+        "shade": lambda: changed(shaded, seed),
+        "copied": lambda: copied(seed),
+        "generators": lambda: generators(False, seed),
+        "same-generator": lambda: generators(True, seed),
+    }[regime]()
+
+
+REGIMES = (
+    "unchanged",
+    "lost-by-init",
+    "lost-250",
+    "lost",
+    "halved",
+    "artefact",
+    "blur",
+    "codec",
+    "shade",
+    "copied",
+    "generators",
+    "same-generator",
+    "photos-unchanged",
+    "photos-lost",
+)
+
+
+def report(found):
+    rows = [
+        {
+            "regime": regime,
+            "runs": len(runs),
+            "regression": rate(runs, "regression"),
+            "pass": rate(runs, "pass"),
+            "detectable, median": f"{np.nanmedian(sizes):.3g}"
+            if (sizes := [r["size"] for r in runs if "size" in r])
+            else "",
+        }
+        for regime, runs in found.items()
+    ]
+    record("gate_real", rows, "α = 0.05; 95 % intervals of Clopper and Pearson")
+
+
+if __name__ == "__main__":
+    run("gate_real", REGIMES, one, report, RUNS)

@@ -1,0 +1,210 @@
+"""Baselines: bundles of what a promoted release was, which never change.
+
+A history is a folder of bundles 0001, 0002, …, and of the verdicts on releases that were not promoted, in `refused`.
+A bundle holds the samples' embeddings, the verdict, and `baseline.json`, which has digests of both and of the bundle
+before. A bundle is put in place whole, by one renaming, and nothing in it is ever written again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.parsed import read_json
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import Record, plain, structured
+from finc_eval.core.serialize import CHECKSUM, checksum_of, read_document
+from finc_eval.core.storage import PROGRAM, disk_errors, write_text
+from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.gates.verdict import Verdict
+from finc_eval.partitions.sets import OpenedSet
+
+STATED, JUDGED, REFUSED = "baseline.json", "verdict.json", "refused"
+"""Names of the files of a bundle, and of the folder of refused releases in a history."""
+
+BLOCK = 1 << 20
+"""Bytes that are digested at once."""
+
+
+@dataclass(frozen=True)
+class Baseline(Record):
+    """Description of a bundle, by itself.
+
+    Attributes:
+        number: place in the history, from 1.
+        parent: checksum of the bundle before; None for the first.
+        anchor: checksum of the first bundle; None for the first itself.
+        samples: name of the file of its samples.
+        digests: SHA-256 of each file of the bundle, by name.
+        n: number of samples.
+        space: extractor of the embeddings, as name@digest.
+        content: digest of the samples.
+        overall: verdict that it was promoted with.
+        reason: why it was promoted in spite of it; None if it passed.
+        shares: share of each kind of the verdict.
+        scores: its scores, by name.
+        provenance: what made it.
+    """
+
+    number: int
+    parent: str | None
+    anchor: str | None
+    samples: str
+    digests: dict[str, str]
+    n: int
+    space: str
+    content: str
+    overall: str
+    reason: str | None
+    shares: dict[str, float]
+    scores: dict[str, float]
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle on the disk.
+
+    Attributes:
+        folder: its folder.
+        stated: what it says of itself.
+        checksum: digest of that.
+    """
+
+    folder: Path
+    stated: Baseline
+    checksum: str
+
+    @classmethod
+    def open(cls, folder: Path) -> Bundle:
+        """Open a bundle, and check that none of its files was changed.
+
+        Raises:
+            DataError: a file is missing, or was changed.
+        """
+        path = folder / STATED
+        data = read_json(path)
+        if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") != "baseline":
+            raise DataError(f"{path} is not a baseline of {PROGRAM}: promote the release again")
+        if data.get(CHECKSUM) != checksum_of(data):
+            raise edited(path)
+        bundle = cls(folder, structured(Baseline, data, str(path)), str(data[CHECKSUM]))
+        for name, digest in bundle.stated.digests.items():
+            if not (folder / name).is_file() or digest_of(folder / name) != digest:
+                raise edited(folder / name)
+        return bundle
+
+    @property
+    def samples(self) -> Path:
+        """Path of its samples."""
+        return self.folder / self.stated.samples
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Verdict that it was promoted with."""
+        path = self.folder / JUDGED
+        return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
+
+
+def edited(path: Path) -> DataError:
+    """Return the error for a bundle that is not what was promoted."""
+    return DataError(f"{path} was changed since its baseline was promoted: restore it, or promote a release anew")
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def is_bundle(source: object) -> bool:
+    """Return whether a set is the folder of a bundle."""
+    return isinstance(source, str | Path) and (Path(source) / STATED).is_file()
+
+
+@contextmanager
+def new_bundle(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder that becomes a bundle when the block ends well, and is removed otherwise.
+
+    Raises:
+        UsageError: the folder exists.
+        DataError: it cannot be written.
+    """
+    if folder.exists():
+        raise UsageError(f"{folder} exists, and a baseline never changes: promote into another history")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    with disk_errors(folder):
+        for left in folder.parent.glob(f".{folder.name}.*.tmp"):
+            shutil.rmtree(left, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        try:
+            yield temporary
+            temporary.replace(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_samples(opened: OpenedSet, folder: Path) -> str:
+    """Write what a later gate needs of a set, and return the name of the file."""
+    gen = opened.embeddings
+    if opened.sketch is not None:
+        opened.sketch.save(folder / "samples.h5")
+        return "samples.h5"
+    if isinstance(gen, CachedEmbeddings):
+        shutil.copyfile(gen.cache.path, folder / "samples.h5")
+        return "samples.h5"
+    columns = {name: np.array(gen.column(name)) for name in gen.columns}
+    rows = np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float32, (gen.n, gen.dim))
+    for batch in gen.batches():
+        rows[batch.start : batch.start + len(batch.rows)] = batch.rows.cpu().numpy()
+    arrays: dict[str, Any] = {"embeddings": rows, "ids": np.array(gen.ids_between(0, gen.n)), **columns}
+    np.savez(folder / "samples.npz", **arrays)
+    del rows, arrays
+    (folder / "rows.npy").unlink()
+    return "samples.npz"
+
+
+def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bundle | None, reason: str | None) -> None:
+    """Write a bundle of a release, whole or not at all.
+
+    Args:
+        folder: folder of the bundle, which does not exist.
+        verdict: verdict on the release.
+        opened: its samples.
+        parent: the bundle before.
+        reason: why it is promoted in spite of its verdict.
+    """
+    with new_bundle(folder) as place:
+        samples = write_samples(opened, place)
+        write_text(place / JUDGED, json.dumps(verdict.to_dict(), indent=1, allow_nan=False) + "\n")
+        stated = Baseline(
+            number=1 if parent is None else parent.stated.number + 1,
+            parent=None if parent is None else parent.checksum,
+            anchor=None if parent is None else parent.stated.anchor or parent.checksum,
+            samples=samples,
+            digests={name: digest_of(place / name) for name in (samples, JUDGED)},
+            n=opened.embeddings.n,
+            space=opened.space,
+            content=opened.embeddings.digest,
+            overall=verdict.overall,
+            reason=reason,
+            shares={one.name: one.shares["gen"] for one in verdict.limits if one.shares},
+            scores=verdict.scores.get("gen", {}),
+            provenance=verdict.provenance,
+        )
+        data: dict[str, Any] = {"program": PROGRAM, "type": "baseline", **plain(stated)}
+        write_text(place / STATED, json.dumps(data | {CHECKSUM: checksum_of(data)}, indent=1) + "\n")

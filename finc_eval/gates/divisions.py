@@ -1,0 +1,173 @@
+"""Divisions of all sets of a gate into the same kinds: clusters, or the values of a metadata column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.gates.policy import KindLimits
+from finc_eval.gates.sets import GateSets
+from finc_eval.gates.shares import members_to_hold
+from finc_eval.partitions.counts import Counted, Counter, Counts
+from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
+
+SAMPLES_PER_KIND = 100
+"""Samples of each generated set per kind of the level "auto" at most: the largest number of kinds is sought whose
+shares can be shown not to have changed."""
+
+UNEQUAL = 1.4
+"""Factor on the mean number of samples of a kind, so that kinds smaller than the mean have enough of them."""
+
+AUTO_LEVELS = (2, 5, 10, 20, 50, 100, 200)
+"""Numbers of kinds that the level "auto" chooses from."""
+
+MOST_HIDDEN = 0.15
+"""Share of a class that can be lost within a larger cluster, from which on a limit on lost kinds shows too little to
+hold, unless the policy says so itself (`min_share`)."""
+
+EXAMPLES = 16
+"""Samples of each set and kind that a limit names."""
+
+
+@dataclass(frozen=True)
+class CountedSets:
+    """Counts of all sets by the same kinds.
+
+    Attributes:
+        names: name of each kind of each level.
+        counted: counts by label.
+        digest: digest of the kinds.
+        clusters: whether the kinds are clusters, in which smaller ones can hide.
+        place: place of the level that limits on lost kinds are on.
+        enough: factor on the number of generated samples from which on a new kind of the limit's share can be one by
+            itself; at most 1 if it can now.
+        more: factor on the number of generated samples from which on kinds are small enough that none of `MOST_HIDDEN`
+            can be lost within them; infinite if the policy fixes their number.
+        cells: kind of each sample at each level by label, shape (n, levels); empty unless samples are paired.
+    """
+
+    names: list[list[str]]
+    counted: dict[str, Counted]
+    digest: str
+    clusters: bool
+    place: int
+    enough: float
+    more: float
+    cells: dict[str, NDArray[np.int32]]
+
+
+def divided(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
+    """Count all sets by the same kinds."""
+    return _by_column(sets, limits.column) if limits.column else _by_clusters(sets, limits, seed, run)
+
+
+def finest_level(sets: GateSets) -> int:
+    """Return the largest number of kinds that the level "auto" knows and all samples together are enough for."""
+    rows = sum(map(independent, sets.all.values()))
+    return max((level for level in AUTO_LEVELS if level * MIN_SAMPLES_PER_KIND <= rows), default=AUTO_LEVELS[0])
+
+
+def fewest(sets: GateSets) -> int:
+    """Return the number of independent samples of the smallest set of a generator."""
+    return min(independent(one) for one in (sets.gen, *sets.baselines.values()))
+
+
+def samples_per_kind(lose: float | None) -> float:
+    """Return the number of samples per kind with which kinds that have not changed mostly hold a limit."""
+    return SAMPLES_PER_KIND if lose is None else min(SAMPLES_PER_KIND, UNEQUAL * members_to_hold(lose))
+
+
+def level_of(limits: KindLimits, sets: GateSets) -> int:
+    """Return the number of kinds that the limits are on."""
+    if limits.level != "auto":
+        return limits.level
+    most = fewest(sets) / samples_per_kind(limits.lose)
+    if limits.min_share != "auto" and limits.lose is not None:
+        # In clusters of this share, a kind of min_share cannot be lost without the loss of what lose allows.
+        wanted = ceil(limits.lose / limits.min_share)
+        most = max(most, min(wanted, finest_level(sets)))
+    return max((level for level in AUTO_LEVELS if level <= most), default=AUTO_LEVELS[0])
+
+
+def independent(embeddings: Embeddings) -> int:
+    """Return the number of samples that are independent: that of groups where there are some."""
+    groups = embeddings.group_hashes()
+    return embeddings.n if groups is None else len(np.unique(groups))
+
+
+def hidden_share(share: float, lose: float) -> float:
+    """Return the share of a class whose loss from a cluster of this share is the loss of a part of the cluster.
+
+    The shares of all other samples grow when a class is lost, those of the rest of the cluster, too.
+    """
+    return lose * share / (1 - share + lose * share)
+
+
+def hidden_loss(share: float, least: float) -> float:
+    """Return the part of its share that a cluster loses with a class of the share `least`, 1 at most."""
+    return 1.0 if least >= share else least * (1 - share) / (share * (1 - least))
+
+
+def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
+    """Count by clusters of all samples together, blind to which set a sample is from."""
+    rows, level, enough = pooled_sample(list(sets.all.values())), level_of(limits, sets), 1.0
+    levels = {level}
+    if limits.new is not None:
+        # Fine enough that a new kind of the limit's share can be one by itself.
+        fine = next((level for level in AUTO_LEVELS if level * limits.new >= 1), AUTO_LEVELS[-1])
+        levels |= {fine} if fine <= finest_level(sets) else set()
+        real = independent(sets.ref)
+        enough = (fine * MIN_SAMPLES_PER_KIND - real) / (sum(map(independent, sets.all.values())) - real)
+    partition = Partition.fit(rows, tuple(levels), seed, run)
+    counted, cells = {}, {}
+    for label, one in sets.all.items():
+        counter = Counter(partition, run=run.named(f"count {label}"))
+        kinds = []
+        for batch in one.batches(run.portion):
+            counter.update(batch.start, batch.rows)
+            if sets.pairs:
+                kinds.append(partition.assign(batch.rows, run)[0])
+        counted[label] = counter.result(one.group_hashes())
+        if kinds:
+            cells[label] = np.concatenate(kinds)
+    names = [[f"k{level}-{kind}" for kind in range(level)] for level in partition.levels]
+    # The largest of the kinds has about twice their mean share, and a class may lie in two of them.
+    wanted = ceil(4 * (limits.lose or 0.0) / MOST_HIDDEN)
+    fine = next((level for level in AUTO_LEVELS if level >= wanted), AUTO_LEVELS[-1])
+    more = fine * samples_per_kind(limits.lose) / fewest(sets) if limits.level == "auto" else float("inf")
+    return CountedSets(
+        names=names,
+        counted=counted,
+        digest=partition.digest[:12],
+        clusters=True,
+        place=partition.place_of(level),
+        enough=enough,
+        more=more,
+        cells=cells,
+    )
+
+
+def _by_column(sets: GateSets, column: str) -> CountedSets:
+    """Count by the values of a column; samples without a value are of no kind, and count in the size of the set."""
+    values = {label: np.array(one.column(column)) for label, one in sets.all.items()}
+    kinds = np.unique(np.concatenate(list(values.values())))
+    counted: dict[str, Counted] = {}
+    every: dict[str, NDArray[np.int32]] = {}
+    for label, one in sets.all.items():
+        cells = np.searchsorted(kinds, values[label]).astype(np.int32)[:, None]
+        counts = Counts.of((len(kinds),), cells, one.group_hashes())
+        nearest = [np.flatnonzero(cells[:, 0] == kind)[:EXAMPLES] for kind in range(len(kinds))]
+        padded = np.full((len(kinds), EXAMPLES), -1)
+        for kind, indices in enumerate(nearest):
+            padded[kind, : len(indices)] = indices
+        counted[label] = Counted(counts, padded)
+        every |= {label: cells} if sets.pairs else {}
+    names = [[f"{column}={kind}" if kind else "" for kind in kinds.tolist()]]
+    return CountedSets(
+        names=names, counted=counted, digest=column, clusters=False, place=0, enough=1.0, more=1.0, cells=every
+    )

@@ -1,0 +1,148 @@
+"""`History`: the baselines of a generator, one after the other, and how releases become the next one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.marks import text_digest
+from finc_eval.core.run import Run
+from finc_eval.core.serialize import read_document
+from finc_eval.core.storage import write_text
+from finc_eval.core.words import counted, listed
+from finc_eval.embeddings.opening import opened_sets
+from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gates.baseline import REFUSED, Bundle, is_bundle, write_bundle
+from finc_eval.gates.sets import GEN
+from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.partitions.sets import opened_set
+
+NUMBER = re.compile(r"[0-9]{4,}")
+"""Name of the folder of a bundle."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The baselines of a generator.
+
+    Attributes:
+        folder: folder of all of them.
+        bundles: the baselines, the first one first; none before the first.
+        refused: verdicts on releases that were not promoted.
+    """
+
+    folder: Path
+    bundles: tuple[Bundle, ...]
+    refused: tuple[Verdict, ...]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> History:
+        """Open a history, and check that each baseline is what was promoted, after the one before.
+
+        Raises:
+            DataError: a file was changed, or a baseline is missing.
+        """
+        folder = Path(folder)
+        found = sorted((one for one in _within(folder) if NUMBER.fullmatch(one.name)), key=lambda one: int(one.name))
+        bundles = tuple(map(Bundle.open, found))
+        parent: str | None = None
+        for number, one in enumerate(bundles, 1):
+            if (one.stated.number, one.stated.parent) != (number, parent):
+                raise DataError(f"{one.folder} does not follow the baseline before it: restore what is missing")
+            parent = one.checksum
+        refused = tuple(_verdict(path) for path in sorted((folder / REFUSED).glob("*.json")))
+        return cls(folder, bundles, refused)
+
+    @property
+    def latest(self) -> Bundle:
+        """The baseline that the next release is compared with.
+
+        Raises:
+            DataError: there is none.
+        """
+        if not self.bundles:
+            raise DataError(f"{self.folder} has no baseline yet: make the first one with --first --promote")
+        return self.bundles[-1]
+
+    @property
+    def anchor(self) -> Bundle | None:
+        """The first baseline, against which slow drift is seen; None as long as it is the latest."""
+        return self.bundles[0] if len(self.bundles) > 1 else None
+
+    def never_fired(self, limits: tuple[Limit, ...]) -> tuple[str, ...]:
+        """Return a sentence on the rules of a policy that no release has ever broken: they may be too wide to."""
+        verdicts = [*(one.verdict for one in self.bundles), *self.refused]
+        fired = {
+            limit.rule for limits in (limits, *(one.limits for one in verdicts)) for limit in limits if _fired(limit)
+        }
+        never = [rule for rule in dict.fromkeys(limit.rule for limit in limits) if rule not in fired]
+        if not never or not verdicts:
+            return ()
+        return (f"never fired in {counted(len(verdicts) + 1, 'verdict')} of {self.folder.name}: {listed(never)}",)
+
+    def promote(
+        self,
+        verdict: Verdict,
+        gen: object,
+        *,
+        reason: str | None = None,
+        extractor: AnyExtractor = None,
+        run: Run | None = None,
+    ) -> Path | None:
+        """Make a release the next baseline, if it passed or there is a reason; otherwise keep its verdict alone.
+
+        Args:
+            verdict: verdict on the release.
+            gen: its samples, as they were passed to `gate`.
+            reason: why it is promoted though it did not pass.
+            extractor: how to embed samples.
+            run: device and progress.
+
+        Returns:
+            The folder of the new baseline; None if the release was refused.
+
+        Raises:
+            UsageError: the release is the latest baseline already.
+            DataError: the bundle cannot be written.
+        """
+        if verdict.overall != "pass" and not reason:
+            # The same release, judged again by the same policy, counts once.
+            name = text_digest(f"{verdict.sets[GEN].digest} {verdict.signature}")
+            write_text(self.folder / REFUSED / f"{name}.json", verdict.to_json() + "\n")
+            return None
+        parent = self.bundles[-1] if self.bundles else None
+        spaces = () if parent is None else (parent.stated.space,)
+        (opened,) = opened_sets({"gen": gen}, opened_set, extractor, run or Run(), spaces).values()
+        if parent is not None and parent.stated.content == opened.embeddings.digest:
+            raise UsageError(f"this release is the baseline {parent.folder.name} already: pass a new one")
+        folder = self.folder / f"{len(self.bundles) + 1:04}"
+        write_bundle(folder, verdict, opened, parent, None if verdict.overall == "pass" else reason)
+        return folder
+
+
+def is_history(source: object) -> bool:
+    """Return whether a set is the folder of a history that has a baseline."""
+    if not isinstance(source, str | Path):
+        return False
+    return any(NUMBER.fullmatch(one.name) and is_bundle(one) for one in _within(Path(source)))
+
+
+def samples_of(source: object) -> object:
+    """Return the path of the samples of a bundle, or of the latest baseline of a history; any other set as it is."""
+    if is_bundle(source):
+        return Bundle.open(Path(str(source))).samples
+    return History.open(str(source)).latest.samples if is_history(source) else source
+
+
+def _within(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _verdict(path: Path) -> Verdict:
+    return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
+
+
+def _fired(limit: Limit) -> bool:
+    return limit.verdict == "regressed"

@@ -1,0 +1,79 @@
+"""Evidence on how far a release is from an older one: the share of its samples that have moved to other kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.record import Record
+from finc_eval.gates.evidence import POWER, Evidence, Side, upper_quantile
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.difference import HALVES_VARIANCE, Difference, largest_variation, total_variation
+
+Counts = NDArray[np.float64]
+
+DRAWS = 200
+"""Draws of a release without a change."""
+
+
+@dataclass(frozen=True)
+class Distance(Record):
+    """Distance of a release from an older one.
+
+    Attributes:
+        to: label of the older one.
+        moved: total variation between their shares of kinds: the share of samples that would have to be of other kinds
+            to make both alike, without the part that chance makes.
+        interval: 95 % interval of it.
+    """
+
+    to: str
+    moved: float
+    interval: tuple[float, float]
+
+    @property
+    def sentence(self) -> str:
+        """The distance in one sentence."""
+        low, high = (f"{100 * end:.2g}" for end in self.interval)
+        return f"{100 * self.moved:.2g} % [{low} %, {high} %] of the samples have moved since the {self.to}."
+
+    @classmethod
+    def of(cls, to: str, found: Difference) -> Distance:
+        """Return the distance to a set of this label."""
+        return cls(to, found.value, found.interval)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved(Evidence):
+    """Share of samples that have moved to other kinds (`partitions.difference`).
+
+    Attributes:
+        new, old: effective number of samples of each kind, shape (kinds,).
+    """
+
+    new: Counts
+    old: Counts
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the end of the interval."""
+        if side == "high":
+            return max(largest_variation(self.new * factor, self.old * factor, 1 - 2 * level), self.value)
+        return total_variation(self.new * factor, self.old * factor, confidence=1 - 2 * level).interval[0]
+
+    def detectable(self, level: float) -> float | None:
+        """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""
+        shares = self.old / self.old.sum()
+        variance = float(shares @ (1 - shares)) * (1 / self.new.sum() + 1 / self.old.sum())
+        error = sqrt(HALVES_VARIANCE * variance) / 2
+        found = self.margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
+        return found if found <= 1 else None
+
+
+def unchanged_bound(old: Counts, n: float) -> float:
+    """Return the upper bound that a release of n samples without a change keeps with probability 0.95."""
+    rng, shares = np.random.default_rng(0), old / old.sum()
+    draws = rng.multinomial(round(n), shares, size=(DRAWS, 2)).astype(float)
+    return float(np.quantile([largest_variation(one, other, 1 - 2 * ALPHA) for one, other in draws], 1 - ALPHA))

@@ -1,0 +1,1 @@
+"""Outputs of a verdict for pipelines: JUnit XML, Markdown, and files for GitHub Actions."""

@@ -1,0 +1,179 @@
+"""Evidence on shares from pairs: samples of the same prompts and seeds in both releases.
+
+Of each kind there are four counts: pairs of which both samples are of it, only the old one, only the new one, or none.
+What both releases share cancels, so that the same numbers of samples show smaller differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv
+
+from finc_eval.gates.evidence import POWER, Evidence, Side
+from finc_eval.gates.shares import SHARE_PART, SIDES, ratio_bound, share_bound
+from finc_eval.numerics.exact_tests import design_effect
+
+Interval = tuple[float, float, float]
+"""Lower bound, estimate and upper bound."""
+
+STEPS = 30
+"""Halvings of an interval of counts."""
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """Counts of pairs by a kind; effective numbers where pairs are grouped.
+
+    Attributes:
+        kept: pairs of which both samples are of the kind.
+        lost: pairs of which only the old one is.
+        gained: pairs of which only the new one is.
+        size: all pairs.
+    """
+
+    kept: float
+    lost: float
+    gained: float
+    size: float
+
+    @property
+    def old(self) -> float:
+        """Members in the old release."""
+        return self.kept + self.lost
+
+    def times(self, factor: float) -> PairCounts:
+        """Return the counts of so many times the pairs."""
+        return PairCounts(self.kept * factor, self.lost * factor, self.gained * factor, self.size * factor)
+
+    @classmethod
+    def of(cls, new: NDArray[np.bool_], old: NDArray[np.bool_], groups: NDArray[np.uint64] | None) -> PairCounts:
+        """Count the pairs of a kind, divided by the largest design effect of its three counts.
+
+        Args:
+            new: whether each new sample is of the kind, in the order of pairs, shape (n,).
+            old: the same of the old samples.
+            groups: hash of the group of each pair; None where each stands for itself.
+        """
+        cells = (new & old, old & ~new, new & ~old)
+        effect = 1.0 if groups is None else max(_effect(cell, groups) for cell in cells)
+        kept, lost, gained = (float(cell.sum()) / effect for cell in cells)
+        return cls(kept, lost, gained, len(new) / effect)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedLoss(Evidence):
+    """Part of its share that a kind has lost, (old − new) / max(old, least), from pairs.
+
+    Of the old members, a part has gone: a binomial share. The new members among what was not of the kind before are
+    few against the old members: the conditional binomial test bounds that ratio. Given the number of old members, the
+    two are independent, and their intervals are joined (MOVER).
+
+    Attributes:
+        counts: counts of the pairs.
+        least: smallest share of the baseline that a loss is a part of.
+    """
+
+    unchanged: float | None = 0.0
+    counts: PairCounts
+    least: float
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the bound from those of both parts, and of the baseline's share."""
+        counts, rest = self.counts.times(factor), level * SHARE_PART
+        old, size = counts.old, counts.size
+        low, high = (min(1.0, share_bound(old, size, end, rest) / self.least) for end in SIDES)
+        if old <= 0:
+            return high if side == "high" else -share_bound(counts.gained, size, "high", level) / self.least
+        gone = _interval(counts.lost / old, *(share_bound(counts.lost, old, end, level - rest) for end in SIDES))
+        came = _interval(
+            counts.gained / old, *(ratio_bound(counts.gained, size, old, size, end, level - rest) for end in SIDES)
+        )
+        if side == "high":
+            left = gone[1] - came[1] + hypot(gone[2] - gone[1], came[1] - came[0])
+            return left * (high if left > 0 else low)
+        left = gone[1] - came[1] - hypot(gone[1] - gone[0], came[2] - came[1])
+        return left * (low if left > 0 else high)
+
+    def detectable(self, level: float) -> float | None:
+        """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""
+        counts = self.counts
+
+        def with_lost(mean: float) -> PairCounts:
+            return replace(counts, kept=counts.old - mean, lost=mean)
+
+        def seen(mean: float) -> bool:
+            few = min(float(gammaincinv(mean, 1 - POWER)), counts.old)
+            return replace(self, counts=with_lost(few)).bound("low", level) > self.margin
+
+        mean = _least(seen, counts.old)
+        share = max(counts.old / counts.size, self.least)
+        return None if mean is None else (mean - counts.gained) / counts.size / share
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedGain(Evidence):
+    """Share of a kind in the new release minus that in the baseline, in parts of all samples, from pairs.
+
+    It is the share of pairs that came minus that of those that went: two cells of one multinomial law, whose exact
+    intervals are joined with their correlation (MOVER).
+
+    Attributes:
+        counts: counts of the pairs.
+    """
+
+    unchanged: float | None = 0.0
+    counts: PairCounts
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the bound of the difference."""
+        counts = self.counts.times(factor)
+        came, gone = (
+            _interval(members / counts.size, *(share_bound(members, counts.size, end, level) for end in SIDES))
+            for members in (counts.gained, counts.lost)
+        )
+        p, q = came[1], gone[1]
+        together = sqrt(p * q / ((1 - p) * (1 - q))) if p < 1 and q < 1 else 1.0
+        near, far = (p - came[0], gone[2] - q) if side == "low" else (came[2] - p, q - gone[0])
+        half = sqrt(near**2 + far**2 + 2 * together * near * far)
+        return p - q - half if side == "low" else p - q + half
+
+    def detectable(self, level: float) -> float | None:
+        """Return the gain that is called a regression with probability 0.8; None if no share would be."""
+        counts = self.counts
+
+        def seen(mean: float) -> bool:
+            few = min(float(gammaincinv(mean, 1 - POWER)), counts.size - counts.lost)
+            return replace(self, counts=replace(counts, gained=few)).bound("low", level) > self.margin
+
+        mean = _least(seen, counts.size - counts.old)
+        return None if mean is None else (mean - counts.lost) / counts.size
+
+
+def _least(seen: Callable[[float], bool], most: float) -> float | None:
+    """Return the smallest mean number up to `most` that is seen; None if there is none."""
+    if most <= 0 or not seen(most):
+        return None
+    low, high = 0.0, most
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if seen(middle) else (middle, high)
+    return high
+
+
+def _interval(estimate: float, low: float, high: float) -> Interval:
+    return low, estimate, high
+
+
+def _effect(cell: NDArray[np.bool_], groups: NDArray[np.uint64]) -> float:
+    """Return the design effect of a share of pairs."""
+    _, group = np.unique(groups, return_inverse=True)
+    members, sizes = np.bincount(group, cell), np.bincount(group)
+    found = design_effect(
+        members.sum(), len(cell), np.square(members).sum(), members @ sizes, np.square(sizes).sum(), (members > 0).sum()
+    )
+    return float(found)

@@ -1,0 +1,171 @@
+"""Baselines are bundles that never change: promoted after a pass, refused after a regression, followed to the first."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from _releases import release
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.gates.baseline import Bundle
+from finc_eval.gates.history import History
+
+POLICY = "kinds.lose = 0.8\nkinds.moved = 0.2\nkinds.level = 10\nkinds.min_share = 0.3\nmetrics.fd.difference = 1.0\n"
+
+
+def gate(*arguments, gen="new.npy", code=0):
+    options = ["--gen", gen, "--baseline", "releases", "--ref", "ref.npy", "--policy", "gate.toml", "--out", "out"]
+    result = CliRunner().invoke(app, ["gate", *options, "--force", *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a policy, a reference and releases."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "gate.toml").write_text(POLICY)
+    for name, rows in {
+        "ref": release(1000, 3),
+        "first": release(1000, 1),
+        "new": release(1000, 2),
+        "bad": release(1000, 4, lost=8),
+    }.items():
+        np.save(f"{name}.npy", rows)
+    return tmp_path
+
+
+@pytest.fixture
+def history(place):
+    """A history with one baseline."""
+    gate("--first", gen="first.npy")
+    return place / "releases"
+
+
+def test_the_first_baseline_is_labelled_in_every_output(place):
+    shown = gate("--first", gen="first.npy").output
+    written = [(place / "out" / f"verdict.{suffix}").read_text() for suffix in ("json", "html", "md", "xml")]
+    for text in (shown, *written):
+        assert "nothing was compared with a release before" in " ".join(text.split())
+    assert {one.name for one in (place / "releases" / "0001").iterdir()} == {
+        "baseline.json",
+        "verdict.json",
+        "samples.npz",
+    }
+    assert "already" in gate("--first", code=3).output
+
+
+def test_without_a_baseline_nothing_passes(place):
+    assert "does not exist" in gate(code=3).output
+    (place / "releases").mkdir()
+    assert "no baseline yet" in gate("--promote", code=3).output
+    assert not (place / "out").exists()
+
+
+def test_a_release_that_passed_is_the_next_baseline(history):
+    gate("--promote")
+    first, second = History.open(history).bundles
+    assert (second.stated.parent, second.stated.anchor, second.stated.reason) == (first.checksum, first.checksum, None)
+    assert second.stated.scores.keys() == {"fd"}
+    assert len(second.stated.shares) >= 5
+    assert second.verdict.baseline == first.checksum
+    assert fe.gate("new.npy", second.folder, "ref.npy", POLICY_TABLE).overall == "pass"
+    assert "already" in gate("--promote", code=3).output
+
+
+POLICY_TABLE = {"kinds": {"lose": 0.8, "level": 10, "min_share": 0.3}}
+
+
+def test_after_a_regression_only_a_reason_promotes(history):
+    shown = gate("--promote", gen="bad.npy", code=1)
+    assert "not promoted" in shown.output
+    assert [one.name for one in history.iterdir() if one.name != "refused"] == ["0001"]
+    gate("--promote", gen="bad.npy", code=1)
+    assert len(History.open(history).refused) == 1
+    gate("--promote", "--reason", "new dataset", gen="bad.npy", code=1)
+    assert History.open(history).latest.stated.reason == "new dataset"
+    assert "--promote" in gate("--reason", "x", code=3).output
+
+
+def test_limits_that_never_fired_are_named(history):
+    gate("--promote", gen="bad.npy", code=1)
+    told = next(one for one in gate("--json").stdout.splitlines() if "never fired" in one)
+    assert "in 3 verdicts of releases" in told
+    assert "metrics.fd" not in told
+
+
+def test_the_distances_to_the_last_and_to_the_first_baseline_are_printed(history):
+    gate("--promote")
+    np.save("third.npy", release(1000, 5))
+    shown = " ".join(gate(gen="third.npy").output.split())
+    assert "have moved since the baseline" in shown
+    assert "have moved since the anchor" in shown
+    verdict = fe.load("out/verdict.json")
+    assert [one.to for one in verdict.distances] == ["baseline", "anchor"]
+    assert {"kinds.moved", "kinds.moved-anchor", "metrics.fd-anchor"} <= {one.rule for one in verdict.limits}
+
+
+@pytest.mark.parametrize("name", ["baseline.json", "verdict.json", "samples.npz"])
+def test_an_edited_bundle_is_refused(history, name):
+    path = history / "0001" / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    assert gate(code=3).output.count("finc-eval: ") == 1
+    path.unlink()
+    gate(code=3)
+
+
+def test_a_bundle_made_by_hand_does_not_follow(history):
+    """Its checksum is right, its place in the history is not."""
+    shutil.copytree(history / "0001", history / "0002")
+    assert "does not follow" in gate(code=3).output
+
+
+def test_a_killed_promotion_leaves_the_history_as_it_was(history, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    verdict = fe.gate("new.npy", history, "ref.npy", POLICY_TABLE)
+    monkeypatch.setattr("finc_eval.gates.baseline.write_samples", killed)
+    with pytest.raises(KeyboardInterrupt):
+        History.open(history).promote(verdict, "new.npy")
+    monkeypatch.undo()
+    assert [one.name for one in history.iterdir()] == ["0001"]
+    assert History.open(history).latest.stated.number == 1
+
+
+def test_what_a_bundle_holds_is_what_was_judged(history, place):
+    columns = {"prompt": [str(i) for i in range(1000)]}
+    named = fe.EmbeddingSet(release(1000, 6), [f"s{i}" for i in range(1000)], columns)
+    verdict = fe.gate(named, history, "ref.npy", POLICY_TABLE)
+    folder = History.open(history).promote(verdict, named)
+    again = Bundle.open(folder)
+    found = fe.gate(named, folder, "ref.npy", POLICY_TABLE | {"pairs": "id"})
+    assert found.overall == "pass"
+    assert json.loads((folder / "baseline.json").read_text())["n"] == again.stated.n == 1000
+
+
+def test_slow_drift_fails_against_the_anchor_by_the_third_release(place):
+    """Ten releases, each with 1 % more of a new kind, at a limit of 2 %: the last release alone would pass all."""
+    policy = {"kinds": {"new": 0.02, "column": "kind"}}
+    n = 20_000
+
+    def made(step):
+        new = round(n * 0.01 * step)
+        return fe.EmbeddingSet(release(n, step), metadata={"kind": ["new"] * new + ["old"] * (n - new)})
+
+    ref = fe.EmbeddingSet(release(n, 99), metadata={"kind": ["old"] * n})
+    anchor, last, alone, drift = made(0), made(0), [], []
+    for step in range(1, 11):
+        new = made(step)
+        alone.append(fe.gate(new, last, ref, policy).overall)
+        drift.append(fe.gate(new, last, ref, policy, anchor=anchor).overall)
+        last = new
+    assert set(alone) == {"pass"}
+    assert drift.index("regression") <= 2

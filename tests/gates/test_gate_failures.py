@@ -1,0 +1,131 @@
+"""Each failure that a pipeline meets is one sentence and exit code 3, and leaves no half-written output."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from _releases import release
+from PIL import Image
+from typer.testing import CliRunner
+
+from finc_eval.cli.app import app
+from finc_eval.gates.history import History
+
+POLICY = "kinds.lose = 0.8\nkinds.level = 10\nkinds.min_share = 0.3\n"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "gate.toml").write_text(POLICY)
+    for seed, name in enumerate(("old", "new", "ref")):
+        np.save(f"{name}.npy", release(600, seed))
+    return tmp_path
+
+
+def words(*more, **named):
+    given = {"gen": "new.npy", "baseline": "old.npy", "ref": "ref.npy", "policy": "gate.toml", "out": "out"} | named
+    return ["gate", *(part for name, value in given.items() for part in (f"--{name}", value)), *more]
+
+
+def refused(*more, **named):
+    """The one sentence of a run that is refused; nothing may be left in the folder of results."""
+    result = CliRunner().invoke(app, words(*more, **named))
+    assert result.exit_code == 3, result.output
+    lines = [line for line in result.stderr.splitlines() if line.startswith("finc-eval: ")]
+    assert len(lines) == 1
+    assert "Traceback" not in result.output
+    return lines[0]
+
+
+def nothing_left(folder):
+    return not folder.exists() or not [*folder.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["gen", "baseline", "ref", "policy", "anchor", "train"])
+def test_a_missing_file(place, name):
+    assert "missing.x does not exist" in refused(**{name: "missing.x"})
+    assert nothing_left(place / "out")
+
+
+@pytest.mark.parametrize(
+    "text, told", [("kinds = [", "TOML"), ("kinds.los = 0.5", "did you mean"), ("", "limits nothing")]
+)
+def test_a_broken_policy(place, text, told):
+    (place / "gate.toml").write_text(text)
+    assert told in refused()
+    assert nothing_left(place / "out")
+
+
+def test_sets_of_unlike_extractors(place):
+    np.save("new.npy", release(600, 1)[:, :8])
+    assert "entries per embedding" in refused()
+    assert nothing_left(place / "out")
+
+
+def test_images_that_cannot_be_read(place):
+    for folder in ("old", "new", "ref"):
+        (place / folder).mkdir()
+        for number, pixels in enumerate(np.random.default_rng(0).integers(256, size=(30, 8, 8, 3), dtype=np.uint8)):
+            path = place / folder / f"{number}.png"
+            if folder == "new":
+                path.write_bytes(b"no image")
+            else:
+                Image.fromarray(pixels).save(path)
+    assert "new" in refused("--extractor", "pixels", gen="new", baseline="old", ref="ref")
+    assert nothing_left(place / "out")
+
+
+@pytest.mark.parametrize("what", ["out", "baseline"])
+def test_no_space_on_the_disk(place, monkeypatch, what):
+    """The disk is full as the results are written, or as a release is promoted."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fail(*_, **__):
+        raise full
+
+    if what == "out":
+        monkeypatch.setattr("pathlib.Path.write_text", fail)
+        told = refused()
+    else:
+        assert CliRunner().invoke(app, words("--first", baseline="releases", gen="old.npy")).exit_code == 0
+        monkeypatch.setattr("finc_eval.gates.baseline.write_samples", fail)
+        told = refused("--promote", baseline="releases", out="second")
+        monkeypatch.undo()
+        assert [one.name for one in (place / "releases").iterdir()] == ["0001"]
+        assert History.open(place / "releases").latest.stated.number == 1
+    assert "the disk is full" in told
+    assert what == "baseline" or nothing_left(place / "out")
+
+
+@pytest.mark.parametrize("step", [0.0, 1.5])
+def test_killed_in_the_middle(place, step):
+    """Whenever the kill comes, there are all four files of a verdict or none, and the same command works again."""
+    command = [sys.executable, "-m", "finc_eval", *words()]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(step)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    written = list((place / "out").glob("verdict.*")) if (place / "out").exists() else []
+    assert len(written) in (0, 4)
+    assert CliRunner().invoke(app, words()).exit_code == 0
+    assert {path.name for path in (place / "out").iterdir()} == {
+        f"verdict.{one}" for one in ("json", "html", "md", "xml")
+    }
+
+
+def test_an_interrupt_has_its_own_code_and_leaves_nothing(place, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("finc_eval.gates.gate.gathered", interrupted)
+    assert CliRunner().invoke(app, words()).exit_code == 130
+    assert nothing_left(place / "out")
