@@ -127,14 +127,11 @@ def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> Cou
     counted, cells = {}, {}
     for label, one in sets.all.items():
         counter = Counter(partition, run=run.named(f"count {label}"))
-        kinds = []
         for batch in one.batches(run.portion):
-            counter.update(batch.start, batch.rows)
-            if sets.pairs:
-                kinds.append(partition.assign(batch.rows, run)[0])
+            counter.update(batch.rows)
         counted[label] = counter.result(one.group_hashes())
-        if kinds:
-            cells[label] = np.concatenate(kinds)
+        if sets.pairs:
+            cells[label] = counter.kinds()
     names = [[f"k{level}-{kind}" for kind in range(level)] for level in partition.levels]
     # The largest of the kinds has about twice their mean share, and a class may lie in two of them.
     wanted = ceil(4 * (limits.lose or 0.0) / MOST_HIDDEN)

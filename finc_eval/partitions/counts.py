@@ -209,8 +209,12 @@ class Counter:
 
     def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
         """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
+        return Counted(Counts.of(self.levels, self.kinds(), groups), self._nearest)
+
+    def kinds(self) -> NDArray[np.int32]:
+        """Return the kind of each row at each level, shape (n, levels)."""
         self._count()
-        return Counted(Counts.of(self.levels, np.concatenate(self._cells), groups), self._nearest)
+        return np.concatenate(self._cells, dtype=np.int32)
 
 
 def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, run: Run | None = None) -> Counted:
