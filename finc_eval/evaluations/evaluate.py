@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from finc_eval.comparison.compare import compare
@@ -31,6 +30,8 @@ METRICS = ("fd", "kid", "prdc", "vendi", "rke")
 
 BASELINES = ("finc", "clusters", "rarity", "fld")
 """Methods that take sets of any size."""
+
+NO_AUDIT = "an audit needs a training set and a holdout"
 
 MAX_KEN_SAMPLES = 2000
 """Samples of each set up to which exact KEN is among the baselines: it takes the cube of them."""
@@ -81,7 +82,7 @@ def evaluate_generator(
     sets = opened_sets(given, as_embeddings, extractor, run)
     x, y = sets["gen"], sets["ref"]
     two = {"gen": x, "ref": y}
-    missing: dict[str, str] = {}
+    missing = {"audit": NO_AUDIT} if train is None else {}
 
     def part(name: PartName, compute: Callable[[], T]) -> T | None:
         try:
@@ -90,7 +91,7 @@ def evaluate_generator(
             missing[name] = str(error)
             return None
 
-    found = Evaluation(
+    return Evaluation(
         comparison=compare(x, y, settings, run=run),
         kinds=part("kinds", lambda: kinds(two, KindSettings(seed=settings.seed, groups=settings.groups), run=run)),
         scores=part("scores", lambda: evaluate(x, y, METRICS, run=run)),
@@ -100,10 +101,6 @@ def evaluate_generator(
         missing=missing,
         provenance=Provenance.here(run.device),
     )
-    return found if train is not None else replace(found, missing=missing | {"audit": NO_AUDIT})
-
-
-NO_AUDIT = "an audit needs a training set and a holdout"
 
 
 def _audited(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:

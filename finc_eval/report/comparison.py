@@ -36,7 +36,7 @@ from finc_eval.report.mode_cards import (
     sets_of,
     sorts_of,
 )
-from finc_eval.report.pages import METHOD_NAMES, notebook_view, render
+from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import TOO, TWO_TESTS, is_share_open, kind, lead, short, verdict
 from finc_eval.samples import Samples
@@ -90,7 +90,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         "comparison.html",
         comparison,
         outline(comparison),
-        **_shared(comparison, comparison.gallery_of(samples) if samples else comparison.gallery),
+        **_shared(comparison, comparison.gallery_of(samples)),
         verdict=verdict(comparison, names),
         lead=lead(comparison),
         kind=kind,
@@ -134,9 +134,9 @@ def outline(comparison: Comparison) -> Outline:
     )
 
 
-def fragment(comparison: Comparison) -> str:
+def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
     """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
-    shared = _shared(comparison, comparison.gallery)
+    shared = _shared(comparison, comparison.gallery_of(samples))
     return notebook_view("comparison_fragment.html", comparison, **shared, shown=SHOWN_IN_FRAGMENT)
 
 

@@ -46,6 +46,21 @@ def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
     assert rest.count("<table") >= 5 and text.count("<style>") == 1 and 'style="' not in text
 
 
+def test_pictures_come_from_where_the_samples_are_now(whole, sets, tmp_path):
+    again = fe.Evaluation.from_dict(whole.to_dict())
+    text = again.to_html(tmp_path / "bare.html").read_text()
+    assert "data:image/" not in text and "pass samples={" in text
+    images = {name: (255 * rows.reshape(-1, 28, 28)).astype(np.uint8) for name, rows in sets.items()}
+    images = {name: np.repeat(one[..., None], 3, axis=-1) for name, one in images.items()}
+    holdout = images.pop("holdout")
+    text = again.to_html(tmp_path / "pictured.html", samples=images).read_text()
+    parts = text.split("<h2 id=")
+    pictured = {part[1 : part.index('"', 1)] for part in parts[1:] if "data:image/" in part}
+    assert pictured == {"comparison", "methods", "audit"} and "pass samples={" not in text
+    with pytest.raises(fe.UsageError, match="no samples of a set 'holdout': it has those of gen, ref, train"):
+        again.to_html(tmp_path / "no.html", samples={"holdout": holdout})
+
+
 def test_json_holds_every_part_and_comes_back(whole, tmp_path):
     whole.to_json(tmp_path / "evaluation.json")
     again = fe.load(tmp_path / "evaluation.json")
