@@ -21,7 +21,7 @@ from finc_eval.memorization.result import Audit
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.partitions.kinds import kinds
 from finc_eval.partitions.settings import KindSettings
-from finc_eval.samples.profile import unlike_encodings
+from finc_eval.samples.profile import Profile, unlike_encodings
 
 T = TypeVar("T", bound=Document)
 
@@ -114,8 +114,8 @@ def _methods(sets: Mapping[str, Embeddings]) -> tuple[str, ...]:
 
 def _encodings(sets: Mapping[str, Embeddings]) -> str:
     """Return how the files of two sets compare, in a sentence."""
-    caches = [one.cache for one in sets.values() if isinstance(one, CachedEmbeddings)]
-    if len(caches) < len(sets):
-        return "How the files were encoded is not known of sets that were given as arrays."
-    found = unlike_encodings(caches[0].profile, caches[1].profile)
+    profiles = [one.cache.profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values()]
+    if not all(one.n for one in profiles):
+        return "How the files were encoded is not known of sets that were given as embeddings."
+    found = unlike_encodings(*profiles)
     return " ".join(found) if found else "The files of the two sets were encoded alike, as far as their formats tell."

@@ -10,7 +10,7 @@ as `membership_score` measures.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,7 @@ class GlobalDistances:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """Nearest class of every query."""
+        """Nearest class of every query; the first class where a query has no distance to any."""
         return tuple(self.classes[place] for place in self.values.argmin(1))
 
     @property
@@ -101,7 +101,7 @@ def combine(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> Global
 
     Raises:
         UsageError: no party has a class.
-        IncompatibleError: the parties answer different numbers of queries.
+        IncompatibleError: the parties answer different numbers of queries, or have classes of words and of numbers.
 
     Example:
         >>> import numpy as np
@@ -116,13 +116,7 @@ def combine(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> Global
     sizes = sorted({len(values) for values in answers})
     if len(sizes) > 1:
         raise IncompatibleError(f"parties must answer the same queries, got {' and '.join(map(str, sizes))} distances")
-    labels: set[Hashable] = set().union(*parties)
-    try:
-        classes = tuple(sorted(labels))  # type: ignore[type-var]  # labels of one type have an order
-    except TypeError as error:
-        raise IncompatibleError(
-            "parties must name their classes by words alone, or by numbers alone: rename the classes of one"
-        ) from error
+    classes = _in_order(set[Hashable]().union(*parties))
     values = np.full((sizes[0], len(classes)), np.inf)
     for party in parties:
         for label, distances in party.items():
@@ -142,7 +136,7 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
 
     Raises:
         UsageError: no models are given.
-        IncompatibleError: the models have different dimensions or extractors.
+        IncompatibleError: the models have different dimensions or extractors, or classes of words and of numbers.
 
     Example:
         >>> import finc_eval as fe
@@ -159,11 +153,11 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
     for party in parties:
         for label, model in party.models.items():
             held.setdefault(label, []).append(model)
-    order = sorted(held)  # type: ignore[type-var]  # labels of one type have an order
     spaces = {party.space for party in parties} - {""}
     if len(spaces) > 1:
         raise IncompatibleError(f"models of parties must have one extractor, got {' and '.join(sorted(spaces))}")
-    return ClassModels({label: WideKahm.union(held[label]) for label in order}, parties[0].settings, "".join(spaces))
+    joined = {label: WideKahm.union(held[label]) for label in _in_order(held)}
+    return ClassModels(joined, parties[0].settings, "".join(spaces))
 
 
 def ask(folder: str | Path, queries: ArrayLike) -> None:
@@ -266,6 +260,15 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
             raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
         answers.append(dict(zip(made.classes, distances.T, strict=True)))
     return combine(answers)
+
+
+def _in_order(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    try:
+        return tuple(sorted(labels))  # type: ignore[type-var]  # labels of one type have an order
+    except TypeError as error:
+        raise IncompatibleError(
+            "parties must name their classes by words alone, or by numbers alone: rename the classes of one"
+        ) from error
 
 
 def _queries(folder: str | Path) -> AbstractContextManager[StoredFile]:

@@ -32,9 +32,6 @@ from finc_eval.report.formats import (
     share_interval,
 )
 
-SHOWN_SAMPLES = 16
-"""Samples of each set and mode on a page."""
-
 LEAD_SAMPLES = 3
 """Samples of a mode in the first table of a page."""
 
