@@ -78,6 +78,7 @@ def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDAr
         queries: points, shape (n, p): array, tensor, cache or the path of one.
 
     Raises:
+        UsageError: the models are not those of classes.
         IncompatibleError: the queries have another dimension than the party's samples.
         DataError: a row is not finite.
 
@@ -89,6 +90,7 @@ def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDAr
         >>> {label: found.shape for label, found in fe.kahm.federated.local_distances(party, gen[:3]).items()}
         {'a': (3,), 'b': (3,)}
     """
+    _check_models(models)
     return dict(zip(models.classes, models.distances(queries).values.T, strict=True))
 
 
@@ -135,7 +137,7 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
         parties: models of each party.
 
     Raises:
-        UsageError: no models are given.
+        UsageError: no models are given, or something else.
         IncompatibleError: the models have different dimensions or extractors, or classes of words and of numbers.
 
     Example:
@@ -151,6 +153,7 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
         raise UsageError("no models were shipped: there is nothing to combine")
     held: dict[Hashable, list[WideKahm]] = {}
     for party in parties:
+        _check_models(party)
         for label, model in party.models.items():
             held.setdefault(label, []).append(model)
     spaces = {party.space for party in parties} - {""}
@@ -198,7 +201,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
         models: models of the party.
 
     Raises:
-        UsageError: the name cannot name a file.
+        UsageError: the name cannot name a file, or the models are not those of classes.
         DataError: `ask` has not written queries yet, or a label of a class cannot be written.
 
     Example:
@@ -211,6 +214,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
         ('a', 'b')
     """
     path = _answer_path(folder, party)
+    _check_models(models)
     check_labels(models.classes, "exchanged")
     with _queries(folder) as file:
         rows, digest = file.stored("queries").whole(), str(file.header["digest"])
@@ -260,6 +264,13 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
             raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
         answers.append(dict(zip(made.classes, distances.T, strict=True)))
     return combine(answers)
+
+
+def _check_models(models: object) -> None:
+    if not isinstance(models, ClassModels):
+        raise UsageError(
+            f"models of a party are what fe.kahm.fit_classes or load_models returns, got {type(models).__name__}"
+        )
 
 
 def _in_order(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
