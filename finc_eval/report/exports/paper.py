@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finc_eval.comparison.models import ModelComparison, SharedMode
 from finc_eval.comparison.result import SET_NAMES, Comparison
@@ -22,8 +22,8 @@ WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
 SPREAD = 0.6
 """Part of the height of a mode that its shares take."""
 
-LOOKS = {
-    SET_NAMES["gen"]: {"fmt": "o", "color": COLORS["gen"]},
+LOOKS: dict[str, dict[str, Any]] = {
+    SET_NAMES["gen"]: {"color": COLORS["gen"]},
     SET_NAMES["ref"]: {"fmt": "s", "color": COLORS["ref"]},
 }
 """Marks of the two sets of a comparison, as on its page; models have the colors of matplotlib."""
@@ -66,8 +66,8 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
         around = [[100 * (value - low) for value, (low, _) in zip(values, ends, strict=True)]]
         around += [[100 * (high - value) for value, (_, high) in zip(values, ends, strict=True)]]
         heights = [row + step * (number - (len(sets) - 1) / 2) for row in range(len(rows))]
-        look = LOOKS.get(label, {"fmt": "o"})
-        axes.errorbar([100 * value for value in values], heights, xerr=around, ms=4, capsize=2, label=label, **look)
+        look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
+        axes.errorbar([100 * value for value in values], heights, xerr=around, label=label, **look)
     axes.set_yticks(range(len(rows)), [str(printable(mode.title)) for mode in modes], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
