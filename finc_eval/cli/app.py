@@ -7,6 +7,7 @@ Verbs about the installation are in `finc_eval/cli/verbs/housekeeping/`.
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,13 +106,18 @@ class LazyGroup(Group):
                 raise typer.Exit(INTERRUPTED) from error
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run the command line; wrong options, too, end with the exit code of usage errors."""
+        """Run the command line; wrong options and mistakes of ours, too, end with the exit code of usage errors."""
         try:
             return super().main(*args, **extra)
         except VerdictExit:
             raise
         except SystemExit as end:
             raise SystemExit(USAGE_OR_DATA if end.code == 2 else end.code) from None
+        except Exception as error:
+            # Python would end with 1, which a pipeline takes for a regression.
+            traceback.print_exc()
+            print("finc-eval: this is a mistake in finc-eval: please report the lines above", file=sys.stderr)
+            raise SystemExit(USAGE_OR_DATA) from error
 
 
 @contextmanager

@@ -151,15 +151,7 @@ def open_sets(
             raise _too_few(label, opened.n)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
-    found = replace(
-        settings,
-        kernel=phi.kernel,
-        sigma=phi.sigma,
-        features=phi.features,
-        frequencies="orthogonal" if phi.orthogonal else "iid",
-        seed=phi.seed,
-    )
-    return OpenSets(sets, found, sigma_rule, warnings)
+    return OpenSets(sets, _with_map(settings, phi), sigma_rule, warnings)
 
 
 def open_inputs(
@@ -230,6 +222,18 @@ def _open(source: object, label: str, run: Run) -> SetInput:
     return as_embeddings(source, label)
 
 
+def _with_map(settings: Settings, phi: FeatureMap) -> Settings:
+    """Return the settings with those of a feature map."""
+    return replace(
+        settings,
+        kernel=phi.kernel,
+        sigma=phi.sigma,
+        features=phi.features,
+        frequencies="orthogonal" if phi.orthogonal else "iid",
+        seed=phi.seed,
+    )
+
+
 def _common_feature_map(
     inputs: Mapping[str, SetInput], reference: Sequence[str], settings: Settings, run: Run
 ) -> tuple[FeatureMap, str]:
@@ -240,11 +244,14 @@ def _common_feature_map(
         basis = [one for one in (inputs[label] for label in reference) if isinstance(one, Embeddings)]
         return reference_feature_map(basis, settings, run.torch_device)
     phi = sketches[0].feature_map
-    if settings.sigma not in (None, phi.sigma):
-        raise UsageError(
-            f"sigma {settings.sigma} was asked for, but the sketch was made with {phi.sigma}: leave sigma out, "
-            "or make the sketch again"
-        )
+    made = _with_map(settings, phi)
+    for name in ("kernel", "sigma", "features", "frequencies", "seed"):
+        asked, stored = getattr(settings, name), getattr(made, name)
+        if asked not in (getattr(Settings, name), stored):
+            raise UsageError(
+                f"{name} {asked} was asked for, but the sketch was made with {stored}: leave {name} out, or make the "
+                "sketch again"
+            )
     for sketch in sketches[1:]:
         sketches[0].check_comparable(sketch)
     return phi, "of the sketch"

@@ -581,3 +581,13 @@ def test_embeddings_of_an_own_card_ask_for_its_path_when_a_folder_is_beside_them
     assert result.exit_code == 3
     assert "made with a card of your own, mine: pass its path as --extractor" in result.stderr
     assert CliRunner().invoke(app, [*sides, "--extractor", str(own), "--features", "100"]).exit_code == 0
+
+
+def test_a_mistake_of_ours_is_neither_a_pass_nor_a_regression(monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("finc_eval.cli.app.LazyGroup.invoke", broken)
+    ended = run("doctor")
+    assert ended.exit_code == 3
+    assert "ZeroDivisionError: a bug" in ended.stderr and "please report the lines above" in ended.stderr

@@ -244,11 +244,15 @@ def test_bad_input_is_one_clear_sentence(digits, arguments, message):
         fe.compare(**{"gen": rows, "ref": rows[::-1].copy(), "features": 50, **arguments})
 
 
-def test_a_sketch_refuses_another_bandwidth(digits):
+@pytest.mark.parametrize(
+    ("name", "asked", "stored"),
+    [("sigma", 5.0, 6.0), ("kernel", "cosine", "gaussian"), ("features", 40, 50), ("frequencies", "iid", "orthogonal")],
+)
+def test_a_sketch_refuses_another_feature_map(digits, name, asked, stored):
     phi = fe.RandomFourierFeatures(dim=784, features=50, sigma=6.0)
     sketch = fe.Sketch.of(digits[0][:100], phi)
-    with pytest.raises(fe.FincEvalError, match=r"sigma 5\.0 was asked for, but the sketch was made with 6\.0"):
-        fe.compare(gen=sketch, ref=sketch, sigma=5.0)
+    with pytest.raises(fe.UsageError, match=f"{name} {asked} was asked for, but the sketch was made with {stored}"):
+        fe.compare(gen=sketch, ref=sketch, **{name: asked})
 
 
 def test_few_samples_carry_a_warning(digits):
