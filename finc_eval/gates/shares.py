@@ -219,7 +219,7 @@ class GainedShare(TwoShares):
         beside = (self.counts.old_members + 0.5) * (
             self.counts.size / self.counts.old_size
         ) ** 2 / mean + self.counts.spread * mean
-        mean = float(gammaincinv(count, _power(beside)))
+        mean = float(gammaincinv(count, power_beside(beside)))
         found = mean / self.counts.size - self.counts.old_share
         return found if found <= 1 else None
 
@@ -244,7 +244,7 @@ class Unseen(Evidence):
         return 1.0 if side == "high" and factor < self.enough else self.value
 
 
-def _power(beside: float) -> float:
+def power_beside(beside: float) -> float:
     """Return the power that one variance must leave, where another that is so many times as large comes beside it."""
     return float(ndtr(ndtri(POWER) * sqrt(1 + beside)))
 
