@@ -35,9 +35,6 @@ from finc_eval.partitions.sets import OpenedSet
 STATED, JUDGED, REFUSED = "baseline.json", "verdict.json", "refused"
 """Names of the files of a bundle, and of the folder of refused releases in a history."""
 
-BLOCK = 1 << 20
-"""Bytes that are digested at once."""
-
 
 @dataclass(frozen=True)
 class Baseline(Record):
@@ -126,11 +123,8 @@ def edited(path: Path) -> DataError:
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    sha = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            sha.update(block)
-    return sha.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_bundle(source: object) -> bool:

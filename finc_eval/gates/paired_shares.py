@@ -17,12 +17,10 @@ from scipy.special import gammaincinv
 from finc_eval.gates.evidence import Evidence, Side
 from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound
 from finc_eval.numerics.exact_tests import design_effect
+from finc_eval.numerics.search import smallest_between
 
 Interval = tuple[float, float, float]
 """Lower bound, estimate and upper bound."""
-
-STEPS = 30
-"""Halvings of an interval of counts."""
 
 
 @dataclass(frozen=True)
@@ -156,13 +154,7 @@ class PairedGain(Evidence):
 
 def _least(seen: Callable[[float], bool], most: float) -> float | None:
     """Return the smallest mean number up to `most` that is seen; None if there is none."""
-    if most <= 0 or not seen(most):
-        return None
-    low, high = 0.0, most
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if seen(middle) else (middle, high)
-    return high
+    return smallest_between(seen, 0.0, most) if most > 0 and seen(most) else None
 
 
 def _few(mean: float, others: float) -> float:
