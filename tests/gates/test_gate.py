@@ -207,7 +207,7 @@ def test_few_samples_never_pass_a_lost_class_without_a_word(lost):
 def test_the_first_policy_shows_the_loss_of_every_class_that_it_names():
     old, ref = release(1000, 1), release(2000, 3)
     text = first_policy([old], ref)
-    assert "or in over 2 kinds, is not seen" in text
+    assert "or in over 2 kinds, is lost unseen" in text
     table = tomllib.loads(text)
     assert table["kinds"]["min_share"] <= 0.15
     lost = -(-table["kinds"]["min_share"] // 0.05)  # kinds of 5 % each
