@@ -56,7 +56,7 @@ CERVICAL_NUMBERS = {  # public: lowest, highest and, if there is one, usual valu
     "STDs: Time since first diagnosis": (0, 22, 0),
     "STDs: Time since last diagnosis": (0, 22, 0),
 }
-PUBLISHED = {"adult": "DP-HP .688 / .632, DP-MERF .650 / .564", "cervical": "DP-HP .616 / .312"}
+PUBLISHED = {"adult": "DP-HP .688 / .632, DP-MERF .642 / .524", "cervical": "DP-HP .616 / .312"}
 
 
 def adult():

@@ -1,9 +1,8 @@
 """Compare real generators of digits with real digits and with each other, by pixels and by EfficientNet-Lite0.
 
 Needs the test assets (FINC_EVAL_ASSETS): seven sets of digits that trained models made, and the MNIST test set.
-Writes the tables, and pages with pictures to reports/generators/; the page by EfficientNet-Lite0 is committed. It takes
-about half an hour on two cores, nearly all of it EfficientNet-Lite0 on 90 000 images. Embeddings are kept and used
-again.
+Writes the tables, and pages with pictures to reports/generators/. It takes about half an hour on two cores, nearly all
+of it EfficientNet-Lite0 on 90 000 images. Embeddings are kept and used again.
 """
 
 import gzip

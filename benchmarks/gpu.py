@@ -158,8 +158,8 @@ def covariance(bench):
         operations = 2 * len(features) * sum(block.numel() for _, block in moments.blocks())
         seconds, _ = bench.seconds(partial(moments.update, features))
         share = operations / seconds / bare
-        bench.row(f"covariance, {precision}", f"{len(features)} × {size}", seconds=seconds, figure=f"{share:.0%}")
-        bench.rows[-1]["note"] = f"of {bare / 1e12:.3g} TFLOP/s of bare products"
+        figure, shape = f"{share:.0%} of {bare / 1e12:.3g} TFLOP/s of bare products", f"{len(features)} × {size}"
+        bench.row(f"covariance, {precision}", shape, seconds=seconds, figure=figure)
 
 
 def same_modes(found, expected):

@@ -91,7 +91,8 @@ def results_in(folder: Path) -> Iterator[tuple[str, Document | FincEvalError]]:
     names = sorted(name for name in files_in(folder) if Path(name).suffix in (".json", ".h5"))
     for name in names:
         path = folder / name
-        if path.suffix == ".h5" and (file_type(path) in NOT_RESULTS or mark_of(path.with_suffix(".json"))):
+        twin = mark_of(path.with_suffix(".json")) if path.suffix == ".h5" else None
+        if path.suffix == ".h5" and (file_type(path) in NOT_RESULTS or (twin and twin == mark_of(path))):
             continue
         try:
             yield name, _from_json(path) if path.suffix == ".json" else load_result(path)

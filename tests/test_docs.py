@@ -17,10 +17,11 @@ BOARD_VERBS = ("add", "remove", "show", "render", "export")
 
 
 def commands():
-    """Each command line in a block of a page, as its words."""
+    """Each command line in a block of a page, or in a cell of a table, as its words."""
     for page in PAGES:
-        for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
-            if re.match(r"( {4,})?finc-eval ", line):
+        for text in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
+            for line in re.findall(r"^(?: {4,})?(finc-eval .*)|\| `(finc-eval [^`]*)` \|", text):
+                line = "".join(line)
                 yield pytest.param(shlex.split(line, comments=True), id=f"{page.name}: {line.strip()[:60]}")
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def wheel(tmp_path_factory):
         capture_output=True,
     )
     return next(out.glob("*.whl"))
+
+
+def test_every_folder_of_the_package_is_in_the_wheel():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "finc_eval").rglob("__init__.py")}
+    assert {".".join(folder.parts) for folder in folders} | {"finc_eval.extractors.cards"} == {*listed}
 
 
 def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):

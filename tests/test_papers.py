@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from finc_eval.cli.app import VERBS
-
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 VERDICTS = ("reproduced", "other data", "wrong", "not to be had", "not done")
-KNOWN = {verb for verbs in VERBS.values() for verb in verbs}
 
 
 def rows():
@@ -38,8 +35,7 @@ def test_what_is_claimed_can_be_run(row):
         return
     words = shlex.split(row[4].strip("`"))
     if words[0] == "finc-eval":
-        assert words[1] in KNOWN
-        return
+        return  # test_docs looks at its verb and options
     path = ROOT / words[1]
     assert words[0] in ("pytest", "python") and path.exists()
     if "-k" in words:

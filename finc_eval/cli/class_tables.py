@@ -54,8 +54,8 @@ def tell_classes(
     nearest = np.where(undefined, -1, values.argmin(1))
     counts = {str(name): int((nearest == place).sum()) for place, name in enumerate(classes)}
     names = [str(name) for name in classes]
-    known = labels is not None and set(labels) <= set(names)
-    quality = fe.kahm.classification_quality(values, names, labels) if known and labels is not None else None
+    strange = sorted({*labels} - {*names}) if labels is not None else []
+    quality = None if labels is None or strange else fe.kahm.classification_quality(values, names, labels)
     if as_json:
         told = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
         print_json({**told, "quality": None if quality is None else plain(quality)})
@@ -70,15 +70,18 @@ def tell_classes(
     print_table(f"Classes of {counted(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
     if quality is not None:
         print(f"accuracy {quality.accuracy:.4f}")
+    if strange:
+        print(f"no accuracy: the models have no class {strange[0]!r}, which samples are labeled with")
     if undefined.any():
         print(f"{counted(int(undefined.sum()), 'sample')} without a distance to any class")
     print(out)
 
 
-def table_head(path: Path) -> list[str]:
-    """Return the columns of a .csv file, none of other files."""
+def is_class_table(path: Path, classes: Sequence[Hashable], ids: Sequence[str]) -> bool:
+    """Return whether a .csv file is a table of these classes and samples."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            return next(csv.reader(file), [])
-    except (OSError, ValueError, csv.Error):
-        return []
+            lines = csv.reader(file)
+            return next(lines, []) == class_columns(classes) and [line[0] for line in lines] == [*ids]
+    except (OSError, ValueError, IndexError, csv.Error):
+        return False

@@ -57,6 +57,19 @@ def _named(argument: str) -> tuple[str, str, bool]:
     return name, path, by_hand
 
 
+def paths_by_name(arguments: Iterable[str], option: str, example: str) -> dict[str, str]:
+    """Return the paths of an option that is given as NAME=PATH, once for each name."""
+    found: dict[str, str] = {}
+    for argument in arguments:
+        name, _, path = argument.partition("=")
+        if not name or not path:
+            raise UsageError(f"{option} is NAME=PATH, got {argument}: write for example {example}")
+        if name in found:
+            raise UsageError(f"{option} has {name} twice: give each name once")
+        found[name] = path
+    return found
+
+
 def check_given(sources: Iterable[str | Path | None], extractor: str | None = None) -> None:
     """Refuse paths that do not exist and extractors that nobody knows; call it first, as the work loads torch."""
     for source in sources:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import copysign
 from typing import Literal
 
 import numpy as np
@@ -18,8 +17,7 @@ from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_id
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
-from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of, thresholds_of
-from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.comparison.shares import Share, confidence_of, difference_of, held_out_members, share_of, thresholds_of
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes
@@ -131,22 +129,10 @@ def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settin
                     threshold=sum(map(abs, thresholds)) / 2,
                     p_value=float(adjusted[column]),
                     stability=fit.stability_of(rank),
-                    members=partial(_held_out_members, fit.scoring, rank, thresholds),
+                    members=partial(held_out_members, fit.scoring, rank, thresholds),
                 )
             )
     return found
-
-
-def _held_out_members(
-    scoring: tuple[torch.Tensor, torch.Tensor], rank: int, thresholds: tuple[float, float], one: SketchedSet
-) -> torch.Tensor:
-    features, folds = one.sample
-    scores = (features @ torch.stack([vectors[:, rank] for vectors in scoring], 1)).cpu()
-    first, second = (
-        scored * copysign(1, threshold) >= abs(threshold)
-        for scored, threshold in zip(scores.unbind(1), thresholds, strict=True)
-    )
-    return torch.where(folds == 0, first, second)
 
 
 def assemble_modes(
@@ -210,18 +196,10 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fit.full.excess[one.rank]),
         tails=_tails(one, _energy(own, other, one.column, rho), sets) if one.nearest is None else _nearest(one, sets),
-        drawn_gen=_drawn(one, sets.gen.sketched),
-        drawn_ref=_drawn(one, sets.ref.sketched),
+        drawn_gen=sets.gen.sketched.drawn(one.members(sets.gen.sketched)),
+        drawn_ref=sets.ref.sketched.drawn(one.members(sets.ref.sketched)),
         direction=one.direction.float().cpu().numpy(),
     )
-
-
-def _drawn(one: Candidate, of_set: SketchedSet) -> tuple[str, ...]:
-    """Return members of a set drawn at random: the first of its bottom-k sample, which is in order of hash."""
-    ids = of_set.sketch.sample.ids
-    if not ids or not of_set.has_rows:
-        return ()
-    return tuple(ids[row] for row in one.members(of_set).nonzero().flatten()[:MAX_SHOWN].tolist())
 
 
 def _typical(one: Candidate, own: ScoredSet) -> Sequence[str]:
@@ -316,8 +294,8 @@ def _labels(one: SketchedSet) -> list[str] | None:
     embeddings = one.at_hand
     if LABEL not in embeddings.columns:
         return None
-    of_ids = dict(zip(embeddings.ids_between(0, embeddings.n), embeddings.column(LABEL), strict=True))
-    return [of_ids[name] for name in one.sketch.sample.ids]
+    known = embeddings.metadata_of({*one.sketch.sample.ids})
+    return [known[name][1].get(LABEL, "") for name in one.sketch.sample.ids]
 
 
 def _cause(one: Candidate, gen: SketchedSet, ref: SketchedSet, labels: dict[str, list[str] | None]) -> CauseKind | None:

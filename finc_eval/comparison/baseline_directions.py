@@ -187,7 +187,7 @@ def fld_expansion(
     One half of y are the centers, the other decides their widths. Features that are constant among the centers are left
     out, because nothing standardizes them.
     """
-    part = (_keys(y) >> np.uint64(1)) & np.uint64(1) == 1  # the last bit is the fold
+    part = (y.id_keys() >> np.uint64(1)) & np.uint64(1) == 1  # the last bit is the fold
     centers, others = (Subset(y, np.flatnonzero(chosen)) for chosen in (part, ~part))
     if min(centers.n, others.n) < 2:
         raise DataError(f"{y.name} has {y.n} samples, too few for FLD to split in two: pass more")
@@ -224,7 +224,7 @@ def _of_folds(one: SketchedSet, folds: Sequence[int]) -> Embeddings:
     embeddings = _embeddings(one)
     if len(folds) == 2:
         return embeddings
-    return Subset(embeddings, np.flatnonzero(fold_of(_keys(embeddings)) == folds[0]), name=f"half of {one.label}")
+    return Subset(embeddings, np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0]), name=f"half of {one.label}")
 
 
 def _embeddings(one: SketchedSet) -> Embeddings:
@@ -234,7 +234,3 @@ def _embeddings(one: SketchedSet) -> Embeddings:
             "from, or take finc"
         )
     return one.embeddings
-
-
-def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
-    return embeddings.id_keys()

@@ -126,10 +126,10 @@ class Changes(Pictured):
             found["ref"] += (*latest.typical("ref")[: self.shown], *latest.drawn("ref")[: self.shown])
         return found
 
-    def gallery_of(self, samples: Mapping[str, Samples]) -> Gallery:
-        """Return the pictures of the samples that a page shows: those that the comparisons show."""
+    def _gathered(self, samples: Mapping[str, Samples]) -> Gallery:
+        """Gather the pictures of the samples that a page shows: those that the comparisons show."""
         if self.kept is not None or self.compared is None:
-            return super().gallery_of(samples)
+            return super()._gathered(samples)
         old, new = (one.gallery.pictures for one in self.compared)
         kept: Pictures = {"old": old["gen"], "new": new["gen"], "ref": old["ref"] | new["ref"]}
         return replace(self, kept=kept).gallery_of(samples)

@@ -57,7 +57,7 @@ def compare(
 
     FINC (arXiv 2405.02700) on random Fourier features: the leading directions of Λ = C_gen − ρ·C_ref, rotated by
     varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed, in one pass
-    that sketches a set and one that scores it; of cached sets only the 8-byte digests of samples are held whole.
+    that sketches a set and one that scores it; of each sample only a few numbers are held, such as hashes of its id.
 
     The baselines of the paper propose other directions, and all else is the same. They need embeddings of both sets.
     Exact KEN holds the kernel matrix of both, of 20 000 samples in all at most: 8 GB, and a quarter of an hour.

@@ -16,6 +16,7 @@ import torch
 from finc_eval.numerics.eigen import LowRank, top_eigenpairs
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.varimax import varimax
+from finc_eval.sketches.folds import rows_of
 
 OVERSAMPLING = 1.3
 """Rotated directions per mode asked for: the varimax rotation needs some room beyond the modes reported."""
@@ -128,7 +129,7 @@ class RotationSample:
         if entries is not None:
             vectors = padded(vectors, entries, self.features[0].shape[1])
         scores = torch.cat([part @ vectors for part in self.features])
-        return scores if fold is None else scores[(self.folds == fold).nonzero().squeeze(1).to(scores.device)]
+        return scores if fold is None else scores[rows_of(self.folds, fold).to(scores.device)]
 
 
 @dataclass(frozen=True)

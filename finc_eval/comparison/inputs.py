@@ -25,6 +25,7 @@ from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.embeddings.space import check_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.partitions.sets import MIN_SAMPLES
 from finc_eval.sketches.folds import fold_of, rows_of
 from finc_eval.sketches.reference import reference_feature_map
@@ -46,7 +47,7 @@ class SketchedSet:
 
     @cached_property
     def sample(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """φ of the bottom-k sample, shape (m, q), and the fold of each row, shape (m,), on the CPU."""
+        """φ of the bottom-k sample, shape (m, q), on its device, and the fold of each row, shape (m,), on the CPU."""
         features = self.sketch.feature_map(self.sketch.sample.rows)
         return features, torch.from_numpy(fold_of(self.sketch.sample.keys))
 
@@ -89,12 +90,15 @@ class SketchedSet:
         scores = self.sample[0] @ direction
         return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
 
-    def drawn(self, direction: torch.Tensor, threshold: float, count: int) -> tuple[str, ...]:
-        """Return ids of members drawn at random: the first of the bottom-k sample, which is in order of hash."""
-        if not self.sketch.sample.ids:
+    def drawn(self, members: torch.Tensor) -> tuple[str, ...]:
+        """Return ids of members drawn at random: the first of the bottom-k sample, which is in order of hash.
+
+        Args:
+            members: which samples of the bottom-k sample are members, shape (m,).
+        """
+        if not self.has_rows:
             return ()
-        rows = (self.sample[0] @ direction.to(self.sample[0]) >= threshold).nonzero().flatten()[:count]
-        return tuple(self.sketch.sample.ids[row] for row in rows.tolist())
+        return tuple(self.sketch.sample.ids[row] for row in members.nonzero().flatten()[:MAX_SHOWN].tolist())
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the ids of the samples with these indices, as a score pass numbers them."""

@@ -19,7 +19,7 @@ from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
 from finc_eval.comparison.modes import FIRM_STABILITY, Direction, Interval, significant, unique_id
 from finc_eval.comparison.score_pass import ScoredSet, score_set
 from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
-from finc_eval.comparison.shares import confidence_of, share_of, thresholds_of
+from finc_eval.comparison.shares import confidence_of, held_out_members, share_of, thresholds_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -31,7 +31,6 @@ from finc_eval.embeddings.opening import labeled
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.evidence import Evidence
 from finc_eval.naming.names import name_modes
@@ -274,6 +273,25 @@ def _others(label: str, sets: Mapping[str, Set]) -> list[tuple[float, Set]]:
     return [(1 / (len(sets) - 1), other) for name, other in sets.items() if name != label]
 
 
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A direction that becomes a mode.
+
+    Attributes:
+        scoring: directions of its fit that score fold 0 and those that score fold 1, each (q, t).
+        rank: its column in them.
+        column: its column in the score passes.
+        sign: sign that makes positive the tail of the members.
+        thresholds: least score of a member on the directions that score either fold.
+    """
+
+    scoring: tuple[torch.Tensor, torch.Tensor]
+    rank: int
+    column: int
+    sign: Sign
+    thresholds: tuple[float, float]
+
+
 def _shared_modes(
     fits: Mapping[str, CrossFit], scored: Mapping[str, ScoredSet], settings: Settings, family: int
 ) -> tuple[SharedMode, ...]:
@@ -302,6 +320,8 @@ def _shared_modes(
         if known and float(squared_overlap(torch.stack(known, 1), direction[:, None]).max()) > SAME_MODE_OVERLAP:
             continue
         sign = _sign(label, scored, start + rank, settings.rho)
+        thresholds = thresholds_of(scored[label], _others(label, scored), start + rank)
+        one = _Found(fits[label].scoring, rank, start + rank, sign, thresholds)
         typical = scored[label].sketched.typical(sign * fits[label].full.vectors[:, rank])
         name = unique_id(label, [*typical, str(rank)], found)
         known.append(direction)
@@ -315,10 +335,10 @@ def _shared_modes(
             interval=(excess - width, excess + width),
             p_value=float(adjusted[start + rank]),
             stability=fits[label].stability_of(rank) or 0.0,
-            shares=_shares(label, scored, start + rank, sign * direction, sign, family * len(scored)),
+            shares=_shares(one, scored, family * len(scored)),
             direction=(sign * direction).float().numpy(),
         )
-        members[name] = _members(label, scored, start + rank, sign)
+        members[name] = _members(one, scored)
     return _named(found, members, scored)
 
 
@@ -339,16 +359,11 @@ def _named(
     )
 
 
-def _members(label: str, scored: Mapping[str, ScoredSet], column: int, sign: Sign) -> dict[str, NDArray[np.int64]]:
+def _members(found: _Found, scored: Mapping[str, ScoredSet]) -> dict[str, NDArray[np.int64]]:
     """Return the indices of those of the best samples of each set that are members, best first."""
-    threshold = _threshold(label, scored, column)
-    best = {name: one.scores.best(tail_of(sign), column) for name, one in scored.items()}
-    return {name: index[scores >= threshold] for name, (index, scores) in best.items()}
-
-
-def _threshold(label: str, scored: Mapping[str, ScoredSet], column: int) -> float:
-    """Return the score from which on a sample is a member of the direction in a column."""
-    return sum(map(abs, thresholds_of(scored[label], _others(label, scored), column))) / 2
+    threshold = sum(map(abs, found.thresholds)) / 2
+    best = {label: one.scores.best(tail_of(found.sign), found.column) for label, one in scored.items()}
+    return {label: index[scores >= threshold] for label, (index, scores) in best.items()}
 
 
 def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) -> Sign:
@@ -358,19 +373,20 @@ def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) 
     return leading_sign(energies[label] - rho * others)
 
 
-def _shares(
-    label: str, scored: Mapping[str, ScoredSet], column: int, direction: torch.Tensor, sign: Sign, family: int
-) -> dict[str, ModeShare]:
-    """Return how much each set has of the direction in a column, of which the set `label` has most."""
-    threshold = _threshold(label, scored, column)
-    others = _others(label, scored)
-    thresholds = thresholds_of(scored[label], others, column)
+def _shares(found: _Found, scored: Mapping[str, ScoredSet], family: int) -> dict[str, ModeShare]:
+    """Return how much each set has of a direction."""
     confidence = confidence_of(family)
     shares = {}
-    for name, one in scored.items():
-        found = share_of(one, column, thresholds, confidence)
-        mass, _ = one.masses[slice(column, column + 1)].pooled()
-        index, _ = one.scores.best(tail_of(sign), column)
-        drawn = one.sketched.drawn(direction, threshold, MAX_SHOWN)
-        shares[name] = ModeShare(found.value, found.interval, float(mass), one.sketched.ids_at(index), drawn)
+    for label, one in scored.items():
+        share = share_of(one, found.column, found.thresholds, confidence)
+        mass, _ = one.masses[slice(found.column, found.column + 1)].pooled()
+        index, _ = one.scores.best(tail_of(found.sign), found.column)
+        members = held_out_members(found.scoring, found.rank, found.thresholds, one.sketched)
+        shares[label] = ModeShare(
+            share=share.value,
+            interval=share.interval,
+            mass=float(mass),
+            top_ids=one.sketched.ids_at(index),
+            drawn_ids=one.sketched.drawn(members),
+        )
     return shares

@@ -28,7 +28,7 @@ PER_SCORE = 1e5
 """Steps of the scores that rank the samples of a tail."""
 
 MOST_SAMPLES = 1 << 44
-"""Number of samples that indices tell apart."""
+"""Number of samples that indices tell apart. Scores are at most 1, so that score and index fit into 62 bits."""
 
 
 class ScorePass:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import copysign, sqrt
 
 import torch
 
 from finc_eval.comparison.estimates import HALVES_CORRELATION
+from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import BINS, ScoredSet
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import critical_value, upper_tail
@@ -60,6 +61,26 @@ def share_of(one: ScoredSet, column: int, thresholds: tuple[float, float], confi
         return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), (0.0, 1.0))
     count = sum(one.scores.beyond(fold, column, threshold) for fold, threshold in enumerate(thresholds))
     return exact_share(count, one.scores.n, float(one.masses.effect[column]), confidence)
+
+
+def held_out_members(
+    scoring: tuple[torch.Tensor, torch.Tensor], rank: int, thresholds: tuple[float, float], one: SketchedSet
+) -> torch.Tensor:
+    """Tell which samples of a set's bottom-k sample `share_of` counts, shape (m,), on the CPU.
+
+    Args:
+        scoring: directions that score fold 0 and those that score fold 1, each (q, t).
+        rank: column of the direction.
+        thresholds: least score of a member on either, negative for the negative tail.
+        one: the set.
+    """
+    features, folds = one.sample
+    scores = (features @ torch.stack([vectors[:, rank] for vectors in scoring], 1)).cpu()
+    first, second = (
+        scored * copysign(1, threshold) >= abs(threshold)
+        for scored, threshold in zip(scores.unbind(1), thresholds, strict=True)
+    )
+    return torch.where(folds == 0, first, second)
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:

@@ -152,8 +152,8 @@ class Document(Record, Shown):
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the table of the result as CSV: the rows and columns of `to_frame`, without pandas.
 
-        The first column, "result", names the type of the result and the job that made it. A text that a spreadsheet
-        would take for a formula begins with an apostrophe.
+        The first column, "result", names the type of the result and the job that made it; of a table without rows it is
+        all there is. A text that a spreadsheet would take for a formula begins with an apostrophe.
 
         Args:
             path: file to write the text to as well.
@@ -164,7 +164,8 @@ class Document(Record, Shown):
             >>> fe.evaluate(*example_sets(300), "vendi").to_csv().splitlines()[0]
             'result,key,value,signature,unbiased,interval.low,interval.high,floor,higher_is_better'
         """
-        return _also_written(path, csv_text({"result": self.mark, **row} for row in self._cell_rows()))
+        first = {"result": self.mark}
+        return _also_written(path, csv_text([first | row for row in self._cell_rows()] or [first]))
 
     def _lines(self) -> Iterable[str]:
         return (one._summary() for one in self._frame_rows() if isinstance(one, Shown))

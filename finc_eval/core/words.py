@@ -17,8 +17,8 @@ def points(value: float) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Return "1 kind" or "2 kinds"."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    """Return "1 kind" or "2 kinds", "1 class" or "2 classes"."""
+    return f"{count:,} {thing}{'' if count == 1 else 'es' if thing.endswith('s') else 's'}"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

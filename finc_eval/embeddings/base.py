@@ -63,7 +63,7 @@ class Batch:
 
 
 class Embeddings(ABC):
-    """Embeddings of a set, read in batches; of the whole set only 8-byte hashes are held.
+    """Embeddings of a set, read in batches; of the whole set only hashes of 8 bytes are held.
 
     Attributes:
         n: number of rows.
@@ -376,10 +376,9 @@ class Subset(Embeddings):
         rows = self.source.rows_at(self.rows[indices])
         return rows if self.entries is None else rows[:, torch.from_numpy(self.entries).to(rows.device)]
 
-    def column(self, name: str) -> list[str]:
-        """Return a column of the metadata of these rows."""
+    def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         values = self.source.column(name)
-        return [values[row] for row in self.rows.tolist()]
+        return [values[row] for row in self.rows[start:stop].tolist()]
 
     def grouped(self, column: str | None) -> Subset:
         """Return the same rows, grouped by a column of the underlying set."""

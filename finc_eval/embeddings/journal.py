@@ -27,13 +27,16 @@ from finc_eval.core.storage import PROGRAM
 PARTIAL = "unfinished embeddings"
 """Type of the file, in its first line."""
 
-JOURNAL_LAYOUT = 2
+JOURNAL_LAYOUT = 3
 
 MAX_LINE = 4096
 """Bytes of the first line at most."""
 
 HEAD = struct.Struct("<4sIIII")
-"""Beginning of a record: mark, number of samples, bytes of its texts, checksum of its data, checksum of this."""
+"""Beginning of a record: mark, number of samples, bytes of its texts, checksum of its data, checksum of this.
+
+The last one continues from the number of the first row, so that a record counts in its own place alone.
+"""
 
 MARK = b"rows"
 
@@ -154,14 +157,14 @@ class Journal:
 
     def _find_records(self) -> None:
         place, size = self._file.tell(), os.fstat(self._file.fileno()).st_size
-        while place < size and (batch := self._record_at(place)) is not None:
+        while place < size and (batch := self._record_at(place, self.done)) is not None:
             self._count(batch, place)
             place = self._file.tell()
         rest = size - place
         self._file.seek(place)
         # A kill leaves the beginning of a record, anything else is damage.
         head = self._file.read(HEAD.size)
-        if rest >= HEAD.size and self._length(head) <= rest:
+        if rest >= HEAD.size and self._length(head, self.done) <= rest:
             warnings.warn(
                 f"{self.path} is damaged after {self.done:,} of {self.title.n:,} samples: the others are embedded "
                 "again",
@@ -170,17 +173,17 @@ class Journal:
         self._file.truncate(place)
         self._file.seek(place)
 
-    def _length(self, head: bytes) -> int:
-        """Return the length of a record; 0 if its head is damaged."""
+    def _length(self, head: bytes, start: int) -> int:
+        """Return the length of the record of the rows from a start on; 0 if its head is damaged or of other rows."""
         mark, count, texts, _, own = HEAD.unpack(head)
-        right = mark == MARK and zlib.crc32(head[:-4]) == own
+        right = mark == MARK and zlib.crc32(head[:-4], start) == own
         return HEAD.size + texts + count * (8 + 4 * self.title.width) if right else 0
 
-    def _record_at(self, place: int) -> Batch | None:
-        """Read the record at a place; None where it is not whole."""
+    def _record_at(self, place: int, start: int) -> Batch | None:
+        """Read the record at a place, of the rows from a start on; None where it is not whole."""
         self._file.seek(place)
         head = self._file.read(HEAD.size)
-        length = self._length(head) if len(head) == HEAD.size else 0
+        length = self._length(head, start) if len(head) == HEAD.size else 0
         if not length or length > os.fstat(self._file.fileno()).st_size - place:
             return None
         _, count, texts, checksum, _ = HEAD.unpack(head)
@@ -210,15 +213,15 @@ class Journal:
             checksum = zlib.crc32(part, checksum)
         head = HEAD.pack(MARK, len(rows), len(texts), checksum, 0)[:-4]
         place = self._file.seek(0, os.SEEK_END)
-        for written in (head, struct.pack("<I", zlib.crc32(head)), *parts):
+        for written in (head, struct.pack("<I", zlib.crc32(head, self.done)), *parts):
             self._file.write(written)
         self._file.flush()
         self._count(batch, place)
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches in order."""
-        for _, place in self._starts:
-            batch = self._record_at(place)
+        for start, place in self._starts:
+            batch = self._record_at(place, start)
             if batch is None:
                 raise DataError(f"{self.path} changed while it was read: run the same command again")
             yield batch
@@ -229,7 +232,7 @@ class Journal:
             self._drop_last()
         if self.done > row:
             start, place = self._starts[-1]
-            batch = self._record_at(place)
+            batch = self._record_at(place, start)
             self._drop_last()
             if batch is not None:
                 self.append(batch.first(row - start))

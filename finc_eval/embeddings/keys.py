@@ -37,6 +37,13 @@ def keys_of(ids: NDArray[np.uint64], groups: NDArray[np.uint64] | None) -> NDArr
     return ids if groups is None else (ids & ~FOLD_BIT) | (groups & FOLD_BIT)
 
 
+def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix the bits of each number (the finalizer of SplitMix64), so that each of them is a fair coin."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
 def video_hashes(ids: Sequence[str]) -> NDArray[np.uint64] | None:
     """Return the hash of the video of each window, or of the id of another sample; None without windows."""
     if not any("#" in name for name in ids):
@@ -52,7 +59,10 @@ def value_hashes(values: Sequence[str], ids: Sequence[str]) -> NDArray[np.uint64
 
 @lru_cache(maxsize=64)
 def number_hashes(start: int, stop: int) -> NDArray[np.uint64]:
-    """Return the hashes of consecutive numbers, the ids of the rows of arrays: any two arrays have the same."""
+    """Return the hashes of consecutive numbers, the ids of the rows of arrays: any two arrays have the same.
+
+    Sets ask for 32 768 at a time, so that at most 17 MB are kept.
+    """
     found = string_hashes([str(number) for number in range(start, stop)])
     found.flags.writeable = False
     return found

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.keys import FOLD_BIT
+from finc_eval.embeddings.keys import FOLD_BIT, mixed
 from finc_eval.embeddings.search.neighbors import Neighbors, nearest
 
 REPEATS = "exact repeats"
@@ -61,7 +61,7 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
         weights = weights.to(batch.rows.device)
         found.append(torch.cat([_weighted_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
         run.progress("look for repeats", batch.start + len(batch.rows), embeddings.n)
-    return _mixed(torch.cat(found).cpu().numpy().view(np.uint64))
+    return mixed(torch.cat(found).cpu().numpy().view(np.uint64))
 
 
 def _weighted_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -277,10 +277,3 @@ def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDAr
     error = np.sqrt(by_chance * (1 - by_chance) / len(first))
     excess = (alone - by_chance) / (1 - by_chance) if alone - by_chance > STANDARD_ERRORS * error else 0.0
     return float(gapped.mean()) * excess
-
-
-def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits of each number (the finalizer of SplitMix64), so that its last bit is a fair coin."""
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from finc_eval.comparison.compare import compare
@@ -22,7 +21,7 @@ from finc_eval.memorization.result import Audit
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.partitions.kinds import kinds
 from finc_eval.partitions.settings import KindSettings
-from finc_eval.samples.profile import unlike_encodings
+from finc_eval.samples.profile import Profile, unlike_encodings
 
 T = TypeVar("T", bound=Document)
 
@@ -31,6 +30,8 @@ METRICS = ("fd", "kid", "prdc", "vendi", "rke")
 
 BASELINES = ("finc", "clusters", "rarity", "fld")
 """Methods that take sets of any size."""
+
+NO_AUDIT = "an audit needs a training set and a holdout"
 
 MAX_KEN_SAMPLES = 2000
 """Samples of each set up to which exact KEN is among the baselines: it takes the cube of them."""
@@ -81,7 +82,7 @@ def evaluate_generator(
     sets = opened_sets(given, as_embeddings, extractor, run)
     x, y = sets["gen"], sets["ref"]
     two = {"gen": x, "ref": y}
-    missing: dict[str, str] = {}
+    missing = {"audit": NO_AUDIT} if train is None else {}
 
     def part(name: PartName, compute: Callable[[], T]) -> T | None:
         try:
@@ -90,7 +91,7 @@ def evaluate_generator(
             missing[name] = str(error)
             return None
 
-    found = Evaluation(
+    return Evaluation(
         comparison=compare(x, y, settings, run=run),
         kinds=part("kinds", lambda: kinds(two, KindSettings(seed=settings.seed, groups=settings.groups), run=run)),
         scores=part("scores", lambda: evaluate(x, y, METRICS, run=run)),
@@ -100,10 +101,6 @@ def evaluate_generator(
         missing=missing,
         provenance=Provenance.here(run.device),
     )
-    return found if train is not None else replace(found, missing=missing | {"audit": NO_AUDIT})
-
-
-NO_AUDIT = "an audit needs a training set and a holdout"
 
 
 def _audited(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:
@@ -117,8 +114,8 @@ def _methods(sets: Mapping[str, Embeddings]) -> tuple[str, ...]:
 
 def _encodings(sets: Mapping[str, Embeddings]) -> str:
     """Return how the files of two sets compare, in a sentence."""
-    caches = [one.cache for one in sets.values() if isinstance(one, CachedEmbeddings)]
-    if len(caches) < len(sets):
-        return "How the files were encoded is not known of sets that were given as arrays."
-    found = unlike_encodings(caches[0].profile, caches[1].profile)
+    profiles = [one.cache.profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values()]
+    if not all(one.n for one in profiles):
+        return "How the files were encoded is not known of sets that were given as embeddings."
+    found = unlike_encodings(*profiles)
     return " ".join(found) if found else "The files of the two sets were encoded alike, as far as their formats tell."

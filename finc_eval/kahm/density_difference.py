@@ -12,6 +12,7 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
 
@@ -74,6 +75,7 @@ def density_difference(
         seed: random seed of centers, folds and permutations.
 
     Raises:
+        UsageError: the number of permutations is negative.
         DataError: a sample has fewer than two points, a value that is not finite, or points that are all equal in one
             coordinate.
         IncompatibleError: the samples have different dimensions.
@@ -86,6 +88,7 @@ def density_difference(
         >>> found.p_value
         0.01
     """
+    check_count("permutations", permutations, least=0)
     x, y = _points(a, "a"), _points(b, "b")
     if x.shape[1] != y.shape[1]:
         raise IncompatibleError(f"samples of one dimension are needed, got {x.shape[1]} and {y.shape[1]}")

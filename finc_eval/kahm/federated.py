@@ -10,7 +10,7 @@ as `membership_score` measures.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,7 @@ class GlobalDistances:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """Nearest class of every query."""
+        """Nearest class of every query; the first class where a query has no distance to any."""
         return tuple(self.classes[place] for place in self.values.argmin(1))
 
     @property
@@ -78,6 +78,7 @@ def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDAr
         queries: points, shape (n, p): array, tensor, cache or the path of one.
 
     Raises:
+        UsageError: the models are not those of classes.
         IncompatibleError: the queries have another dimension than the party's samples.
         DataError: a row is not finite.
 
@@ -89,6 +90,7 @@ def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDAr
         >>> {label: found.shape for label, found in fe.kahm.federated.local_distances(party, gen[:3]).items()}
         {'a': (3,), 'b': (3,)}
     """
+    _check_models(models)
     return dict(zip(models.classes, models.distances(queries).values.T, strict=True))
 
 
@@ -101,7 +103,7 @@ def combine(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> Global
 
     Raises:
         UsageError: no party has a class.
-        IncompatibleError: the parties answer different numbers of queries.
+        IncompatibleError: the parties answer different numbers of queries, or have classes of words and of numbers.
 
     Example:
         >>> import numpy as np
@@ -116,13 +118,7 @@ def combine(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> Global
     sizes = sorted({len(values) for values in answers})
     if len(sizes) > 1:
         raise IncompatibleError(f"parties must answer the same queries, got {' and '.join(map(str, sizes))} distances")
-    labels: set[Hashable] = set().union(*parties)
-    try:
-        classes = tuple(sorted(labels))  # type: ignore[type-var]  # labels of one type have an order
-    except TypeError as error:
-        raise IncompatibleError(
-            "parties must name their classes by words alone, or by numbers alone: rename the classes of one"
-        ) from error
+    classes = _in_order(set[Hashable]().union(*parties))
     values = np.full((sizes[0], len(classes)), np.inf)
     for party in parties:
         for label, distances in party.items():
@@ -141,8 +137,8 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
         parties: models of each party.
 
     Raises:
-        UsageError: no models are given.
-        IncompatibleError: the models have different dimensions or extractors.
+        UsageError: no models are given, or something else.
+        IncompatibleError: the models have different dimensions or extractors, or classes of words and of numbers.
 
     Example:
         >>> import finc_eval as fe
@@ -157,13 +153,14 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
         raise UsageError("no models were shipped: there is nothing to combine")
     held: dict[Hashable, list[WideKahm]] = {}
     for party in parties:
+        _check_models(party)
         for label, model in party.models.items():
             held.setdefault(label, []).append(model)
-    order = sorted(held)  # type: ignore[type-var]  # labels of one type have an order
     spaces = {party.space for party in parties} - {""}
     if len(spaces) > 1:
         raise IncompatibleError(f"models of parties must have one extractor, got {' and '.join(sorted(spaces))}")
-    return ClassModels({label: WideKahm.union(held[label]) for label in order}, parties[0].settings, "".join(spaces))
+    joined = {label: WideKahm.union(held[label]) for label in _in_order(held)}
+    return ClassModels(joined, parties[0].settings, "".join(spaces))
 
 
 def ask(folder: str | Path, queries: ArrayLike) -> None:
@@ -204,7 +201,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
         models: models of the party.
 
     Raises:
-        UsageError: the name cannot name a file.
+        UsageError: the name cannot name a file, or the models are not those of classes.
         DataError: `ask` has not written queries yet, or a label of a class cannot be written.
 
     Example:
@@ -217,6 +214,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
         ('a', 'b')
     """
     path = _answer_path(folder, party)
+    _check_models(models)
     check_labels(models.classes, "exchanged")
     with _queries(folder) as file:
         rows, digest = file.stored("queries").whole(), str(file.header["digest"])
@@ -266,6 +264,22 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
             raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
         answers.append(dict(zip(made.classes, distances.T, strict=True)))
     return combine(answers)
+
+
+def _check_models(models: object) -> None:
+    if not isinstance(models, ClassModels):
+        raise UsageError(
+            f"models of a party are what fe.kahm.fit_classes or load_models returns, got {type(models).__name__}"
+        )
+
+
+def _in_order(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    try:
+        return tuple(sorted(labels))  # type: ignore[type-var]  # labels of one type have an order
+    except TypeError as error:
+        raise IncompatibleError(
+            "parties must name their classes by words alone, or by numbers alone: rename the classes of one"
+        ) from error
 
 
 def _queries(folder: str | Path) -> AbstractContextManager[StoredFile]:

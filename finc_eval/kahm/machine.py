@@ -170,15 +170,29 @@ def fit_deep(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = 
         [10, 9, 8]
     """
     settings = settings or KahmSettings()
-    rows = torch.as_tensor(samples)
-    if rows.ndim != 2 or 0 in rows.shape or not bool(rows.isfinite().all()):
-        raise DataError(f"samples must be finite numbers of shape (N, p), got shape {tuple(rows.shape)}")
-    rows = rows.double()
+    rows = checked_rows(samples)
     mean = rows.mean(0)
     basis = whitening(rows - mean, settings.components, floor=_rounding(rows))
     available = basis.shape[1]
     layers = range(available, max(available - settings.depth, 0), -1) if available else (0,)
     return tuple(_fit(rows, mean, basis[:, :count], settings) for count in layers)
+
+
+def checked_rows(samples: ArrayLike | torch.Tensor) -> torch.Tensor:
+    """Return samples in float64, shape (N, p).
+
+    Raises:
+        DataError: they are not finite numbers of this shape.
+    """
+    try:
+        rows = torch.as_tensor(samples).double()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"samples must be finite numbers of shape (N, p), got {type(samples).__name__}") from error
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise DataError(f"samples must be finite numbers of shape (N, p), got shape {tuple(rows.shape)}")
+    if not bool(rows.isfinite().all()):
+        raise DataError("samples must be finite numbers, and hold NaN or infinity: leave these rows out")
+    return rows
 
 
 def _fit(rows: torch.Tensor, mean: torch.Tensor, encoder: torch.Tensor, settings: KahmSettings) -> Kahm:

@@ -98,6 +98,7 @@ def membership_score(
         settings: settings of the model, as text for the result.
 
     Raises:
+        UsageError: the number of permutations is negative.
         DataError: one of the two has fewer than two finite distances, all are equal, or one is NaN.
 
     Example:

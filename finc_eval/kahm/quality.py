@@ -20,7 +20,8 @@ class ClassificationQuality(Record):
 
     Attributes:
         n: number of samples.
-        accuracy: share of the samples whose nearest class is their own (Definition 7).
+        accuracy: share of the samples whose nearest class is their own (Definition 7). A sample without a distance to
+            any class has no nearest one.
         aucs: for each class, the probability that a sample of it has a larger matching score (Definition 8) than one of
             another class: the area under the curve of the paper's Table 4. None where all samples are of one side.
 
@@ -57,8 +58,8 @@ def classification_quality(
     values, known = np.asarray(distances, np.float64), np.asarray(labels)
     if known.shape != (len(values),):
         raise DataError(f"labels must have one entry for each sample, shape ({len(values)},), got {known.shape}")
-    scores, nearest = matching_scores(values), values.argmin(1)
-    found = np.array([classes[place] == label for place, label in zip(nearest, known.tolist(), strict=True)])
+    scores, nearest, near = matching_scores(values), values.argmin(1), np.isfinite(values.min(1))
+    found = near & [classes[place] == label for place, label in zip(nearest, known.tolist(), strict=True)]
     return ClassificationQuality(
         n=len(values),
         accuracy=float(found.mean()),

@@ -146,11 +146,11 @@ def _approximate(
     to_base = nearest(gen, base, k, device=run.torch_device, index="auto")
     run.progress(stage, 1, 2)
     inverted, recall = inverted_file(base, gen, 1, device=run.torch_device)
-    distances, _ = inverted.search(base, 1)
+    squared, _ = inverted.search(base, 1)
     within = inverted.within(base, squared_radius)
     run.progress(stage, 2, 2)
     least = least_recall(to_base.recall, recall)
-    return Neighbors(to_base.distances, to_base.indices, least), AttackedDistances(distances[:, 0], within)
+    return Neighbors(to_base.distances, to_base.indices, least), AttackedDistances(np.sqrt(squared[:, 0]), within)
 
 
 def _squared_radius(gen: Embeddings, *sets: Embeddings, device: torch.device) -> float:

@@ -18,6 +18,7 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.keys import mixed
 from finc_eval.numerics.eigen import LowRank, top_eigenpairs
 from finc_eval.partitions.kmeans import kmeans
 from finc_eval.partitions.settings import LEVELS
@@ -228,7 +229,8 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> to
             order = hashes.argsort(kind="stable")
             rows = order[np.unique(groups[order], return_index=True)[1]]
             hashes = groups[rows]
-        keys = np.concatenate([keys, _mixed(hashes)])
+        # A sketch has kept the samples with the smallest hashes: others decide here, without the bit of the fold.
+        keys = np.concatenate([keys, mixed(hashes >> np.uint64(1))])
         owner, index = np.concatenate([owner, np.full(len(rows), number)]), np.concatenate([index, rows])
         kept = keys.argsort(kind="stable")[:capacity]
         keys, owner, index = keys[kept], owner[kept], index[kept]
@@ -237,11 +239,3 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> to
         mine = np.flatnonzero(owner == number)
         sample[torch.from_numpy(mine)] = one.rows_at(index[mine]).cpu()
     return sample
-
-
-def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return new hashes of hashes (splitmix64): a sketch has kept the samples with the smallest of the old ones."""
-    x = hashes >> np.uint64(1)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return x ^ (x >> np.uint64(31))

@@ -14,7 +14,7 @@ from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, 
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import notebook_view, render, scale
+from finc_eval.report.pages import NO_SAMPLES, notebook_view, render, scale
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -148,10 +148,10 @@ def outline(result: Audit) -> Outline:
     )
 
 
-def fragment(result: Audit) -> str:
+def fragment(result: Audit, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
     """Return measures, attacks and the most suspicious pairs for a notebook, in the notebook's colors."""
     shown = result.copying.pairs[:FRAGMENT_PAIRS]
-    gallery = _gallery(result, shown, [], {})
+    gallery = _gallery(result, shown, [], samples)
     return notebook_view("audit_fragment.html", result, **_shared(result, gallery), pairs=shown)
 
 

@@ -47,7 +47,7 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    gallery = changes.gallery_of(samples) if samples else changes.gallery
+    gallery = changes.gallery_of(samples)
     scale = forest_scale(one.interval[1] for change in changes for one in _shares(change))
     cards = [_card(change, changes.shown, scale) for change in changes]
     return render(

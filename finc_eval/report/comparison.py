@@ -36,7 +36,7 @@ from finc_eval.report.mode_cards import (
     sets_of,
     sorts_of,
 )
-from finc_eval.report.pages import METHOD_NAMES, notebook_view, render
+from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import TOO, TWO_TESTS, is_share_open, kind, lead, short, verdict
 from finc_eval.samples import Samples
@@ -90,7 +90,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         "comparison.html",
         comparison,
         outline(comparison),
-        **_shared(comparison, comparison.gallery_of(samples) if samples else comparison.gallery),
+        **_shared(comparison, comparison.gallery_of(samples)),
         verdict=verdict(comparison, names),
         lead=lead(comparison),
         kind=kind,
@@ -111,6 +111,8 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
         eigenvalues=list(zip_longest(spectrum.over, spectrum.under)),
         shown_copies=SHOWN_COPIES,
+        set_names=SET_NAMES,
+        sets_of=sets_of,
     )
 
 
@@ -134,10 +136,18 @@ def outline(comparison: Comparison) -> Outline:
     )
 
 
-def fragment(comparison: Comparison) -> str:
+def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
     """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
-    shared = _shared(comparison, comparison.gallery)
-    return notebook_view("comparison_fragment.html", comparison, **shared, shown=SHOWN_IN_FRAGMENT)
+    return notebook_view(
+        "comparison_fragment.html",
+        comparison,
+        **_shared(comparison, comparison.gallery_of(samples)),
+        columns=COLUMNS,
+        roles=_significant(comparison),
+        others=_others(comparison),
+        open_shares=open_shares(comparison),
+        shown=SHOWN_IN_FRAGMENT,
+    )
 
 
 def show(comparison: Comparison) -> None:
@@ -233,12 +243,5 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "pictures": gallery.pictures,
         "captions": comparison.captions,
         "notes": gallery.notes,
-        "columns": COLUMNS,
-        "roles": _significant(comparison),
-        "others": _others(comparison),
-        "open_shares": open_shares(comparison),
         "remark": remark,
-        "set_names": SET_NAMES,
-        "sets_of": sets_of,
-        "own_ids": own_ids,
     }

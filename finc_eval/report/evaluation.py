@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib import import_module
 
 from markupsafe import Markup
 
-from finc_eval.core.serialize import Document
+from finc_eval.core.errors import UsageError
 from finc_eval.core.words import listed
 from finc_eval.evaluations.result import Evaluation
 from finc_eval.metrics.score import Scores
 from finc_eval.report import audit as audits
+from finc_eval.report import comparison as comparisons
 from finc_eval.report import kinds, methods, scores
 from finc_eval.report import outline as outline_of
-from finc_eval.report.comparison import titles
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes
-from finc_eval.report.pages import refuse_samples, render, style_of, table_fragment
+from finc_eval.report.pages import render, style_of, table_fragment
 from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
 
@@ -37,16 +36,18 @@ COLUMNS = ("Question", "Answer")
 
 
 def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing."""
-    refuse_samples(result, samples)
+    """Return the page: one HTML file that loads nothing.
+
+    Samples that cannot be read are shown by their ids, and the page says why.
+    """
     return render(
         "evaluation.html",
         result,
         outline(result),
         **style_of("fragment.css"),
-        titles=titles(result.comparison),
+        titles=comparisons.titles(result.comparison),
         answers=answers(result),
-        parts={name: _view(name, one) for name, one in result.parts.items()},
+        parts=_views(result, samples),
         questions=QUESTIONS,
     )
 
@@ -60,7 +61,7 @@ def outline(result: Evaluation) -> Outline:
     verdict = [] if result.audit is None else [result.audit.verdict]
     return Outline(
         kind="evaluation of a generator",
-        title=" against ".join(titles(result.comparison)),
+        title=_title(result),
         headline=" ".join([result.comparison.headline, *verdict]),
         sets=sizes(sets),
         signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
@@ -69,19 +70,19 @@ def outline(result: Evaluation) -> Outline:
         warnings=result.warnings,
         failures=[
             *dict.fromkeys(failure for part in parts for failure in part.failures),
-            *(f"{QUESTIONS[name]} {reason}." for name, reason in result.missing.items()),
+            *(f"{QUESTIONS[name].rstrip('?')}: {reason}." for name, reason in result.missing.items()),
         ],
     )
 
 
 def fragment(result: Evaluation) -> str:
     """Return the answers for a notebook; each part has a view of its own."""
-    return table_fragment(" against ".join(titles(result.comparison)), COLUMNS, answers(result))
+    return table_fragment(_title(result), COLUMNS, answers(result))
 
 
 def show(result: Evaluation) -> None:
     """Print the answers, then what qualifies them."""
-    print(" against ".join(titles(result.comparison)))
+    print(_title(result))
     for question, answer in answers(result):
         print(f"\n{question}\n{answer}")
     print()
@@ -112,7 +113,25 @@ def _scores(found: Scores) -> str:
     return f"{listed(texts)}."
 
 
-def _view(name: str, part: Document) -> Markup:
-    """Return the notebook view of a part, without the style that the page has once."""
-    module = scores if name == "scores" else import_module(f"finc_eval.report.{name}")
-    return Markup(STYLE.sub("", module.fragment(part)))
+def _title(result: Evaluation) -> str:
+    return " against ".join(comparisons.titles(result.comparison))
+
+
+def _views(result: Evaluation, samples: Mapping[str, Samples]) -> dict[str, Markup]:
+    """Return the notebook view of each part, without the style that the page has once."""
+    known = ("gen", "ref", *(["train"] if result.audit is not None else []))
+    for label in samples:
+        if label not in known:
+            raise UsageError(f"the page shows no samples of a set {label!r}: it has those of {', '.join(known)}")
+    compared = {label: samples[label] for label in ("gen", "ref") if label in samples}
+    audited = {label: samples[label] for label in ("gen", "train") if label in samples}
+    found = {"comparison": comparisons.fragment(result.comparison, compared)}
+    if result.kinds is not None:
+        found["kinds"] = kinds.fragment(result.kinds)
+    if result.scores is not None:
+        found["scores"] = scores.fragment(result.scores)
+    if result.methods is not None:
+        found["methods"] = methods.fragment(result.methods, compared)
+    if result.audit is not None:
+        found["audit"] = audits.fragment(result.audit, audited)
+    return {name: Markup(STYLE.sub("", text)) for name, text in found.items()}

@@ -20,7 +20,7 @@ from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.mode_cards import difference, mode_card, scale_of, sets_of, sorts_of
-from finc_eval.report.pages import METHOD_NAMES, kinds_in_words, notebook_view, render
+from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, kinds_in_words, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import TOO
 from finc_eval.samples import Samples
@@ -46,7 +46,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
         "methods.html",
         result,
         outline(result),
-        **_shared(result, result.gallery_of(samples) if samples else result.gallery),
+        **_shared(result, result.gallery_of(samples)),
         cards_shown=[_card(group, result, names, scale) for group in found],
         cards_folded=[_card(group, result, names, scale) for group in result.groups if group not in found],
         card_of=lambda group: anchor(result.shown_mode(group).id, _place(group)),
@@ -82,9 +82,10 @@ def outline(result: MethodComparison) -> Outline:
     )
 
 
-def fragment(result: MethodComparison) -> str:
+def fragment(result: MethodComparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
     """Return the groups of modes against the methods, for a notebook; the table takes on the notebook's colors."""
-    return notebook_view("methods_fragment.html", result, shown=SHOWN_IN_NOTEBOOK, **_shared(result, result.gallery))
+    shared = _shared(result, result.gallery_of(samples))
+    return notebook_view("methods_fragment.html", result, shown=SHOWN_IN_NOTEBOOK, **shared)
 
 
 def show(result: MethodComparison) -> None:

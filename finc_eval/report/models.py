@@ -44,7 +44,7 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    gallery = result.gallery_of(samples) if samples else result.gallery
+    gallery = result.gallery_of(samples)
     scale = forest_scale(part.interval[1] for mode in result.modes for part in mode.shares.values())
     cards = {mode.id: _card(mode, result, scale) for mode in result.modes}
     found = sorted(result.significant(ALPHA), key=lambda mode: not mode.firm)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import copysign, floor, log10
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -31,11 +32,11 @@ from finc_eval.report.formats import (
     share_interval,
 )
 
-SHOWN_SAMPLES = 16
-"""Samples of each set and mode on a page."""
-
 LEAD_SAMPLES = 3
 """Samples of a mode in the first table of a page."""
+
+NO_SAMPLES: Mapping[str, Any] = MappingProxyType({})
+"""Samples of a page that shows those which its result knows."""
 
 METHOD_NAMES = {name: method.title for name, method in METHODS.items()}
 """Names of the methods in prose."""

@@ -75,7 +75,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    gallery = sweep.gallery_of(samples) if samples else sweep.gallery
+    gallery = sweep.gallery_of(samples)
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
         for mode, spreadness in _significant(point):

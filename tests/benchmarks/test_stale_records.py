@@ -62,6 +62,7 @@ def test_a_record_knows_its_script_and_the_mathematics_and_not_the_pages():
     root = Path(_stale.__file__).parents[1]
     code = (
         "import json, _stale, _designs, finc_eval.kahm.fabrication, finc_eval.report.pages\n"
+        "import finc_eval.embeddings.search.neighbors\n"
         "print(json.dumps(_stale.code_in_use()))"
     )
     found = subprocess.run(
@@ -69,6 +70,7 @@ def test_a_record_knows_its_script_and_the_mathematics_and_not_the_pages():
     )
     code = json.loads(found.stdout)
     assert {"finc_eval/kahm/fabrication.py", "finc_eval/kahm/machine.py", "benchmarks/_designs.py"} <= set(code)
+    assert "finc_eval/embeddings/search/neighbors.py" in code and "finc_eval/embeddings/base.py" not in code
     assert not [path for path in code if path.startswith(("finc_eval/core", "finc_eval/report", "benchmarks/_stale"))]
 
 

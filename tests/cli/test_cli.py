@@ -257,7 +257,8 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
     twin = json.loads((out / "models.json").read_text())
     significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
     rows = table_rows(result.stdout)
-    assert significant and [row[0].removeprefix("– ") for row in rows] == [mode["id"] for mode in significant]
+    titles = [mode["name"] or mode["id"] for mode in significant]
+    assert titles and [row[0].removeprefix("– ") for row in rows] == titles
     for row, mode in zip(rows, significant, strict=True):
         assert row[1] == mode["set_with_most"]
         for cell, label in zip(row[3:], ("mine", "theirs", "ref"), strict=True):
@@ -317,7 +318,7 @@ def test_changes_follows_the_modes_between_releases(caches, tmp_path):
     result = run("changes", *old, *new, *out)
     assert result.exit_code == 0, result.stderr
     significant = {mode.id: mode for mode in fe.load(old[1]).significant()}
-    rows = {row[0]: row for row in table_rows(result.stdout)}
+    rows = {row[0].split(", ")[-1]: row for row in table_rows(result.stdout)}
     assert rows and set(rows) <= set(significant)
     for name, row in rows.items():
         assert row[1] in ("gone", "shrunk") and row[2] == significant[name].role and row[5].startswith("−")

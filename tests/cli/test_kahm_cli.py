@@ -70,6 +70,13 @@ def test_samples_without_labels_are_classified_and_not_judged(sets, models, tmp_
     assert "accuracy" not in told and len(rows_of(tmp_path / "c.csv")) == 20
 
 
+def test_a_label_that_no_model_has_is_told_in_place_of_an_accuracy(sets, models, tmp_path):
+    with np.load(sets / "test.npz") as file:
+        np.savez(tmp_path / "other.npz", embeddings=file["embeddings"], labels=np.where(file["labels"] == 0, 9, 1))
+    told = done("classify", tmp_path / "other.npz", "--models", models, "--out", tmp_path / "c.csv")
+    assert "no accuracy: the models have no class '9'" in told
+
+
 def test_a_set_without_classes_cannot_be_fitted(sets, tmp_path):
     result = run("fit", sets / "unlabeled.npz", "--out", tmp_path / "m.h5")
     assert result.exit_code == 3 and "label" in result.stderr
@@ -126,9 +133,19 @@ def test_two_parties_classify_together_at_one_place_and_around_a_folder(sets, tm
         done("federate", *parties[place : place + 2], "--exchange", folder)
     done("federate", "--gather", "north,south", "--exchange", folder, "--out", tmp_path / "there.csv")
     assert rows_of(tmp_path / "here.csv") == rows_of(tmp_path / "there.csv")
+    table = (tmp_path / "there.csv").read_text()
+    (tmp_path / "there.csv").write_text(table[: table.rindex("\n199,") + 1])
+    gather = ("--gather", "north,south", "--exchange", folder, "--out", tmp_path / "there.csv")
+    assert "did not make it" in run("federate", *gather).stderr, "the classes of other samples"
     with np.load(sets / "test.npz") as file:
         found = np.array([row["class"] for row in rows_of(tmp_path / "here.csv")])
         assert (found == file["labels"].astype(str)).mean() > 0.95
+
+
+def test_a_party_has_one_file_of_models(sets, models):
+    both = ("--party", f"north={models}", "--party", f"north={sets / 'train.npz'}")
+    result = run("federate", sets / "test.npz", *both, "--out", "c.csv")
+    assert result.exit_code == 3 and "--party has north twice" in result.stderr
 
 
 def test_options_that_are_no_step_are_refused(sets, tmp_path):

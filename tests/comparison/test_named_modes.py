@@ -37,7 +37,7 @@ def test_labels_reach_the_names_of_modes(found):
 
 
 def test_fewer_cats_are_a_matter_of_frequency_and_other_dogs_one_of_appearance(found):
-    assert {mode.cause for mode in named(found, "cat")} == {"frequency"}
+    assert {mode.cause for mode in named(found, "cat (100 %)")} == {"frequency"}
     dogs = named(found, "dog")
     assert {mode.role for mode in dogs} == {"over", "under"}
     assert {mode.cause for mode in dogs} == {"appearance"}

@@ -254,6 +254,16 @@ def test_damaged_rows_of_unfinished_embeddings_are_made_again_with_a_warning(tmp
         check_resumed(tmp_path / "gen.h5", 4 if place > 0.5 else 0)
 
 
+@pytest.mark.parametrize("order", [(0, 0, 1), (1, 0), (1,)], ids=str)
+def test_a_whole_batch_counts_in_its_own_place_alone(tmp_path, order):
+    part = unfinished(tmp_path / "gen.h5")
+    line, *batches = re.split(rb"(?=rows)", part.read_bytes())
+    assert len(batches) == 2
+    part.write_bytes(line + b"".join(batches[place] for place in order))
+    with pytest.warns(UserWarning, match="is damaged after [04] of 10 samples: the others are embedded again"):
+        check_resumed(tmp_path / "gen.h5", 4 if order[0] == 0 else 0)
+
+
 @pytest.mark.parametrize(
     "garbage", [b"", b"\0" * 5000, b"\x89HDF\r\n\x1a\n" + bytes(1000), b'{"key": 3}\n', b"[" * 5000]
 )

@@ -46,10 +46,34 @@ def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
     assert rest.count("<table") >= 5 and text.count("<style>") == 1 and 'style="' not in text
 
 
+def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_path):
+    def pictured(found, **rows):
+        """The parts that show pictures of these digits, of a result that was read from JSON."""
+        samples = {
+            name: np.repeat((255 * one.reshape(-1, 28, 28, 1)).astype(np.uint8), 3, axis=-1)
+            for name, one in rows.items()
+        }
+        again = fe.Evaluation.from_dict(found.to_dict())
+        text = again.to_html(tmp_path / "evaluation.html", samples=samples).read_text()
+        assert ("pass samples={" in text) is not bool(samples)
+        return [part[1 : part.index('"', 1)] for part in text.split("<h2 id=")[1:] if "data:image/" in part]
+
+    zeros, others = digits[0][digits[1] == 0][:200], digits[0][:200]
+    unlike = fe.evaluate_generator(zeros, others, features=50)
+    assert pictured(unlike) == []
+    assert pictured(unlike, gen=zeros, ref=others) == ["comparison", "methods"]
+    audited = {name: sets[name] for name in ("gen", "ref", "train")}
+    assert "audit" in pictured(whole, **audited)
+    with pytest.raises(fe.UsageError, match="no samples of a set 'holdout': it has those of gen, ref, train"):
+        pictured(whole, holdout=sets["holdout"])
+    with pytest.raises(fe.UsageError, match="no samples of a set 'train': it has those of gen, ref"):
+        pictured(unlike, train=zeros)
+
+
 def test_json_holds_every_part_and_comes_back(whole, tmp_path):
     whole.to_json(tmp_path / "evaluation.json")
     again = fe.load(tmp_path / "evaluation.json")
-    assert again.to_dict() == whole.to_dict()
+    assert again.to_dict() == whole.to_dict() and "not known" in again.encodings
     assert page(again, {}) == page(whole, {})
 
 

@@ -65,6 +65,7 @@ def test_unlike_densities_are_rejected(rng):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda: density_difference([1.0, 2.0], [1.0, 3.0], permutations=-3), "permutations must be a whole number"),
         (lambda: density_difference([1.0], [1.0, 2.0]), "a must hold at least two points"),
         (lambda: density_difference([1.0, 1.0], [1.0, 1.0]), "all points are equal"),
         (lambda: density_difference([1.0, np.inf], [1.0, 2.0]), "not finite"),

@@ -177,6 +177,9 @@ def test_classes_of_one_member_and_copies_are_no_trouble():
         (lambda: ElementNoise(1.0, bounds=(1.0, 0.0)), "the lower first"),
         (lambda: ElementNoise(1.0, adjacency="records"), 'did you mean "record"'),
         (lambda: ElementNoise(1.0).add(torch.tensor([[np.nan]])), "hold NaN or infinity"),
+        (lambda: fabricate([["a"]]), r"finite numbers of shape \(N, p\), got list"),
+        (lambda: fabricate(torch.ones(3)), r"got shape \(3,\)"),
+        (lambda: fabricate([[np.nan]]), "samples must be finite numbers, and hold NaN"),
         (lambda: fabricate(torch.ones(3, 2), KahmSettings(), steps=0), "steps must be a whole number of at least 1"),
         (
             lambda: fit_private_classes(X[:4], [0, 1], ElementNoise(1.0), KahmSettings()),

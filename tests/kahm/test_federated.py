@@ -12,6 +12,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.kahm.classifier import KahmClassifier
 from finc_eval.kahm.federated import answer, ask, combine, gather, local_distances, ship
 from finc_eval.kahm.files import save_models
 from finc_eval.kahm.models import WideKahm, fit_classes
@@ -107,9 +108,14 @@ def test_who_has_not_answered_is_named_and_old_answers_are_not_taken(tmp_path, b
     [
         (lambda folder: combine([{}, {}]), "no party has any class"),
         (lambda folder: combine([{0: np.ones(2)}, {0: np.ones(3)}]), "got 2 and 3 distances"),
+        (lambda folder: combine([{0: np.ones(2)}, {"a": np.ones(2)}]), "words alone, or by numbers alone"),
         (lambda folder: ship([]), "no models were shipped"),
+        (lambda folder: ship([fit_classes(X[:4], one) for one in ([0, 1] * 2, ["a", "b"] * 2)]), "words alone"),
         (lambda folder: ask(folder, [[np.nan]]), "queries must be finite"),
         (lambda folder: answer(folder, "../else", None), "not '../else'"),
+        (lambda folder: answer(folder, "a", KahmClassifier()), "got KahmClassifier"),
+        (lambda folder: local_distances(KahmClassifier(), X), "got KahmClassifier"),
+        (lambda folder: ship([KahmClassifier()]), "got KahmClassifier"),
         (lambda folder: gather(folder, ["a"]), "does not exist"),
     ],
 )

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
-from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.metrics.fd_infinity import fd_infinity
@@ -122,21 +123,15 @@ def test_an_interval_needs_no_sample_where_the_set_came_as_sketches_of_shards():
     assert found.standard_error == pytest.approx(other.standard_error, rel=0.8)
 
 
-class Named(ArrayEmbeddings):
+def named(rows, ids):
     """Embeddings whose ids travel with their rows."""
-
-    def __init__(self, rows, ids):
-        super().__init__(rows)
-        self.ids = ids
-
-    def ids_between(self, start, stop):
-        return self.ids[start:stop]
+    return as_embeddings(fe.EmbeddingSet(rows, ids), "set")
 
 
 def test_blocks_follow_the_ids_whatever_their_order():
     x, ids = drawn(200), [f"{i}.png" for i in range(200)]
     order = torch.randperm(200, generator=torch.Generator().manual_seed(3))
-    sets = Named(x, ids), Named(x[order], [ids[i] for i in order])
+    sets = named(x, ids), named(x[order], [ids[i] for i in order])
     one, other = (blocks_of_embeddings(embeddings, 5) for embeddings in sets)
     assert [part.n for part in one.parts] == [part.n for part in other.parts] == [40] * 5
     for k in range(5):
@@ -144,8 +139,8 @@ def test_blocks_follow_the_ids_whatever_their_order():
 
 
 def test_the_windows_of_a_video_share_a_block():
-    videos = Named(drawn(60), [f"{i}.mp4" for i in range(60)])
-    windows = Named(drawn(60).repeat_interleave(4, 0), [f"{i // 4}.mp4#{i % 4}" for i in range(240)])
+    videos = named(drawn(60), [f"{i}.mp4" for i in range(60)])
+    windows = named(drawn(60).repeat_interleave(4, 0), [f"{i // 4}.mp4#{i % 4}" for i in range(240)])
     one, other = (blocks_of_embeddings(embeddings, 6) for embeddings in (videos, windows))
     assert [part.n for part in other.parts] == [40] * 6
     for k in range(6):

@@ -205,15 +205,19 @@ STEPS = [
     done(
         "changes --old results/gen/comparison.h5 --new results/other/comparison.h5 --out o",
         "",
-        within("o", ("changes.html", "changes.json")),
+        within("o", ("changes.h5", "changes.html", "changes.json")),
     ),
     refused("changes --old results/gen/comparison.h5 --new gen.h5 --out o", "gen.h5"),
     done(
         f"models --gen a=gen.h5 --gen b=other.h5 --ref ref.h5 {SMALL} --out o",
         "",
-        within("o", ("models.html", "models.json")),
+        within("o", ("models.h5", "models.html", "models.json")),
     ),
-    done(f"models --gen gen.h5 --gen other {TINY} {SMALL} --out o", "", within("o", ("models.html", "models.json"))),
+    done(
+        f"models --gen gen.h5 --gen other {TINY} {SMALL} --out o",
+        "",
+        within("o", ("models.h5", "models.html", "models.json")),
+    ),
     refused("models --gen a=gen.h5 --gen a=other.h5 --out o", "two models are called 'a'"),
     refused("models --gen ref=gen.h5 --ref ref.h5 --out o", 'a model cannot be called "ref"'),
     refused("models --gen gen.h5 --out o", "at least two sets are needed"),
@@ -239,11 +243,15 @@ STEPS = [
     done(
         f"sweep {SETS} --parameter rho --values 1,2 {SMALL} --out o",
         "",
-        within("o", ("sweep-rho.html", "sweep-rho.json")),
+        within("o", ("sweep-rho.h5", "sweep-rho.html", "sweep-rho.json")),
     ),
     refused(f"sweep {SETS} --parameter tau", "'tau' is not one of"),
     refused(f"sweep {SETS} --parameter rho --rho 2", "does not use --rho"),
-    done(f"methods {SETS} --methods finc,rarity {SMALL} --out o", "", within("o", ("methods.html", "methods.json"))),
+    done(
+        f"methods {SETS} --methods finc,rarity {SMALL} --out o",
+        "",
+        within("o", ("methods.h5", "methods.html", "methods.json")),
+    ),
     refused(f"methods {SETS} --methods finc,kem", 'did you mean "ken"?'),
 ]
 

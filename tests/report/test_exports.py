@@ -133,6 +133,14 @@ def test_texts_are_written_and_bear_the_mark_of_their_result(tmp_path):
     assert mark_of(tmp_path / "c.csv") is mark_of(tmp_path / "c.md") is None
 
 
+def test_the_table_of_a_result_without_modes_bears_its_mark(tmp_path):
+    found = a_comparison([]).marked("0a1b")
+    assert found.to_csv(tmp_path / "c.csv") == "result\ncomparison 0a1b\n"
+    assert mark_of(tmp_path / "c.csv") == "comparison 0a1b"
+    (tmp_path / "c.csv").write_text("result\n12\n")
+    assert mark_of(tmp_path / "c.csv") is None
+
+
 def test_a_result_of_python_names_the_call_that_makes_it_again():
     settings = fe.Settings(method=fe.Finc(clusters=False), rho=2, features=500)
     assert call("compare", "gen", "'real/'", settings=settings) == (
@@ -149,3 +157,6 @@ def test_how_a_result_was_made_names_versions_device_git_and_the_file_of_default
     assert how_made(made, "fe.f()").command == "fe.f()"
     assert how_made(replace(made, command="finc-eval compare --gen /a/b/c"), "fe.f()").by_command
     assert shareable("finc-eval compare --gen /a/b/c") == "finc-eval compare --gen c"
+    assert shareable("finc-eval models --gen m=/a/b --gen n=c/d=/e --ref=/a/r") == (
+        "finc-eval models --gen m=b --gen n=c/d=/e --ref=r"
+    )

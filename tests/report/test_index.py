@@ -164,5 +164,7 @@ def test_a_file_that_is_not_a_result_is_refused_in_a_sentence(folder, tmp_path):
     assert "x.npy is not a result of finc-eval" in refused(tmp_path / "x.npy")
     assert "private.h5 is a private sketch, which finc-eval private-sketch score" in refused(folder / "private.h5")
     assert "gone.h5 does not exist" in refused("gone.h5")
-    assert "--samples is NAME=PATH, once for each set, got gen" in refused(folder / "kinds.json", "--samples", "gen")
+    assert "--samples is NAME=PATH, got gen: write" in refused(folder / "kinds.json", "--samples", "gen")
+    twice = ("--samples", "gen=a/", "--samples", "gen=b/")
+    assert "--samples has gen twice" in refused(folder / "kinds.json", *twice)
     assert "must end in .md, got x.html" in refused(folder / "kinds.json", "--format", "md", "--out", "x.html")

@@ -1,5 +1,7 @@
 """The figure for papers shows the shares and intervals of the result, mode by mode."""
 
+from dataclasses import replace
+
 import pytest
 
 import finc_eval as fe
@@ -41,6 +43,17 @@ def test_several_models(documents):
     assert set(shares) == set(models.sets)
     for label, points in shares.items():
         assert points == [percents(mode.shares[label].share, mode.shares[label].interval) for mode in modes]
+
+
+def test_names_are_text_whatever_they_hold(tmp_path):
+    comparison = fe.compare(*example_sets(1500), features=300)
+    over, under = (
+        tuple(replace(mode, name="$x^{ \\frac $\u202e") for mode in modes)
+        for modes in (comparison.over, comparison.under)
+    )
+    figure = fe.shares_figure(replace(comparison, over=over, under=under))
+    figure.savefig(tmp_path / "shares.pdf")
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "$x^{ \\frac $\\u202e"
 
 
 def test_nothing_to_draw_is_said():

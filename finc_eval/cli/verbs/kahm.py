@@ -13,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.class_tables import all_ids, class_columns, table_head, tell_classes, write_classes
+from finc_eval.cli.class_tables import all_ids, class_columns, is_class_table, tell_classes, write_classes
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Json, Samples, Work, embeds, takes
@@ -27,9 +27,9 @@ from finc_eval.cli.output import (
     print_json,
     refuse_loss,
 )
-from finc_eval.cli.sets import check_given, is_table_of
+from finc_eval.cli.sets import check_given, is_table_of, paths_by_name
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import file_type
+from finc_eval.core.files.reading import header_of
 from finc_eval.core.record import about, plain
 from finc_eval.core.run import Run
 from finc_eval.core.storage import reserved, written_whole
@@ -98,7 +98,7 @@ def fit(
         print_json({"path": str(out), "classes": sizes, "settings": plain(settings), "space": models.space})
         return
     print(
-        f"{out}: models of {counted(len(sizes), 'class').replace('classs', 'classes')}, {embeddings.n:,} samples of "
+        f"{out}: models of {counted(len(sizes), 'class')}, {embeddings.n:,} samples of "
         f"{embeddings.dim} entries, {settings}; the file holds the samples"
     )
 
@@ -248,7 +248,7 @@ def federate(
     DIR[/bold]. Each party answers with distances alone: [bold]kahm federate --party a=a.h5 --exchange DIR[/bold]. Then
     [bold]kahm federate --gather a,b --exchange DIR --out classes.csv[/bold]. All parties see the samples.
     """
-    named = dict(_party(one) for one in party or [])
+    named = paths_by_name(party or [], "--party", "north=north.h5")
     check_given([samples, *named.values()], extraction.extractor)
     if out is not None:
         check_suffix(out, ".csv")
@@ -265,8 +265,7 @@ def federate(
             case None, None, Path() as folder, tuple(names), Path() as table:
                 found = fe.kahm.federated.gather(folder, names)
                 ids = [str(place) for place in range(len(found.values))]
-                columns = class_columns(found.classes)
-                refuse_loss(table, lambda path: table_head(path) == columns, force)
+                refuse_loss(table, lambda path: is_class_table(path, found.classes, ids), force)
                 write_classes(table, ids, found.classes, found.values)
                 tell_classes(table, found.classes, found.values, None, as_json)
             case str(asked), dict(parties), None, None, Path() as table:
@@ -289,13 +288,6 @@ def _classify_together(
     write_classes(out, all_ids(queries), found.classes, found.values)
     known = queries.column("label") if "label" in queries.columns else None
     tell_classes(out, found.classes, found.values, known, as_json)
-
-
-def _party(argument: str) -> tuple[str, str]:
-    name, _, path = argument.partition("=")
-    if not name or not path:
-        raise UsageError(f"{argument!r} is not of the form NAME=MODELS: write for example clinic=clinic.h5")
-    return name, path
 
 
 def _opened(
@@ -327,6 +319,5 @@ def _write_fabricated(path: Path, samples: NDArray[np.float32], labels: Sequence
 
 def _source(path: Path) -> str | None:
     """Return the digest of the samples that models in a file were made of; None for other files."""
-    if file_type(path) != "kahm":
-        return None
-    return fe.kahm.load_models(path).source
+    header = header_of(path) or {}
+    return header.get("source") if header.get("type") == "kahm" else None

@@ -9,7 +9,7 @@ import typer
 
 from finc_eval.cli.options import Json
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss, warn_of_large
-from finc_eval.cli.sets import check_given
+from finc_eval.cli.sets import check_given, paths_by_name
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import mark_of
 from finc_eval.core.storage import write_text
@@ -50,7 +50,7 @@ def report(
     The page is one HTML file that loads nothing. It shows the pictures that the file of the result keeps, or those of
     the samples that --samples names.
     """
-    moved = _named(samples or [])
+    moved = paths_by_name(samples or [], "--samples", "gen=generated/")
     check_given([result, *moved.values()])
     page = out or (result / f"index.{form}" if result.is_dir() else result.with_suffix(f".{form}"))
     check_suffix(page, f".{form}")
@@ -94,12 +94,3 @@ def _write_index(folder: Path, out: Path, force: bool) -> Path:
     for name, found in results_in(folder):
         index.add(name, found)
     return write_text(out, index.page())
-
-
-def _named(samples: list[str]) -> dict[str, str]:
-    """Return the places of samples by the label of their set."""
-    pairs = {label: place for label, _, place in (one.partition("=") for one in samples)}
-    if len(pairs) < len(samples) or not all(label and place for label, place in pairs.items()):
-        given = " ".join(samples)
-        raise UsageError(f"--samples is NAME=PATH, once for each set, got {given}: write for example gen=generated/")
-    return pairs

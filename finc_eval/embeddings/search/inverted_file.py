@@ -7,6 +7,7 @@ what is found are exact.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from math import sqrt
 from typing import Any
@@ -39,6 +40,12 @@ FIRST_PROBES = 4
 ADDED_ROWS = 1 << 16
 """Rows that enter the index together."""
 
+QUERIES_TOGETHER = 1024
+"""Queries that are searched together: the pairs with 5 neighbors each, of 2048 entries, are 84 MB in float64."""
+
+FOUND_TOGETHER = 1 << 25
+"""Pairs within a radius that are found together at most, which a collapsed set has: 400 MB."""
+
 
 def by_index(index: SearchIndex, queries: int, base: int) -> bool:
     """Return whether so many pairs are searched by an inverted file."""
@@ -63,52 +70,60 @@ class InvertedFile:
         self._index: Any = faiss.IndexIVFFlat(faiss.IndexFlatL2(base.dim), base.dim, cells)
         self._index.cp.seed = 0
         self._index.train(rows - self._center)
-        for start in range(0, base.n, ADDED_ROWS):
-            self._index.add(_rows(base, np.arange(start, min(start + ADDED_ROWS, base.n))) - self._center)
+        for places in _portions(base.n, ADDED_ROWS):
+            self._index.add(_rows(base, places) - self._center)
         self._index.make_direct_map()
-        self._index.nprobe = min(FIRST_PROBES, cells)
-
-    @property
-    def probes(self) -> int:
-        """Number of cells that a query looks into."""
-        return int(self._index.nprobe)
+        self.cells, self.probes = cells, min(FIRST_PROBES, cells)
 
     def look_further(self) -> bool:
         """Double the number of cells that a query looks into; return whether there were more."""
-        before = self.probes
-        self._index.nprobe = min(2 * before, self._index.nlist)
+        before, self.probes = self.probes, min(2 * self.probes, self.cells)
         return self.probes > before
 
     def search(
         self, queries: Embeddings, k: int, own: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Find neighbors of every query: distances and rows of the base, each (n, k); infinite and −1 where too few.
+        """Find k neighbors of every query: squared distances and rows of the base, each (n, k).
+
+        A query whose cells have fewer samples looks into all cells: a radius that is not known would be infinite.
 
         Args:
             queries: embeddings, shape (n, d).
-            k: number of neighbors.
+            k: number of neighbors, at most the samples of the base without the query.
             own: row of each query in the base, which is not a neighbor of itself, shape (n,).
         """
-        distances, indices = np.full((queries.n, k), np.inf), np.full((queries.n, k), -1, np.int64)
-        for start in range(0, queries.n, ADDED_ROWS // 16):
-            places = np.arange(start, min(start + ADDED_ROWS // 16, queries.n))
+        squared, indices = np.empty((queries.n, k)), np.empty((queries.n, k), np.int64)
+        for places in _portions(queries.n, QUERIES_TOGETHER):
             rows = _rows(queries, places) - self._center
-            _, found = self._index.search(rows, k + (own is not None))
-            there = found >= 0 if own is None else (found >= 0) & (found != own[places][:, None])
-            there &= there.cumsum(1) <= k
-            i, j = np.nonzero(there)
-            difference = rows[i].astype(np.float64) - self._index.reconstruct_batch(found[i, j])
-            rank = there.cumsum(1)[i, j] - 1
-            distances[places[i], rank] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-            indices[places[i], rank] = found[i, j]
-        order = np.lexsort((indices, distances), axis=1)
-        return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+            mine = None if own is None else own[places]
+            squared[places], indices[places] = self._found(rows, k, mine, self.probes)
+            few = np.flatnonzero(indices[places, -1] < 0)
+            if len(few):
+                found = self._found(rows[few], k, None if mine is None else mine[few], self.cells)
+                squared[places[few]], indices[places[few]] = found
+        return squared, indices
+
+    def _found(
+        self, rows: NDArray[np.float32], k: int, own: NDArray[np.int64] | None, probes: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Find the neighbors of rows in some cells; infinite and −1, in the last places, where there are too few."""
+        squared, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, np.int64)
+        self._index.nprobe = probes
+        _, found = self._index.search(rows, k + (own is not None))
+        there = found >= 0 if own is None else (found >= 0) & (found != own[:, None])
+        rank = there.cumsum(1) - 1
+        i, j = np.nonzero(there & (rank < k))
+        difference = rows[i].astype(np.float64) - self._index.reconstruct_batch(found[i, j])
+        squared[i, rank[i, j]] = np.einsum("ij,ij->i", difference, difference)
+        indices[i, rank[i, j]] = found[i, j]
+        order = np.lexsort((indices, squared), axis=1)
+        return np.take_along_axis(squared, order, 1), np.take_along_axis(indices, order, 1)
 
     def within(self, queries: Embeddings, squared_radius: float) -> NDArray[np.int64]:
         """Count the samples of the base within a radius of every query, in the cells that are looked into: (n,)."""
         found = np.zeros(queries.n, np.int64)
-        for start in range(0, queries.n, ADDED_ROWS // 16):
-            places = np.arange(start, min(start + ADDED_ROWS // 16, queries.n))
+        self._index.nprobe = self.probes
+        for places in _portions(queries.n, min(QUERIES_TOGETHER, max(FOUND_TOGETHER // self._index.ntotal, 1))):
             limits, _, _ = self._index.range_search(_rows(queries, places) - self._center, squared_radius)
             found[places] = np.diff(limits.astype(np.int64))
         return found
@@ -121,8 +136,12 @@ def sampled_queries(queries: Embeddings) -> tuple[Subset, NDArray[np.int64]]:
 
 
 def recall_of(found: NDArray[np.float64], exact: NDArray[np.float64]) -> float:
-    """Return the share of exact neighbors that were found, by their distances, each (n, k); of ties any counts."""
+    """Return the share of exact neighbors that were found, by squared distances, each (n, k); of ties any counts."""
     return float((found <= exact[:, -1:] * (1 + 1e-6)).mean())
+
+
+def _portions(n: int, size: int) -> Iterator[NDArray[np.int64]]:
+    return (np.arange(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def _rows(source: Embeddings, places: NDArray[np.int64]) -> NDArray[np.float32]:

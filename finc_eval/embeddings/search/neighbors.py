@@ -66,16 +66,13 @@ def nearest(
         raise IncompatibleError(f"exclude_self needs the same set twice, got {x.n} queries and a base of {y.n}")
     check_enough(y, k, itself=exclude_self)
     if by_index(index, x.n, y.n):
-        return _approximate(x, y, k, exclude_self, device)
+        inverted, recall = inverted_file(x, y, k, exclude_self=exclude_self, device=device)
+        squared, indices = inverted.search(x, k, np.arange(x.n) if exclude_self else None)
+        return Neighbors(np.sqrt(squared), indices, recall)
     found = Smallest(x.n, k)
     for block in blocks_within(y, device) if exclude_self else blocks(x, y, device):
         found.update(block)
     return Neighbors(np.sqrt(found.keys), found.indices)
-
-
-def _approximate(x: Embeddings, y: Embeddings, k: int, exclude_self: bool, device: Device) -> Neighbors:
-    inverted, recall = inverted_file(x, y, k, exclude_self=exclude_self, device=device)
-    return Neighbors(*inverted.search(x, k, np.arange(x.n) if exclude_self else None), recall)
 
 
 def inverted_file(
@@ -85,9 +82,8 @@ def inverted_file(
     inverted, (sample, rows) = InvertedFile(y), sampled_queries(x)
     own = rows if exclude_self else None
     exact = nearest(sample, y, k + exclude_self, device=device)
-    wanted = exact.distances
-    if exclude_self:  # of several at distance 0, it does not matter which is the sample itself
-        wanted = wanted[:, 1:]
+    # Of several at distance 0, it does not matter which is the sample itself.
+    wanted = np.square(exact.distances[:, int(exclude_self) :])
     while (recall := recall_of(inverted.search(sample, k, own)[0], wanted)) < RECALL and inverted.look_further():
         pass
     return inverted, recall
@@ -112,8 +108,8 @@ def radii(base: object, k: int, device: Device = None, index: SearchIndex = "exa
     y = as_embeddings(base)
     check_enough(y, k)
     if by_index(index, y.n, y.n):
-        near = nearest(y, y, k, exclude_self=True, device=device, index=index)
-        return Radii(np.square(near.distances[:, -1]), near.recall)
+        inverted, recall = inverted_file(y, y, k, exclude_self=True, device=device)
+        return Radii(inverted.search(y, k, np.arange(y.n))[0][:, -1], recall)
     found = Smallest(y.n, k)
     for block in blocks_within(y, device):
         found.update(block)

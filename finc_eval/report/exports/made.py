@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -10,6 +11,9 @@ from typing import Any
 
 from finc_eval.core.provenance import Provenance
 from finc_eval.embeddings.set_info import SetInfo
+
+ABSOLUTE = re.compile(r"^((?:[^=/]*=)?)(/.*)", re.DOTALL)
+"""An absolute path as a word of a command line, alone or after its name: /images/a, a=/images/a, --ref=/images/a."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def shareable(command: str | None) -> str | None:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    return shlex.join(PurePath(word).name if word.startswith("/") else word for word in words)
+    return shlex.join(ABSOLUTE.sub(lambda found: found[1] + PurePath(found[2]).name, word) for word in words)
 
 
 def call(function: str, *arguments: str, settings: object = None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finc_eval.comparison.models import ModelComparison, SharedMode
 from finc_eval.comparison.result import SET_NAMES, Comparison
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.drawings.svg import COLORS
+from finc_eval.report.formats import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +21,12 @@ WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
 
 SPREAD = 0.6
 """Part of the height of a mode that its shares take."""
+
+LOOKS: dict[str, dict[str, Any]] = {
+    SET_NAMES["gen"]: {"color": COLORS["gen"]},
+    SET_NAMES["ref"]: {"fmt": "s", "color": COLORS["ref"]},
+}
+"""Marks of the two sets of a comparison, as on its page; models have the colors of matplotlib."""
 
 
 def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) -> Figure:
@@ -58,13 +66,15 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
         around = [[100 * (value - low) for value, (low, _) in zip(values, ends, strict=True)]]
         around += [[100 * (high - value) for value, (_, high) in zip(values, ends, strict=True)]]
         heights = [row + step * (number - (len(sets) - 1) / 2) for row in range(len(rows))]
-        axes.errorbar([100 * value for value in values], heights, xerr=around, fmt="o", ms=4, capsize=2, label=label)
-    axes.set_yticks(range(len(rows)), [mode.title for mode in modes])
+        look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
+        axes.errorbar([100 * value for value in values], heights, xerr=around, label=label, **look)
+    axes.set_yticks(range(len(rows)), [str(printable(mode.title)) for mode in modes], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel("Share of the set, %")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside upper right", ncols=len(sets), frameon=False)
+    for text in figure.legend(loc="outside upper right", ncols=len(sets), frameon=False).get_texts():
+        text.set_parse_math(False)  # names are text, whatever they hold
     return figure
 
 

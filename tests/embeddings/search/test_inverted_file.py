@@ -52,6 +52,14 @@ def test_a_recall_that_is_too_low_makes_queries_look_further(few_pairs, monkeypa
     assert nearest(GEN, REF, K, index="auto").recall == 1  # all cells
 
 
+def test_a_sample_alone_in_its_cells_looks_into_all(few_pairs, monkeypatch):
+    monkeypatch.setattr(inverted_file, "FIRST_PROBES", 1)
+    monkeypatch.setattr("finc_eval.embeddings.search.neighbors.RECALL", 0.0)
+    rows = np.concatenate([REF[:3999], np.full((1, REF.shape[1]), 100, np.float32)])
+    exact, found = radii(rows, K), radii(rows, K, index="auto")
+    assert np.isfinite(found.squared).all() and found.squared[-1] == pytest.approx(exact.squared[-1], rel=1e-5)
+
+
 def test_small_sets_are_searched_exactly_and_without_faiss_all_are(few_pairs, monkeypatch):
     assert nearest(GEN[:2], REF, K, index="auto").recall is None
     monkeypatch.setattr(inverted_file, "find_spec", lambda name: None)
