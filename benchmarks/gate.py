@@ -119,7 +119,9 @@ def lost(seed):
     if size is None:
         return {"found": None, "size": np.nan}
     shares = SHARES.copy()
-    shares[kind] *= 1 - size
+    # What it has lost goes to the others, so that its share is as much less as is said.
+    shares *= (1 - (1 - size) * SHARES[kind]) / (1 - SHARES[kind])
+    shares[kind] = (1 - size) * SHARES[kind]
     verdict = fe.gate(told(2000, shares), old, ref, policy)
     return {"found": name in [one.name for one in verdict.of("regressed")], "size": size}
 

@@ -93,7 +93,10 @@ def by_label(margin, seed):
     size = next(one.detectable for one in limits if one.name == f"kinds.lose label={digit}")
     if size is None:
         return {"size": np.nan}
-    kept = new[(labels[new] != digit) | (rng.random(len(new)) > size)][:N]
+    # The shares of all others grow as a digit loses: what is left of it is a part of that.
+    share = (labels == digit).mean()
+    left = (1 - size) * (1 - share) / (1 - (1 - size) * share)
+    kept = new[(labels[new] != digit) | (rng.random(len(new)) < left)][:N]
     verdict = fe.gate(told(rows[kept], labels[kept]), *sets, policy)
     found = f"kinds.lose label={digit}" in [one.name for one in verdict.of("regressed")]
     return {"regression": found, "pass": verdict.overall == "pass", "size": size}

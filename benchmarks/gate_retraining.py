@@ -1,9 +1,9 @@
 """False regressions of the gate under the noise of training, from counts alone: laws that no constant was chosen on.
 
 Shares of kinds move from training to training by `noise` times what sampling moves them, by several laws. Limits allow
-next to nothing (1 % of a share), so that every significant loss counts. *normal* is cut off at a fiftieth of the share;
-*unlike*: a lognormal law of which the noise differs between kinds (a factor of 2 up and down). Shares are in ratios of
-1 to 3, or drawn at random (*uneven*).
+next to nothing (1 % of a share, or one in 10⁹ of all samples), so that every significant loss or gain counts. *normal*
+is cut off at a fiftieth of the share; *unlike*: a lognormal law of which the noise differs between kinds (a factor of 2
+up and down). Shares are in ratios of 1 to 3, or drawn at random (*uneven*).
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from _record import record
 from _runs import counted
 
 from finc_eval.gates.retraining import between_shares
-from finc_eval.gates.shares import LostShare, TwoCounts
+from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
 from finc_eval.numerics.inference import ALPHA
 
 RUNS = 200
@@ -28,7 +28,7 @@ DESIGNS = (
 )
 
 
-def false_regression(rng, law, kinds, n, replicates, noise, uneven):
+def false_regressions(rng, law, kinds, n, replicates, noise, uneven):
     shares = rng.dirichlet(np.ones(kinds)) + 0.2 / kinds if uneven else np.linspace(1, 3, kinds)
     shares = shares / shares.sum()
     unlike = np.exp(0.7 * rng.normal(size=kinds))
@@ -47,38 +47,35 @@ def false_regression(rng, law, kinds, n, replicates, noise, uneven):
 
     before, now = np.array([members() for _ in range(replicates)]), members()
     noisy, old, size = between_shares(before, np.full_like(before, n)), before.sum(0), float(n)
-    limits = [
-        LostShare(
-            name=str(kind),
-            value=LostShare.value_of(now[kind] / n, old[kind] / n / replicates, 0.005),
-            margin=0.01,
-            least=0.005,
-            counts=TwoCounts(
-                now[kind],
-                size,
-                old[kind],
-                size * replicates,
-                noisy.spread[kind],
-                noisy.degrees,
-                noisy.plain[kind],
-                noisy.plain_degrees,
-                noisy.sampling[kind],
-            ),
+    losses, gains = [], []
+    for kind in range(kinds):
+        counts = TwoCounts(
+            now[kind],
+            size,
+            old[kind],
+            size * replicates,
+            noisy.spread[kind],
+            noisy.degrees,
+            noisy.plain[kind],
+            noisy.plain_degrees,
+            noisy.sampling[kind],
         )
-        for kind in range(kinds)
-    ]
+        lost = LostShare.value_of(counts.share, counts.old_share, 0.005)
+        losses.append(LostShare(name=str(kind), value=lost, margin=0.01, least=0.005, counts=counts))
+        gains.append(GainedShare(name=str(kind), value=counts.share - counts.old_share, margin=1e-9, counts=counts))
     # The first step of Holm's method decides whether there is any.
-    return any(one.bound("low", ALPHA / kinds) > one.margin for one in limits)
+    return [any(one.bound("low", ALPHA / kinds) > one.margin for one in limits) for limits in (losses, gains)]
 
 
 def main():
     rows = []
     for design in DESIGNS:
         rng = np.random.default_rng(0)
-        found = sum(false_regression(rng, *design) for _ in range(RUNS))
+        lost, gained = np.sum([false_regressions(rng, *design) for _ in range(RUNS)], axis=0).tolist()
         names = ("law", "kinds", "samples", "replicates", "noise")
         uneven = " uneven" * design[5]
-        rows.append(dict(zip(names, (design[0] + uneven, *design[1:5]), strict=True)) | {"false": counted(found, RUNS)})
+        told = {"false losses": counted(lost, RUNS), "false gains": counted(gained, RUNS)}
+        rows.append(dict(zip(names, (design[0] + uneven, *design[1:5]), strict=True)) | told)
         print(rows[-1], flush=True)
     record("gate_retraining", rows, "α = 0.05; 95 % intervals of Clopper and Pearson; counts alone")
 

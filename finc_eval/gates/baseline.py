@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,24 +16,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.parsed import read_json
+from finc_eval.core.locks import only_writer_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, structured
 from finc_eval.core.serialize import CHECKSUM, checksum_of, read_document
 from finc_eval.core.storage import PROGRAM, disk_errors, write_text
+from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.gates.verdict import Verdict
 from finc_eval.partitions.sets import OpenedSet
 
 STATED, JUDGED, REFUSED = "baseline.json", "verdict.json", "refused"
 """Names of the files of a bundle, and of the folder of refused releases in a history."""
-
-BLOCK = 1 << 20
-"""Bytes that are digested at once."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +123,8 @@ def edited(path: Path) -> DataError:
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    sha = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            sha.update(block)
-    return sha.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_bundle(source: object) -> bool:
@@ -140,17 +136,18 @@ def is_bundle(source: object) -> bool:
 def new_bundle(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes a bundle when the block ends well, and is removed otherwise.
 
+    What a kill left of the same bundle is removed first.
+
     Raises:
         UsageError: the folder exists.
-        DataError: it cannot be written.
+        DataError: it cannot be written, or another process writes it.
     """
-    if folder.exists():
-        raise UsageError(f"{folder} exists, and a baseline never changes: promote into another history")
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    with disk_errors(folder):
-        for left in folder.parent.glob(f".{folder.name}.*.tmp"):
-            shutil.rmtree(left, ignore_errors=True)
-        temporary.mkdir(parents=True)
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    with disk_errors(folder), only_writer_of(folder):
+        if folder.exists():
+            raise UsageError(f"{folder} exists, and a baseline never changes: judge the release anew, after that one")
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
         try:
             yield temporary
             temporary.replace(folder)
@@ -167,12 +164,17 @@ def write_samples(opened: OpenedSet, folder: Path) -> str:
     if isinstance(gen, CachedEmbeddings):
         shutil.copyfile(gen.cache.path, folder / "samples.h5")
         return "samples.h5"
+    if taken := sorted({"embeddings", "ids", *SINGULAR}.intersection(gen.columns)):
+        raise UsageError(f"a baseline cannot keep a column called {taken[0]!r}: give it another name in all sets")
     columns = {name: np.array(gen.column(name)) for name in gen.columns}
     rows = np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float32, (gen.n, gen.dim))
     for batch in gen.batches():
         rows[batch.start : batch.start + len(batch.rows)] = batch.rows.cpu().numpy()
     arrays: dict[str, Any] = {"embeddings": rows, "ids": np.array(gen.ids_between(0, gen.n)), **columns}
-    np.savez(folder / "samples.npz", **arrays)
+    with ZipFile(folder / "samples.npz", "w") as file:  # numpy.savez takes no array called "file"
+        for name, array in arrays.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     del rows, arrays
     (folder / "rows.npy").unlink()
     return "samples.npz"

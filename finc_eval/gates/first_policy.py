@@ -105,7 +105,7 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
     seen = f"{100 * found.min_share:.2g} %"
     return [
         _line("kinds.lose", LOSE, found.lose, f"part of its share that no kind of at least {seen} may lose"),
-        f"kinds.min_share = {found.min_share:g}  # a lost class of less than {seen} cannot be seen at this n",
+        f"kinds.min_share = {found.min_share:g}  # a class of less than {seen}, or in over {CUT} kinds, is lost unseen",
         f"kinds.level = {found.level}  # number of kinds",
         _line("kinds.moved", 0.0, found.moved, "share of samples that may be of other kinds than before"),
     ]

@@ -77,9 +77,10 @@ def gate(
     history = History.open(str(baseline)) if is_history(baseline) else None
     if history is not None and anchor is None and history.anchor is not None:
         anchor = history.anchor.samples
-    baselines = [] if first else list(baseline) if isinstance(baseline, list | tuple) else [baseline]
     if first and history is not None:
         raise UsageError(f"{history.folder} has a first baseline already: compare the release with it, without first")
+    older = baseline if history is None else history.latest.samples
+    baselines = [] if first else list(older) if isinstance(older, list | tuple) else [older]
     if not baselines and not first:
         raise UsageError("the gate needs a baseline to compare with: pass the release before")
     sets = GateSets.open(
@@ -121,7 +122,10 @@ def noise_sentence(replicates: int) -> str:
     """Say which noise the intervals cover."""
     if replicates < MIN_REPLICATES:
         return SAMPLING_ONLY
-    return f"the noise of sampling, and that of training, from {replicates} replicates of the baseline"
+    return (
+        "the noise of sampling; limits on lost and new kinds and on differences of metrics also that of training, from "
+        f"{replicates} replicates of the baseline"
+    )
 
 
 def _limit(judged: Judged, shown: KindEvidence) -> Limit:

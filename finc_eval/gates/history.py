@@ -55,6 +55,11 @@ class History:
         refused = tuple(_verdict(path) for path in sorted((folder / REFUSED).glob("*.json")))
         return cls(folder, bundles, refused)
 
+    def check_begun(self) -> None:
+        """Raise DataError if there is no baseline yet."""
+        if not self.bundles:
+            raise DataError(f"{self.folder} has no baseline yet: make the first one with --first")
+
     @property
     def latest(self) -> Bundle:
         """The baseline that the next release is compared with.
@@ -62,8 +67,7 @@ class History:
         Raises:
             DataError: there is none.
         """
-        if not self.bundles:
-            raise DataError(f"{self.folder} has no baseline yet: make the first one with --first --promote")
+        self.check_begun()
         return self.bundles[-1]
 
     @property
@@ -74,9 +78,8 @@ class History:
     def never_fired(self, limits: tuple[Limit, ...]) -> tuple[str, ...]:
         """Return a sentence on the rules of a policy that no release has ever broken: they may be too wide to."""
         verdicts = [*(one.verdict for one in self.bundles), *self.refused]
-        fired = {
-            limit.rule for limits in (limits, *(one.limits for one in verdicts)) for limit in limits if _fired(limit)
-        }
+        judged = [*limits, *(limit for one in verdicts for limit in one.limits)]
+        fired = {limit.rule for limit in judged if limit.verdict == "regressed"}
         never = [rule for rule in dict.fromkeys(limit.rule for limit in limits) if rule not in fired]
         if not never or not verdicts:
             return ()
@@ -104,7 +107,7 @@ class History:
             The folder of the new baseline; None if the release was refused.
 
         Raises:
-            UsageError: the release is the latest baseline already.
+            UsageError: the release is the latest baseline already, or the verdict is on another one.
             DataError: the bundle cannot be written.
         """
         if verdict.overall != "pass" and not reason:
@@ -117,6 +120,8 @@ class History:
         (opened,) = opened_sets({"gen": gen}, opened_set, extractor, run or Run(), spaces).values()
         if parent is not None and parent.stated.content == opened.embeddings.digest:
             raise UsageError(f"this release is the baseline {parent.folder.name} already: pass a new one")
+        if opened.info().digest != verdict.sets[GEN].digest:
+            raise UsageError("the samples are not those that were judged: judge them as they are now, and promote them")
         folder = self.folder / f"{len(self.bundles) + 1:04}"
         write_bundle(folder, verdict, opened, parent, None if verdict.overall == "pass" else reason)
         return folder
@@ -142,7 +147,3 @@ def _within(folder: Path) -> list[Path]:
 
 def _verdict(path: Path) -> Verdict:
     return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
-
-
-def _fired(limit: Limit) -> bool:
-    return limit.verdict == "regressed"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
+from finc_eval.core.words import counted
 from finc_eval.gates.divisions import EXAMPLES, MOST_HIDDEN, CountedSets, divided, hidden_loss, hidden_share
 from finc_eval.gates.evidence import Evidence, Missing
 from finc_eval.gates.moved import Distance, Moved
@@ -58,16 +59,6 @@ class Promise:
     smallest: float
     least: float
 
-    def told(self, name: str) -> tuple[str, ...]:
-        """Return a sentence on what can be lost within a cluster while its limit holds."""
-        if not self.kinds:
-            return ()
-        return (
-            f"{name} divides the samples into {self.kinds} kinds: a class of less than {100 * self.seen:.2g} % of the "
-            "samples, or one that is in many of them, can be lost unseen; more samples, a smaller min_share or a "
-            "labelled column show more",
-        )
-
 
 @dataclass(frozen=True)
 class Division:
@@ -76,11 +67,13 @@ class Division:
     Attributes:
         digest: their digest.
         promise: what limits on lost kinds see; None where there are none.
+        unseen: sentences on what can be lost or come while all limits hold.
         distances: how far the release is from the older ones.
     """
 
     digest: str
     promise: Promise | None
+    unseen: tuple[str, ...]
     distances: tuple[Distance, ...]
 
 
@@ -99,7 +92,8 @@ def kind_evidence(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> tu
             evidence += _lost(against, found, limits, limits.lose, promise)
         if limits.new is not None:
             evidence += _new(against, found, limits, limits.new)
-    return evidence, Division(found.digest, promise, tuple(distances))
+    unseen = tuple(_unseen(sets, found, limits, promise)) if sets.baselines else ()
+    return evidence, Division(found.digest, promise, unseen, tuple(distances))
 
 
 @dataclass(frozen=True)
@@ -169,6 +163,29 @@ def _promise(sets: GateSets, found: CountedSets, limits: KindLimits, lose: float
     # The largest of the clusters hides most.
     seen = CUT * max(hidden_share(float(share), lose) for share in shares)
     return Promise(kinds, seen, COLUMN_SHARE, COLUMN_SHARE)
+
+
+def _unseen(sets: GateSets, found: CountedSets, limits: KindLimits, promise: Promise | None) -> Iterator[str]:
+    """Yield a sentence on each way in which limits on kinds hold though a kind is lost, or new."""
+    lose, new = sets.rule("kinds.lose"), sets.rule("kinds.new")
+    if promise is not None and found.clusters:
+        yield (
+            f"{lose} divides the samples into {promise.kinds} kinds: a class of less than {100 * promise.seen:.2g} % "
+            f"of the samples, or one that is in more than {CUT} of them, can be lost unseen; more samples, a smaller "
+            "min_share or a labelled column show more"
+        )
+    elif promise is not None:
+        counts, names = found.counted[REF].counts, found.names[found.place]
+        shares = counts.members(found.place) / counts.n
+        rare = [names[kind] for kind in _named(names, limits) if 0 < shares[kind] < promise.smallest]
+        if rare and not limits.only:
+            least = f"{100 * promise.smallest:.2g} %"
+            yield (
+                f"{lose} does not limit {counted(len(rare), 'kind')} of less than {least} of the reference, such as "
+                f"{rare[0]}, which can be lost unseen: set a smaller min_share"
+            )
+    if limits.new is not None and found.clusters:
+        yield f"{new} sees kinds that the reference lacks: what is new among samples of its kinds can come unseen"
 
 
 def _lost(

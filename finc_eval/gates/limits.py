@@ -52,8 +52,7 @@ class Gathered:
             self.kinds += found
             self.digests.append(division.digest)
             self.distances = self.distances if sets.part else division.distances
-            if division.promise and sets.baselines:
-                self.warnings += division.promise.told(sets.rule("kinds.lose"))
+            self.warnings += division.unseen
         if not metrics:
             return {}
         evidence, scores = score_evidence(sets, metrics, policy.alpha / policy.looks, run)
@@ -81,11 +80,11 @@ def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run) -> 
 def _missing(name: str, limits: SliceLimits, why: str) -> Iterator[Evidence]:
     """Yield each limit of a slice that has too few samples."""
     if limits.kinds:
-        for rule, margin in (("lose", limits.kinds.lose), ("new", limits.kinds.new)):
-            if margin is not None:
+        for rule in ("lose", "new", "moved"):
+            if (margin := getattr(limits.kinds, rule)) is not None:
                 yield Missing(name=f"kinds.{rule}@{name}", margin=margin, note=why)
     for metric, limit in limits.metrics.items():
         for rule in ("most", "least", "worse", "difference"):
             if (wanted := getattr(limit, rule)) is not None:
-                margin = wanted if isinstance(wanted, float) else 0.0
+                margin = 0.0 if isinstance(wanted, str) else wanted
                 yield Missing(name=f"metrics.{metric}@{name} {rule}", margin=margin, note=why)

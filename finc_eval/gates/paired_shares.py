@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from finc_eval.gates.evidence import POWER, Evidence, Side
-from finc_eval.gates.shares import SHARE_PART, SIDES, ratio_bound, share_bound
+from finc_eval.gates.evidence import Evidence, Side
+from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound
 from finc_eval.numerics.exact_tests import design_effect
+from finc_eval.numerics.search import smallest_between
 
 Interval = tuple[float, float, float]
 """Lower bound, estimate and upper bound."""
-
-STEPS = 30
-"""Halvings of an interval of counts."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class PairedLoss(Evidence):
             return replace(counts, kept=counts.old - mean, lost=mean)
 
         def seen(mean: float) -> bool:
-            few = min(float(gammaincinv(mean, 1 - POWER)), counts.old)
+            few = min(_few(mean, counts.gained), counts.old)
             return replace(self, counts=with_lost(few)).bound("low", level) > self.margin
 
         mean = _least(seen, counts.old)
@@ -147,7 +145,7 @@ class PairedGain(Evidence):
         counts = self.counts
 
         def seen(mean: float) -> bool:
-            few = min(float(gammaincinv(mean, 1 - POWER)), counts.size - counts.lost)
+            few = min(_few(mean, counts.lost), counts.size - counts.lost)
             return replace(self, counts=replace(counts, gained=few)).bound("low", level) > self.margin
 
         mean = _least(seen, counts.size - counts.old)
@@ -156,13 +154,12 @@ class PairedGain(Evidence):
 
 def _least(seen: Callable[[float], bool], most: float) -> float | None:
     """Return the smallest mean number up to `most` that is seen; None if there is none."""
-    if most <= 0 or not seen(most):
-        return None
-    low, high = 0.0, most
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if seen(middle) else (middle, high)
-    return high
+    return smallest_between(seen, 0.0, most) if most > 0 and seen(most) else None
+
+
+def _few(mean: float, others: float) -> float:
+    """Return a count of this mean that is as low as the power allows, where pairs the other way vary beside it."""
+    return float(gammaincinv(mean, 1 - power_beside(others / mean)))
 
 
 def _interval(estimate: float, low: float, high: float) -> Interval:

@@ -14,6 +14,7 @@ from math import ceil, isnan
 from typing import Literal
 
 from finc_eval.gates.evidence import Evidence, Side
+from finc_eval.numerics.search import smallest
 
 Verb = Literal["improved", "held", "regressed", "undecided", "missing"]
 """The verdict of one limit."""
@@ -24,8 +25,8 @@ Overall = Literal["pass", "regression", "undecided", "error"]
 MAX_FACTOR = 1000.0
 """Largest factor on the number of samples that is tried to decide a limit."""
 
-FACTOR_STEPS = 12
-"""Halvings of the number of samples that decides a limit."""
+FACTOR_HALVINGS = 12
+"""Halvings of the number of samples that decides a limit: one in 4 000 of it is near enough."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +145,5 @@ def _needed(one: Evidence, near: float, far: float) -> int | None:
     def decided(factor: float) -> bool:
         return decide(_bounds(one, near, far, factor), one.margin, harm=one.harm) != "undecided"
 
-    low, high = 1.0, 2.0
-    while not decided(high):
-        low, high = high, 2 * high
-        if high > MAX_FACTOR:
-            return None
-    for _ in range(FACTOR_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if decided(middle) else (middle, high)
-    return ceil(high * one.n)
+    factor = smallest(decided, MAX_FACTOR, FACTOR_HALVINGS)
+    return None if factor is None else ceil(factor * one.n)

@@ -19,6 +19,7 @@ from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndt
 from finc_eval.gates.evidence import POWER, Evidence, Side, normal_level, upper_quantile
 from finc_eval.numerics.exact_tests import mover
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.search import smallest, smallest_between
 
 SIDES: tuple[Side, Side] = ("low", "high")
 
@@ -27,9 +28,6 @@ SHARE_PART = 0.1
 
 NODES = [float(ndtri((place + 0.5) / 8)) for place in range(8)]
 """Quantiles of the normal law of equal weight, in place of an integral over it."""
-
-SEARCH_STEPS = 40
-"""Halvings of an interval of counts."""
 
 RARELY = 1 / 400
 """Probability of the fewest members that a kind without a change is reckoned to have."""
@@ -179,15 +177,7 @@ def members_to_hold(lose: float) -> float:
         one = LostShare(name="", value=0.0, margin=lose, least=1e-12, counts=counts)
         return one.bound("high", ALPHA) <= lose
 
-    low, high = 1.0, 2.0
-    while not shown(high):
-        low, high = high, 2 * high
-        if high > MOST_MEMBERS:
-            return high
-    for _ in range(SEARCH_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
-    return high
+    return smallest(shown, MOST_MEMBERS) or MOST_MEMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,17 +199,14 @@ class GainedShare(TwoShares):
         """Return the gain that is called a regression with probability 0.8; None if no share would be."""
         if not self._is_regression(self.counts.size, level):
             return None
-        low, high = 0.0, self.counts.size
-        for _ in range(SEARCH_STEPS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._is_regression(middle, level) else (middle, high)
+        fewest = smallest_between(lambda members: self._is_regression(members, level), 0.0, self.counts.size)
         # P(Poisson(mean) ≥ count) is the power.
-        count = float(int(high) + 1)
+        count = float(int(fewest) + 1)
         mean = float(gammaincinv(count, POWER))
         beside = (self.counts.old_members + 0.5) * (
             self.counts.size / self.counts.old_size
         ) ** 2 / mean + self.counts.spread * mean
-        mean = float(gammaincinv(count, _power(beside)))
+        mean = float(gammaincinv(count, power_beside(beside)))
         found = mean / self.counts.size - self.counts.old_share
         return found if found <= 1 else None
 
@@ -244,7 +231,7 @@ class Unseen(Evidence):
         return 1.0 if side == "high" and factor < self.enough else self.value
 
 
-def _power(beside: float) -> float:
+def power_beside(beside: float) -> float:
     """Return the power that one variance must leave, where another that is so many times as large comes beside it."""
     return float(ndtr(ndtri(POWER) * sqrt(1 + beside)))
 

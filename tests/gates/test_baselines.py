@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +13,8 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.core.locks import only_writer_of
+from finc_eval.embeddings.array_files import read_array_file
 from finc_eval.gates.baseline import Bundle
 from finc_eval.gates.history import History
 
@@ -138,6 +143,52 @@ def test_a_killed_promotion_leaves_the_history_as_it_was(history, monkeypatch):
     monkeypatch.undo()
     assert [one.name for one in history.iterdir()] == ["0001"]
     assert History.open(history).latest.stated.number == 1
+
+
+def test_a_promotion_that_was_killed_for_good_is_made_again(history):
+    """SIGKILL as the samples are written: nothing can clean up, and what is left is in nobody's way."""
+    kill = "import os; from finc_eval.gates import baseline; baseline.write_text = lambda *_: os.kill(os.getpid(), 9); "
+    given = {"gen": "new.npy", "baseline": "releases", "ref": "ref.npy", "policy": "gate.toml", "out": "out"}
+    options = [part for name, value in given.items() for part in (f"--{name}", value)]
+    call = f"from finc_eval.cli.app import app; app({['gate', *options, '--promote', '--force']})"
+    assert subprocess.run([sys.executable, "-c", kill + call], capture_output=True).returncode == -signal.SIGKILL
+    assert (history / ".0002.tmp" / "samples.npz").is_file()
+    assert [one.folder.name for one in History.open(history).bundles] == ["0001"]
+    gate()  # without promotion: compares with the first baseline, and leaves all as it is
+    gate("--promote")
+    assert sorted(one.name for one in history.iterdir()) == ["0001", "0002"]
+
+
+def test_two_processes_do_not_write_one_baseline(history):
+    verdict = fe.gate("new.npy", history, "ref.npy", POLICY_TABLE)
+    before = History.open(history)
+    with only_writer_of(history / "0002"), pytest.raises(fe.DataError, match="another process"):
+        before.promote(verdict, "new.npy")
+    before.promote(verdict, "new.npy")
+    with pytest.raises(fe.UsageError, match="judge the release anew"):
+        before.promote(verdict, "new.npy")
+    assert sorted(one.name for one in history.iterdir()) == ["0001", "0002"]
+
+
+def test_only_what_was_judged_is_promoted(history):
+    verdict = fe.gate("new.npy", history, "ref.npy", POLICY_TABLE)
+    np.save("new.npy", release(1000, 4, lost=8))
+    with pytest.raises(fe.UsageError, match="not those that were judged"):
+        History.open(history).promote(verdict, "new.npy")
+    assert [one.name for one in history.iterdir()] == ["0001"]
+
+
+def test_a_column_of_any_name_is_kept_or_refused(history):
+    def named(column):
+        return fe.EmbeddingSet(release(1000, 6), metadata={column: ["a", "b"] * 500})
+
+    for column in ("labels", "ids", "embeddings"):
+        verdict = fe.gate(named(column), history, "ref.npy", POLICY_TABLE)
+        with pytest.raises(fe.UsageError, match=f"cannot keep a column called '{column}'"):
+            History.open(history).promote(verdict, named(column))
+    verdict = fe.gate(named("file"), history, "ref.npy", POLICY_TABLE)
+    folder = History.open(history).promote(verdict, named("file"))
+    assert read_array_file(folder / "samples.npz").column("file")[:3] == ["a", "b", "a"]
 
 
 def test_what_a_bundle_holds_is_what_was_judged(history, place):

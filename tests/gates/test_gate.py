@@ -67,6 +67,27 @@ def test_replicates_of_the_baseline_cover_training(sets, policy):
     assert set(verdict.sets) == {"gen", "baseline-1", "baseline-2", "baseline-3", "ref"}
 
 
+def test_limits_against_an_anchor_have_the_noise_of_the_replicates(sets):
+    """The anchor was trained once, so that a difference from it is less sure than one from three replicates."""
+
+    def trained(seed, lost, share):
+        labels = np.where(np.random.default_rng(seed).random(2000) < share, "cat", "dog")
+        return fe.EmbeddingSet(release(2000, seed, lost=lost, part=0.4), metadata={"label": labels.tolist()})
+
+    limits = {"kinds": {"lose": 0.8, "column": "label"}, "metrics": {"fd": {"difference": 0.5}}}
+    new, ref, anchor = (trained(seed, 0, 0.5) for seed in (1, 2, 3))
+    replicates = [trained(4, 0, 0.5), trained(5, 4, 0.6), trained(6, 10, 0.4)]
+
+    def widths(*baselines):
+        found = fe.gate(new, [*baselines], ref, limits, anchor=anchor).limits
+        return {limit.name: limit.interval[1] - limit.interval[0] for limit in found}
+
+    once, thrice = widths(replicates[0]), widths(*replicates)
+    for rule, of, factor in (("kinds.lose", "label=cat", 2.0), ("metrics.fd", "difference", 1.2)):
+        assert thrice[f"{rule}-anchor {of}"] > 1.5 * once[f"{rule}-anchor {of}"]
+        assert thrice[f"{rule}-anchor {of}"] > factor * thrice[f"{rule} {of}"]
+
+
 def test_labelled_kinds_are_limited_by_name(sets):
     def labelled(rows, seed, lose=False):
         labels = np.random.default_rng(seed).choice(["cat", "dog", "owl"], len(rows), p=[0.5, 0.3, 0.2])
@@ -185,7 +206,9 @@ def test_few_samples_never_pass_a_lost_class_without_a_word(lost):
 
 def test_the_first_policy_shows_the_loss_of_every_class_that_it_names():
     old, ref = release(1000, 1), release(2000, 3)
-    table = tomllib.loads(first_policy([old], ref))
+    text = first_policy([old], ref)
+    assert "or in over 2 kinds, is lost unseen" in text
+    table = tomllib.loads(text)
     assert table["kinds"]["min_share"] <= 0.15
     lost = -(-table["kinds"]["min_share"] // 0.05)  # kinds of 5 % each
     verdicts = [fe.gate(release(1000, seed, lost=int(lost)), old, ref, table).overall for seed in range(20, 24)]
@@ -205,6 +228,18 @@ def test_values_of_a_column_hide_nothing(sets):
     by_column = fe.gate(labelled, labelled, labelled, {"kinds": {"lose": 0.5, "column": "label"}})
     assert by_column.overall == "pass"
     assert not any("unseen" in warning for warning in by_column.warnings)
+
+
+def test_values_that_are_too_rare_to_be_limited_are_told(sets):
+    labelled = fe.EmbeddingSet(sets["old"], metadata={"label": ["one"] * 1990 + ["rare"] * 10})
+    limits = {"lose": 0.9, "column": "label"}
+    verdict = fe.gate(labelled, labelled, labelled, {"kinds": limits})
+    assert [limit.name for limit in verdict.limits] == ["kinds.lose label=one"]
+    (told,) = [warning for warning in verdict.warnings if "unseen" in warning]
+    assert "1 kind of less than 1 % of the reference, such as label=rare" in told
+    verdict = fe.gate(labelled, labelled, labelled, {"kinds": {**limits, "min_share": 0.005}})
+    assert len(verdict.limits) == 2
+    assert not any("unseen" in warning for warning in verdict.warnings)
 
 
 def test_a_new_kind_that_so_few_samples_would_hide_is_undecided():

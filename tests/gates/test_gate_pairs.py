@@ -72,6 +72,22 @@ def test_pairs_show_more_than_the_same_samples_alone():
     assert paired.detectable(0.005) < alone.detectable(0.005)
 
 
+@pytest.mark.parametrize("gain", [True, False])
+def test_a_change_of_the_detectable_size_is_seen_in_four_of_five_runs_of_pairs(gain):
+    """A fifth of all prompts gives another kind by chance, so that pairs go both ways."""
+    rng, level, p, moved, runs, seen = np.random.default_rng(5), 0.005, 0.1, 0.2, 400, 0
+    went = p * moved * (1 - p)
+    typical = PairCounts(kept=N * (p - went), lost=N * went, gained=N * went, size=N)
+    kind = PairedGain if gain else PairedLoss
+    given = {"name": "", "value": 0.0, "margin": 0.02 if gain else 0.2} | ({} if gain else {"least": 0.01})
+    change = kind(counts=typical, **given).detectable(level) * (1 if gain else -p)
+    law = [p - went + min(change, 0), went - min(change, 0), went + max(change, 0)]
+    for _ in range(runs):
+        kept, lost, gained, _ = rng.multinomial(N, [*law, 1 - sum(law)]).astype(float)
+        seen += kind(counts=PairCounts(kept, lost, gained, N), **given).bound("low", level) > given["margin"]
+    assert 0.78 < seen / runs < 0.93
+
+
 def test_a_kind_that_the_baseline_lacks_can_lose_nothing():
     nothing = PairedLoss(name="", value=0.0, margin=0.5, least=0.01, counts=PairCounts(0.0, 0.0, 30.0, 2000.0))
     assert nothing.bound("low", 0.05) < 0 < nothing.bound("high", 0.05) < 0.5

@@ -47,14 +47,15 @@ def test_a_slice_can_be_held_against_the_anchor(old_and_ref):
 @pytest.mark.parametrize("value", ["dawn", "rare"])
 def test_a_slice_that_matches_nothing_never_passes(old_and_ref, value):
     """Nor does one that matches fewer samples than can be judged."""
-    limits = {"slices": {"odd": {"column": "time", "only": [value], **LIMITS}}, "kinds": LIMITS["kinds"]}
+    odd = {"column": "time", "only": [value], **LIMITS, "kinds": {**LIMITS["kinds"], "moved": 0.2}}
+    limits = {"slices": {"odd": odd}, "kinds": LIMITS["kinds"]}
     gen = told(3)
     if value == "rare":
         gen = fe.EmbeddingSet(release(N, 3), metadata={"time": ["rare"] * 5 + ["day"] * (N - 5)})
     verdict = fe.gate(gen, *old_and_ref, limits)
     assert verdict.exit_code != 0
     missing = verdict.of("missing")
-    assert {limit.rule for limit in missing} == {"kinds.lose@odd", "metrics.fd@odd"}
+    assert {limit.rule for limit in missing} == {"kinds.lose@odd", "kinds.moved@odd", "metrics.fd@odd"}
     assert all(f"samples with time={value}" in limit.note for limit in missing)
 
 

@@ -87,6 +87,8 @@ def gate(
         raise UsageError("--promote needs one history: pass its folder as the only --baseline")
     check_given([] if first else baseline, None)
     history = History.open(baseline[0]) if promote else None
+    if history is not None and not first:
+        history.check_begun()
     older = {} if first else {name: str(samples_of(one)) for name, one in _labelled(baseline).items()}
     sources = {**older, "ref": ref}
     if init:
@@ -104,8 +106,6 @@ def gate(
         return
     if gen is None:
         raise UsageError("the gate needs the new release: pass --gen, or --init to write a policy")
-    if history is not None and not first:
-        _ = history.latest
     given = {"anchor": anchor, "train": train}
     sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)
