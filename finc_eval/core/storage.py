@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -166,3 +166,11 @@ def write_text(path: str | Path, text: str) -> Path:
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
     return Path(path)
+
+
+def check_own_folder(folder: Path, names: Container[str]) -> None:
+    """Raise UsageError if a folder has files by other names than these; hidden ones do not count."""
+    others = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+    others = [name for name in others if name not in names and not name.startswith(".")]
+    if others:
+        raise UsageError(f"{folder} has other files, such as {others[0]}: name a new folder")

@@ -10,7 +10,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import text_digest
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document
-from finc_eval.core.storage import write_text
+from finc_eval.core.storage import check_own_folder, write_text
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.opening import opened_sets
 from finc_eval.extractors.settings import AnyExtractor
@@ -56,9 +56,13 @@ class History:
         return cls(folder, bundles, refused)
 
     def check_begun(self) -> None:
-        """Raise DataError if there is no baseline yet."""
+        """Raise DataError before the first baseline is made."""
         if not self.bundles:
             raise DataError(f"{self.folder} has no baseline yet: make the first one with --first")
+
+    def check_new(self) -> None:
+        """Raise UsageError if the folder has other files than baselines."""
+        check_own_folder(self.folder, (REFUSED, *(one.folder.name for one in self.bundles)))
 
     @property
     def latest(self) -> Bundle:

@@ -18,7 +18,7 @@ from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record, plain, settings_from, structured
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import CHECKSUM, checksum_of
-from finc_eval.core.storage import PROGRAM, write_text
+from finc_eval.core.storage import PROGRAM, check_own_folder, write_text
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import labeled
 from finc_eval.extractors.settings import AnyExtractor
@@ -152,6 +152,7 @@ class StoredBoard:
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:
+            check_own_folder(self.folder, (REFERENCE_FILE, ENTRIES))
             chosen = settings_from(LeaderboardSettings, None, options)
             check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
             opened, warnings = open_models(sources, ref, chosen, run, extractor)

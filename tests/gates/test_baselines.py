@@ -72,6 +72,17 @@ def test_without_a_baseline_nothing_passes(place):
     assert not (place / "out").exists()
 
 
+def test_a_folder_of_other_files_is_not_made_a_history(place):
+    (place / "releases").mkdir()
+    (place / "releases" / "notes.txt").write_text("mine")
+    assert "releases has other files, such as notes.txt: name a new folder" in gate("--first", code=3).output
+    assert [one.name for one in (place / "releases").iterdir()] == ["notes.txt"]
+
+
+def test_a_policy_is_not_written_while_a_baseline_is_made(place):
+    assert "--init writes a policy and judges no release" in gate("--init", "--first", code=3).output
+
+
 def test_a_release_that_passed_is_the_next_baseline(history):
     gate("--promote")
     first, second = History.open(history).bundles

@@ -267,3 +267,10 @@ def test_files_of_models_are_told_apart_where_cases_are_not():
     files = [file_name(name).lower() for name in names]
     assert len(set(files)) == len(names)
     assert all(re.fullmatch(r"[a-z0-9][\w.-]{0,100}\.json", file) for file in files)
+
+
+def test_a_folder_of_other_files_is_not_made_a_board(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"")
+    with pytest.raises(UsageError, match=r"has other files, such as a\.png: name a new folder"):
+        fe.StoredBoard(tmp_path).add(MODELS, REF, level=20)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.png"]

@@ -157,6 +157,12 @@ def test_a_result_is_written_in_every_form_and_replaces_only_its_own(folder, doc
         assert run(path, "--format", form, "--force").exit_code == 0
 
 
+def test_a_folder_without_results_gets_no_index(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"")
+    assert "holds no results of finc-eval" in refused(tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.png"]
+
+
 def test_a_file_that_is_not_a_result_is_refused_in_a_sentence(folder, tmp_path):
     np.save(tmp_path / "x.npy", np.eye(4))
     (tmp_path / "x.json").write_text("{}")

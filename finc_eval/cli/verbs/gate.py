@@ -80,6 +80,8 @@ def gate(
     """
     from finc_eval.gates.history import History, samples_of
 
+    if init and (first or promote):
+        raise UsageError("--init writes a policy and judges no release: leave out --first and --promote")
     promote = promote or first
     if reason is not None and not promote:
         raise UsageError("--reason is why a release is promoted: pass --promote, too")
@@ -87,8 +89,8 @@ def gate(
         raise UsageError("--promote needs one history: pass its folder as the only --baseline")
     check_given([] if first else baseline, None)
     history = History.open(baseline[0]) if promote else None
-    if history is not None and not first:
-        history.check_begun()
+    if history is not None:
+        history.check_new() if first else history.check_begun()
     older = {} if first else {name: str(samples_of(one)) for name, one in _labelled(baseline).items()}
     sources = {**older, "ref": ref}
     if init:

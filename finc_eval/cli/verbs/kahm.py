@@ -175,7 +175,9 @@ def fabricate(
     if as_json:
         print_json({"path": str(out), **plain(made)})
         return
+    low, high = noise.bounds
     print(f"{out}: {counted(len(made.samples), 'sample')}, {made.guarantee}")
+    print(f"entries were clipped to [{low:g}, {high:g}] before the noise (--bounds)")
     if made.kept:
         print(f"{counted(made.kept, 'sample')} had no image, and stayed noisy")
 

@@ -10,7 +10,7 @@ import typer
 from finc_eval.cli.options import Json
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss, warn_of_large
 from finc_eval.cli.sets import check_given, paths_by_name
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import mark_of
 from finc_eval.core.storage import write_text
 
@@ -91,6 +91,9 @@ def _write_index(folder: Path, out: Path, force: bool) -> Path:
 
     index = Index(folder, out)
     refuse_loss(out, lambda found: mark_of(found) == index.mark, force)
-    for name, found in results_in(folder):
-        index.add(name, found)
+    found = list(results_in(folder))
+    if not found:
+        raise DataError(f"{folder} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
+    for name, result in found:
+        index.add(name, result)
     return write_text(out, index.page())
