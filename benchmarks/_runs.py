@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import torch
+from _record import claim_no_code
 from scipy import stats
 
 RUNS = Path(__file__).parent / "runs"
@@ -51,6 +52,7 @@ def run(name, regimes, one, report, runs):
             print(regime, len(kept(name, regime)), "runs", flush=True)
     found = {regime: runs for regime in regimes if (runs := kept(name, regime))}
     if found:
+        claim_no_code()
         report(found)
 
 

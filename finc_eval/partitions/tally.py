@@ -28,14 +28,15 @@ class Tally:
     def effective(self, level: int) -> NDArray[np.float64]:
         """Return effective numbers of samples of each kind of a level, shape (kinds,), for tests of all kinds together.
 
-        All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981).
+        All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981); by that of the
+        one kind that has all samples.
         """
         start = sum(self.levels[:level])
         here = slice(start, start + self.levels[level])
-        members, share = self.members[here], self.members[here] / self.n
-        left = float((1 - share)[share > 0].sum())
-        mean = float((1 - share) @ np.where(share > 0, self.effects[here], 0)) / left if left else 1.0
-        return np.asarray(members / max(mean, 1.0))
+        members, there = self.members[here], self.members[here] > 0
+        effects, weights = self.effects[here][there], 1 - members[there] / self.n
+        mean = np.average(effects, weights=weights if weights.any() else None)
+        return np.asarray(members / max(float(mean), 1.0))
 
     @classmethod
     def pooled(cls, tallies: Sequence[Tally]) -> Tally:

@@ -112,6 +112,11 @@ def test_noise_alone_is_what_definition_12_fits(sets, tmp_path):
     assert deviations[0] == pytest.approx(2**0.5 / 8, rel=0.05) and deviations[1] < deviations[0]
 
 
+def test_the_same_samples_as_members_and_others_are_refused(sets, models):
+    same = run("membership", "--models", models, "--members", sets / "train.npz", "--others", sets / "train.npz")
+    assert same.exit_code == 3 and "are the same samples" in same.stderr
+
+
 def test_the_membership_score_is_a_page_with_its_null(sets, models, tmp_path):
     inputs = ("--models", models, "--members", sets / "train.npz", "--others", sets / "test.npz")
     done("membership", *inputs, "--permutations", 19, "--out", tmp_path)

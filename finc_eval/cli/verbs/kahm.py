@@ -209,6 +209,8 @@ def membership(
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
         sets = _opened({"members": members, "others": others}, extraction, run, [fitted.space])
+        if sets["members"].digest == sets["others"].digest:
+            raise DataError(f"{members} and {others} are the same samples: others are those the models have not seen")
         near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
         score = fe.kahm.membership_score(
             near["members"], near["others"], permutations=permutations, seed=seed, settings=str(fitted.settings)
