@@ -248,7 +248,7 @@ class Policy(Record):
 
     @classmethod
     def of(cls, policy: Policy | Mapping[str, Any] | str | Path) -> Policy:
-        """Return a policy from a table, or from a TOML file.
+        """Return a policy from a table, whose keys may be dotted as in TOML, or from a TOML file.
 
         Raises:
             DataError: the file cannot be read, or a key or value is not valid.
@@ -256,12 +256,25 @@ class Policy(Record):
         if isinstance(policy, Policy):
             return policy
         if isinstance(policy, Mapping):
-            return read_table(cls, policy, "the policy")
+            return read_table(cls, _nested(policy), "the policy")
         return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
 
     def with_looks(self, looks: int | None) -> Policy:
         """Return the policy with another number of looks; None: the same."""
         return self if looks is None else replace(self, looks=looks)
+
+
+def _nested(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table with each dotted key, such as "kinds.lose", in its tables."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        *outer, last = str(key).split(".")
+        place = found
+        for name in outer:
+            place[name] = dict(place.get(name, {}))
+            place = place[name]
+        place[last] = {**place.get(last, {}), **value} if isinstance(value, Mapping) else value
+    return found
 
 
 def check_metrics(names: Iterable[str]) -> None:

@@ -343,3 +343,10 @@ def test_slow_drift_is_seen_against_the_anchor_and_not_against_the_last_release(
     assert {limit.rule for limit in verdicts[first - 1].of("regressed")} == {"kinds.lose-anchor"}
     assert {"metrics.fd", "metrics.fd-anchor"} <= {limit.rule for limit in verdicts[0].limits}
     assert verdicts[0].sets.keys() == {"gen", "baseline", "anchor", "ref"}
+
+
+def test_a_policy_in_python_may_have_the_dotted_keys_of_toml(tmp_path):
+    (tmp_path / "gate.toml").write_text("kinds.lose = 0.5\nkinds.level = 10\nmetrics.fd.difference = 1.0\n")
+    dotted = {"kinds.lose": 0.5, "kinds": {"level": 10}, "metrics.fd.difference": 1.0}
+    assert fe.Policy.of(dotted) == fe.Policy.of(tmp_path / "gate.toml")
+    assert dotted["kinds"] == {"level": 10}
