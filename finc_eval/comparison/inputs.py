@@ -245,7 +245,7 @@ def _common_feature_map(
         return reference_feature_map(basis, settings, run.torch_device)
     phi = sketches[0].feature_map
     made = _with_map(settings, phi)
-    for name in ("kernel", "sigma", "features", "frequencies", "seed"):
+    for name in ("kernel", "sigma", *(() if phi.kernel == "cosine" else ("features", "frequencies", "seed"))):
         asked, stored = getattr(settings, name), getattr(made, name)
         if asked not in (getattr(Settings, name), stored):
             raise UsageError(

