@@ -67,6 +67,12 @@ class MethodComparison(Pictured):
     comparisons: dict[str, Comparison]
     groups: tuple[ModeGroup, ...]
 
+    def __post_init__(self) -> None:
+        grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
+        found = {(method, mode.id) for method, comparison in self.comparisons.items() for mode in comparison.modes}
+        if grouped != found or not all(any(group.modes.values()) for group in self.groups):
+            raise ValueError("its groups are not those of its modes")
+
     @property
     def first(self) -> Comparison:
         """The comparison of the first method, which shares sets, feature map and most settings with the others."""

@@ -237,3 +237,10 @@ def test_without_samples_to_correlate_every_mode_is_a_group(planted):
     bare = [fe.Sketch.of(one, phi, sample=0) for one in (gen, ref)]
     found = fe.compare_methods(*bare, (fe.Finc(rotation=None),), modes=3)
     assert len(found.groups) == len(found.comparisons["finc"].modes)
+
+
+def test_groups_of_other_modes_are_damage(documents):
+    table = documents["methods"].to_dict()
+    table["groups"][0]["modes"] = {"finc": ["over-000000"]}
+    with pytest.raises(fe.DataError, match="its groups are not those of its modes"):
+        fe.MethodComparison.from_dict(table, "methods.json")
