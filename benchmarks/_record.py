@@ -1,6 +1,6 @@
 """Record the results of benchmarks: JSON under results/, and a table in README.md between the two marks of each.
 
-A record keeps the digests of the code that made it, so that `_stale.py` knows when it is no longer that of today.
+A record keeps the digests of the code that made it. `_stale.py` compares them with the code as it is now.
 """
 
 import json

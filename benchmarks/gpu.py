@@ -1,4 +1,4 @@
-"""What finc-eval does on a GPU: one command that tests it, measures it, and says which GPU it was.
+"""One command that tests and measures finc-eval on a GPU, and names the GPU.
 
 It needs torch with CUDA, timm, h5py, scipy and scikit-learn, and what finc-eval imports: pydantic, lazy-loader, pillow.
 It does not need faiss, PyAV or a network. Without CUDA it says so and ends. Each measurement is written when it is

@@ -10,9 +10,10 @@ from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.files.sealed import CHECKSUM
 from finc_eval.core.files.wrong_type import FILE_TYPES, wrong_type
 from finc_eval.core.marks import mark_of
-from finc_eval.core.serialize import CHECKSUM, read_document
+from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.partitions.kinds import Kinds

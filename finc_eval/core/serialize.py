@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from finc_eval.core.csv_text import csv_text
-from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.parsed import read_json
-from finc_eval.core.files.reading import content_of
+from finc_eval.core.files.sealed import CHECKSUM, check_layout, checksum_of, read_sealed, sealed
 from finc_eval.core.marks import mark
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structured
@@ -22,14 +20,7 @@ from finc_eval.core.storage import PROGRAM, write_text
 LAYOUT = 2
 """Layout of the JSON of all results. Layout 1 is older, and is not read."""
 
-CHECKSUM = "checksum"
 """Key of the digest of all other keys."""
-
-
-def checksum_of(data: Mapping[str, Any]) -> str:
-    """Return a digest of plain JSON types, whatever the order of their keys."""
-    rest = {key: value for key, value in data.items() if key != CHECKSUM}
-    return sha256_of(json.dumps(rest, sort_keys=True))[:16]
 
 
 def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
@@ -38,20 +29,7 @@ def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
     Raises:
         DataError: the file cannot be read, is not a result, or was changed.
     """
-    data = read_json(path)
-    if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") not in [*types]:
-        raise DataError(f"{path} is not a result of {PROGRAM} of this version: make it again")
-    _check_layout(data, str(path))
-    with content_of(path):
-        same = data.get(CHECKSUM) == checksum_of(data)
-    if not same:
-        raise DataError(f"{path} was changed since it was written: make it again")
-    return data
-
-
-def _check_layout(data: Mapping[str, Any], where: str) -> None:
-    if data.get("layout") != LAYOUT:
-        raise DataError(f"{where} has layout {data.get('layout')!r:.40}, this version reads {LAYOUT}: make it again")
+    return read_sealed(path, "a result", types, LAYOUT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +56,7 @@ class Document(Record, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""
-        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(self)}
-        return data | {CHECKSUM: checksum_of(data)}
+        return sealed(self.type_name, LAYOUT, plain(self))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text.
@@ -104,7 +81,7 @@ class Document(Record, Shown):
         """
         if data.get("program") != PROGRAM or data.get("type") != cls.type_name:
             raise DataError(f"{where} is not a {PROGRAM} {cls.type_name}: pass one, or make it again")
-        _check_layout(data, where)
+        check_layout(data, LAYOUT, where)
         return structured(cls, data, where)
 
     @classmethod

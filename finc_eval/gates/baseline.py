@@ -21,16 +21,20 @@ from zipfile import ZipFile
 import numpy as np
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import only_writer_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, structured
-from finc_eval.core.serialize import CHECKSUM, checksum_of, read_document
-from finc_eval.core.storage import PROGRAM, disk_errors, write_text
+from finc_eval.core.serialize import read_document
+from finc_eval.core.storage import disk_errors, write_text
 from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.gates.verdict import Verdict
 from finc_eval.partitions.sets import OpenedSet
+
+TYPE_NAME, LAYOUT = "baseline", 1
+
+RESTORE = "restore it, or promote a release anew"
 
 STATED, JUDGED, REFUSED = "baseline.json", "verdict.json", "refused"
 """Names of the files of a bundle, and of the folder of refused releases in a history."""
@@ -93,11 +97,7 @@ class Bundle:
             DataError: a file is missing, or was changed.
         """
         path = folder / STATED
-        data = read_json(path)
-        if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") != "baseline":
-            raise DataError(f"{path} is not a baseline of {PROGRAM}: promote the release again")
-        if data.get(CHECKSUM) != checksum_of(data):
-            raise edited(path)
+        data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
         bundle = cls(folder, structured(Baseline, data, str(path)), str(data[CHECKSUM]))
         for name, digest in bundle.stated.digests.items():
             if not (folder / name).is_file() or digest_of(folder / name) != digest:
@@ -118,7 +118,7 @@ class Bundle:
 
 def edited(path: Path) -> DataError:
     """Return the error for a bundle that is not what was promoted."""
-    return DataError(f"{path} was changed since its baseline was promoted: restore it, or promote a release anew")
+    return DataError(f"{path} was changed since its baseline was promoted: {RESTORE}")
 
 
 def digest_of(path: Path) -> str:
@@ -208,5 +208,4 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
             scores=verdict.scores.get("gen", {}),
             provenance=verdict.provenance,
         )
-        data: dict[str, Any] = {"program": PROGRAM, "type": "baseline", **plain(stated)}
-        write_text(place / STATED, json.dumps(data | {CHECKSUM: checksum_of(data)}, indent=1) + "\n")
+        write_text(place / STATED, json.dumps(sealed(TYPE_NAME, LAYOUT, plain(stated)), indent=1) + "\n")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.files.parsed import read_json
-from finc_eval.core.files.reading import content_of
+from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record, plain, structured
-from finc_eval.core.serialize import CHECKSUM, checksum_of
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import PROGRAM, write_text
 from finc_eval.embeddings.set_info import SetInfo
@@ -26,6 +23,8 @@ from finc_eval.partitions.counts import Counted
 from finc_eval.partitions.tally import Tally
 
 LAYOUT = 1
+
+ADD_AGAIN = "take it from a backup, or add the model again"
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,7 @@ class Entry(Record):
     def to_text(self) -> str:
         """Return the entry as it is written. Of places outside the working folder it has the name alone."""
         shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
-        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, **plain(shared)}
-        return json.dumps(data | {CHECKSUM: checksum_of(data)}, indent=1, allow_nan=False) + "\n"
+        return json.dumps(sealed(self.type_name, LAYOUT, plain(shared)), indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> str:
         """Write the entry whole or not at all, and return its checksum."""
@@ -129,7 +127,7 @@ class Entry(Record):
         Raises:
             DataError: it is missing, not an entry, or was changed.
         """
-        return structured(cls, checked(read_json(path), cls.type_name, LAYOUT, path), str(path))
+        return structured(cls, read_sealed(path, "an entry", [cls.type_name], LAYOUT, ADD_AGAIN), str(path))
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -144,20 +142,3 @@ def shareable(info: SetInfo) -> SetInfo:
 def run_label(name: str, number: int) -> str:
     """Return the label of a training run of a model; that of the first is the name."""
     return name if number == 0 else f"{name}, run {number + 1}"
-
-
-def checked(data: object, type_name: str, layout: int, path: str | Path) -> Mapping[str, object]:
-    """Return the content of a JSON file of a board, which must be of this type, and as it was written.
-
-    Raises:
-        DataError: it is of another type or layout, or was changed.
-    """
-    if not isinstance(data, dict) or (data.get("program"), data.get("type")) != (PROGRAM, type_name):
-        raise DataError(f"{path} is not a {type_name} of {PROGRAM}: add the model again")
-    if data.get("layout") != layout:
-        raise DataError(f"{path} has layout {data.get('layout')!r:.40}, this version reads {layout}: add it again")
-    with content_of(path):
-        same = data.get(CHECKSUM) == checksum_of(data)
-    if not same:
-        raise DataError(f"{path} was changed since it was written: take it from a backup, or add the model again")
-    return data

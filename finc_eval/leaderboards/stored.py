@@ -14,17 +14,17 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record, plain, settings_from, structured
 from finc_eval.core.run import Run
-from finc_eval.core.serialize import CHECKSUM, checksum_of
-from finc_eval.core.storage import PROGRAM, check_own_folder, write_text
+from finc_eval.core.storage import check_own_folder, write_text
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import labeled
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.board import by_model, open_models, training_runs
-from finc_eval.leaderboards.entry import Entry, checked
+from finc_eval.leaderboards.entry import ADD_AGAIN, Entry
 from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
@@ -65,9 +65,8 @@ class Index(Record):
     def to_text(self) -> str:
         """Return the index as it is written: models by name, so that the order of adding leaves no trace."""
         models = {name: plain(self.models[name]) for name in sorted(self.models)}
-        data = {"program": PROGRAM, "type": self.type_name, "layout": LAYOUT, "signature": self.signature}
-        data = data | {"models": models}
-        return json.dumps(data | {CHECKSUM: checksum_of(data)}, indent=1) + "\n"
+        data = {"signature": self.signature, "models": models}
+        return json.dumps(sealed(self.type_name, LAYOUT, data), indent=1) + "\n"
 
 
 class StoredBoard:
@@ -111,7 +110,7 @@ class StoredBoard:
         path = self.folder / INDEX
         if not self.exists:
             raise DataError(f"{self.folder} is not a leaderboard: add models to make one")
-        return structured(Index, checked(read_json(path), Index.type_name, LAYOUT, path), str(path))
+        return structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
 
     @property
     def names(self) -> tuple[str, ...]:

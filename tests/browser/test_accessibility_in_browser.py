@@ -1,4 +1,4 @@
-"""What axe-core finds on the pages of results, in light, in dark and in print: nothing serious."""
+"""Pages of results have no serious finding of axe-core, in light, in dark and in print."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a computation may cost on a device: waits and copies that do not grow with the number of batches."""
+"""Bounds on waits and copies of a computation on a device, which do not grow with the number of batches."""
 
 import numpy as np
 from _simulated import simulated

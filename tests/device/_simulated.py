@@ -58,7 +58,7 @@ INDEXED = ("aten::index.", "aten::index_put", "aten::_index_put", "aten::_unsafe
 
 
 class Device:
-    """What crossed between the host and one simulated device while it was watched."""
+    """Counts of waits and copies between the host and one simulated device."""
 
     def __init__(self):
         self.counts, self._places, self._lock = Counter(), Counter(), Lock()

@@ -59,7 +59,7 @@ def test_no_two_cards_keep_different_weights_under_one_file_name():
 
 
 def digest(card):
-    """What decides the numbers, with the stated digest of the weights, which may be missing here."""
+    """Return all that decides the numbers. The weights may be missing here, so their digest is the stated one."""
     return json.dumps(card.recipe | {"weights": card.weights and card.weights.sha256}, sort_keys=True)
 
 

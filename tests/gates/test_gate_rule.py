@@ -205,7 +205,7 @@ def retrained(rng, replicates: int, modes: int = 20, size: int = 4000, spread: f
 
 
 def noise(found, kind: int) -> dict[str, float]:
-    """What training adds to a kind, as fields of its counts."""
+    """Return the noise of training in one kind, as fields of its counts."""
     return {
         "spread": float(found.spread[kind]),
         "degrees": found.degrees,

@@ -11,7 +11,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.serialize import checksum_of
+from finc_eval.core.files.sealed import checksum_of
 from finc_eval.leaderboards.assemble import assemble
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.estimates import MAX_PARTS, part_sums
