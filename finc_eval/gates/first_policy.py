@@ -155,13 +155,15 @@ def _new_lines(sets: GateSets, run: Run) -> list[str]:
 
 def _floor(one: LostShare | GainedShare, family: int) -> float:
     """Return the margin that an unchanged release keeps, with probability 0.95 for all kinds together."""
-    counts, mean = one.counts, max(one.counts.old_share * one.counts.size, 0.5)
-    if isinstance(one, GainedShare):
-        unlucky = replace(counts, members=float(gammaincinv(mean + 1, 1 - ALPHA / family)))
-        return replace(one, counts=unlucky).bound("high", ALPHA)
-    unlucky = replace(counts, members=float(gammaincinv(mean, ALPHA / family)))
-    value = max(one.value_of(unlucky.share, counts.old_share, one.least), one.half(ALPHA / family))
-    return replace(one, counts=unlucky, value=value).bound("high", ALPHA)
+    mean, gain = max(one.counts.old_share * one.counts.size, 0.5), isinstance(one, GainedShare)
+    members = gammaincinv(mean + 1, 1 - ALPHA / family) if gain else gammaincinv(mean, ALPHA / family)
+    counts = replace(one.counts, members=float(members))
+    if isinstance(one, LostShare):
+        value = one.value_of(counts.share, counts.old_share, one.least)
+    else:
+        value = counts.share - counts.old_share
+    unlucky = replace(one, counts=counts, value=max(value, one.half(ALPHA / family)))
+    return unlucky.bound("high", ALPHA)
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str]:

@@ -134,11 +134,8 @@ class _Level:
             size=float(self.size[kind]),
             old_members=float(self.old_members[kind]),
             old_size=float(self.old_size[kind]),
-            spread=float(self.retrained.spread[kind]),
+            moves=float(self.retrained.moves[kind]),
             degrees=self.retrained.degrees,
-            plain=float(self.retrained.plain[kind]),
-            plain_degrees=self.retrained.plain_degrees,
-            sampling=float(self.retrained.sampling[kind]),
         )
 
     def pairs(self, kind: int) -> PairCounts | None:
