@@ -14,7 +14,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.divisions import AUTO_LEVELS, MOST_HIDDEN, fewest, finest_level, hidden_loss
+from finc_eval.gates.divisions import AUTO_LEVELS, MOST_HIDDEN, fewest, finest_level, hidden_loss, scattered_share
 from finc_eval.gates.evidence import Normal, upper_quantile
 from finc_eval.gates.kinds import CUT, PARTS, KindEvidence, kind_evidence
 from finc_eval.gates.moved import Moved, unchanged_bound
@@ -102,12 +102,13 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
             "# and say how many samples decide. A column of labels shows more: kinds.column.",
             f"kinds.lose = {LOSE}  # part of its share that no kind may lose",
         ]
-    seen = f"{100 * found.min_share:.2g} %"
+    seen, moved = f"{100 * found.min_share:.2g} %", _chosen(0.0, found.moved)
     return [
         _line("kinds.lose", LOSE, found.lose, f"part of its share that no kind of at least {seen} may lose"),
-        f"kinds.min_share = {found.min_share:g}  # a class of less than {seen}, or in over {CUT} kinds, is lost unseen",
+        f"kinds.min_share = {found.min_share:g}  # a class of less than {seen}, or of less than "
+        f"{100 * scattered_share(moved):.2g} % in over {CUT} kinds, can be lost unseen",
         f"kinds.level = {found.level}  # number of kinds",
-        _line("kinds.moved", 0.0, found.moved, "share of samples that may be of other kinds than before"),
+        _line("kinds.moved", 0.0, moved, "share of samples that may be of other kinds than before"),
     ]
 
 
