@@ -151,6 +151,8 @@ def test_the_exit_code_is_the_verdict(files):
         ({"policy": "missing.toml"}, "missing.toml does not exist"),
         ({"policy": "broken.toml"}, "cannot be read as a policy in TOML"),
         ({"policy": "empty.toml"}, "limits nothing"),
+        ({"policy": "ref.npy"}, "ref.npy is a binary file, not a policy in TOML: pass another file"),
+        ({"policy": "."}, ". is a folder, not a policy in TOML: pass another file"),
         ({"gen": "narrow.npy"}, "entries per embedding"),
     ],
 )
