@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
-from finc_eval.gates.divisions import EXAMPLES, MOST_HIDDEN, CountedSets, divided, hidden_loss, hidden_share, scattered_share
+from finc_eval.gates.divisions import (
+    EXAMPLES,
+    MOST_HIDDEN,
+    CountedSets,
+    divided,
+    hidden_loss,
+    hidden_share,
+    scattered_share,
+)
 from finc_eval.gates.evidence import Evidence, Missing
 from finc_eval.gates.moved import Distance, Moved
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
