@@ -39,7 +39,7 @@ vectors, whose values the golden values of cards and the tests of parity hold.""
 NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
 
-OWN = ("_record.py", "_stale.py")
+OWN = ("_record.py", "_rows.py", "_stale.py")
 MARK = "**Stale**: made before "
 
 
