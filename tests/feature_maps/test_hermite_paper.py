@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from finc_eval.feature_maps.coordinate_kernels import CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateSum
 from finc_eval.feature_maps.hermite_series import hermite, length_scale_of
 from finc_eval.numerics.kernels import gaussian_kernel
 
