@@ -80,6 +80,19 @@ def test_proposition_b1_fourier_features_err_by_the_root_of_their_number_above_t
     assert np.mean(found) > 1 / (8 * features)
 
 
+def test_equation_61_is_not_a_feature_of_the_kernel():
+    """It has its exponent ¼ around the whole coefficient, and no 2^c: 30 terms miss the kernel by far, those of eq. 6
+    do not."""
+    x, rho = torch.linspace(-1, 1, 9, dtype=torch.double), RHO
+    kernel = torch.exp(-((x[:, None] - x) ** 2) / (2 * length_scale_of(rho) ** 2))
+    polynomials = np.polynomial.hermite.hermvander(x.numpy(), 29)
+    coefficients = np.array([((1 - rho**2) * rho**c / math.factorial(c)) ** 0.25 for c in range(30)])
+    printed = polynomials * coefficients * np.exp(-rho / (1 + rho) * x.numpy()[:, None] ** 2)
+    assert np.abs(printed @ printed.T - kernel.numpy()).max() > 1e10
+    eq_6 = hermite(x, 29, rho)
+    assert float((eq_6 @ eq_6.T - kernel).abs().max()) < 1e-11
+
+
 def test_lemma_c1_is_not_uniform_over_distributions():
     """Between points x and x + 3 the squared MMD is 1.98 everywhere; features of order 10 lose it as x grows."""
     x = torch.tensor([2.0, 5.0, 10.0], dtype=torch.double)
