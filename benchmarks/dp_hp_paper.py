@@ -52,7 +52,7 @@ def main():
         statistics = paper_table_statistics(table, SEED, asked)
         target = release_embedding(records, None, statistics, guarantee, ledger=None, bound="paper")
         generator = ProductMixture(table, COMPONENTS, SEED)
-        course = fit(generator, target, steps=STEPS, rate=0.1, until=float(guarantee is not None))
+        course = fit(generator, target, steps=STEPS, rate=0.1, until=asked.until)
         drawn = generator.sample(torch.zeros(len(real), dtype=torch.long), SEED)
         seconds = time.perf_counter() - begun
         made = table.level_indices(drawn).numpy() + lowest
@@ -76,7 +76,7 @@ def main():
         "dp_hp_paper",
         rows,
         f"22 561 records, 15 columns, δ = {DELTA:g}, Δ = 2/m, a sum kernel of order 100 and 8 products, 60 : 40; "
-        f"{SUBSETS} choices of columns; one run each, {COMPONENTS} components, at most {STEPS} steps",
+        f"{SUBSETS} choices of columns; one run each, {COMPONENTS} components, {STEPS} steps",
     )
 
 

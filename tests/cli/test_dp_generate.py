@@ -103,6 +103,7 @@ def test_every_method_goes_with_the_papers_networks(network, method):
 
 def test_presets_have_the_papers_orders_and_its_bound():
     assert [one.bound for one in SYNTHESIS_METHODS.values()] == ["tight", "tight", "paper", "tight"]
+    assert [one.until for one in SYNTHESIS_METHODS.values()] == [1, 1, 0, 1]
     images = paper_image_statistics((28, 28, 1), 0)
     assert [one.phi.size for one in images] == [784 * 101] + [21**2] * 10
     assert images[0].phi.length_scale == pytest.approx(0.005**0.5)

@@ -21,9 +21,11 @@ class Named(Record):
 
     Attributes:
         bound: bound of the sensitivity that it accounts for.
+        until: discrepancy at which its fit ends; 0 for a fit of all steps.
     """
 
     bound: ClassVar[Bound] = "tight"
+    until: ClassVar[float] = 1.0
 
     def __str__(self) -> str:
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
@@ -49,7 +51,8 @@ class DpHpFew(Named):
 class DpHpPaper(Named):
     """DP-HP as in its paper: a sum kernel of high order, and product kernels of a few random columns or pixels.
 
-    A product of D columns to the order C has (C+1)^D features.
+    A product of D columns to the order C has (C+1)^D features. The fit takes all of its steps: among a million numbers,
+    nearly all of them noise, a generator that misses the columns altogether has a discrepancy of 1.
 
     Raises:
         UsageError: a value is out of range.
@@ -61,6 +64,7 @@ class DpHpPaper(Named):
     """
 
     bound: ClassVar[Bound] = "paper"
+    until: ClassVar[float] = 0.0
 
     sum_order: Annotated[int, about("order of the sum kernel")] = 100
     product_order: Annotated[int | None, about("order of the products; default: 10 for tables, 20 for images")] = None

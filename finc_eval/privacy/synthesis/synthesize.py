@@ -199,7 +199,7 @@ def synthesize_table(
     )
     components = 1 if isinstance(chosen.method, DpHpFew) else MIXTURE_COMPONENTS
     generator = ProductMixture(table, components, chosen.seed)
-    course = _fitted(generator, target, chosen.steps, MIXTURE_RATE, progress)
+    course = _fitted(generator, target, chosen, MIXTURE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
     made = table.decoded(generator.sample(drawn, chosen.seed), drawn, chosen.seed)
     names = table.label.values if table.label else ()
@@ -266,7 +266,7 @@ def synthesize_images(
         bound=chosen.method.bound,
         progress=progress,
     ).to(where)
-    course = _fitted(generator, target, chosen.steps, IMAGE_RATE, progress)
+    course = _fitted(generator, target, chosen, IMAGE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
     made = np.concatenate(
         [as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
@@ -280,9 +280,12 @@ def _guarantee(settings: SynthesisSettings, ledger: object) -> Guarantee | None:
     return settings.protection if ledger is None else settings.guarantee
 
 
-def _fitted(generator: Generator, target: PrivateEmbedding, steps: int, rate: float, progress: Progress) -> list[float]:
+def _fitted(
+    generator: Generator, target: PrivateEmbedding, settings: SynthesisSettings, rate: float, progress: Progress
+) -> list[float]:
     """Fit a generator until only noise is left; where there is no noise, to the last step."""
-    return fit(generator, target, steps=steps, rate=rate, until=float(target.guarantee is not None), progress=progress)
+    until = 0.0 if target.guarantee is None else settings.method.until
+    return fit(generator, target, steps=settings.steps, rate=rate, until=until, progress=progress)
 
 
 def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: torch.device) -> Network:
