@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from finc_eval.core.words import percent
-from finc_eval.gallery.gallery import read_gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
+from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
 from finc_eval.report.exports.made import call, sources
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
+from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -22,19 +23,14 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    shown = {
-        label: [id for kind in result.modes for id in kind.shares[label].top_ids[:LEAD_SAMPLES]]
-        for label in result.sets
-    }
-    gallery = read_gallery(result.sets, shown, samples)
+    gallery = result.gallery_of(samples)
     return render(
         "kinds.html",
         result,
         outline(result),
+        **cards_of_sets(result.modes, [*result.sets], "p", partial(kind_of_sets, shown=result.shown)),
         pictures=gallery.pictures,
         notes=gallery.notes,
-        lead=LEAD_SAMPLES,
-        widest=max(part.share for kind in result.modes for part in kind.shares.values()),
         range_of=_range,
     )
 

@@ -156,7 +156,7 @@ def test_hostile_names_stay_text(make):
         assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
         assert attributes.get("src", "data:").startswith("data:")
         assert attributes.get("href", "#").startswith("#")
-        assert re.fullmatch(r"[\w.-]*", attributes.get("id", ""))
+        assert re.fullmatch(r"[\w.:~-]*", attributes.get("id", ""))
     assert BREAKOUT in page.visible and HOSTILE in page.visible
     assert [page.text(n).startswith('"use strict";') for n in page.find("script")] == [True]
 

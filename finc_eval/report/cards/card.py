@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -103,5 +103,8 @@ class Card:
 
 
 def anchor(mode_id: str, place: str = "") -> str:
-    """Return the name by which links find the card of a mode, with a place where a page has the mode several times."""
-    return re.sub(r"[^\w.-]", "-", f"mode-{mode_id}{place}", flags=re.ASCII)
+    """Return the name by which links find the card of a mode, with a place where a page has the mode several times.
+
+    Unlike ids have unlike names, whatever their characters are.
+    """
+    return "mode-" + quote(f"{mode_id}{place}".encode("utf-8", "surrogateescape"), safe="").replace("%", ":")
