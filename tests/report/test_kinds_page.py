@@ -1,4 +1,4 @@
-"""The pages that show kinds of several sets: their cards, and what else the pages of kinds, boards and the gate have."""
+"""The pages that show kinds of samples: those of kinds, of leaderboards, and of the gate."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_of_more_sets_a_card_shows_the_one_with_most_and_the_reference():
     page = Page(report.page(made, {}))
     for kind in made.modes:
         most = kind.set_with_most
-        second = max("ab", key=lambda label: kind.shares[label].share) if most == "ref" else "ref"  # noqa: B023
+        second = max("ab", key=lambda label: kind.shares[label].share) if most == "ref" else "ref"
         assert page.texts("b", inside=page.find("div", "pair", page.section(kind))[0]) == [most, second]
     assert "ref" in {kind.set_with_most for kind in made.significant()}
 
@@ -103,7 +103,8 @@ def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held()
     assert page.texts("p", "tag", card) == [lost.verdict]
     ids = [name for label in lost.examples for name in lost.examples[label][:SHOWN_SAMPLES]]
     assert [page.attributes(n)["alt"] for n in page.find("img", inside=card)] == ids
-    assert any(page.attributes(n)["href"] == f"#{anchor(lost.name)}" for n in page.find("a", inside=page.find("table")[0]))
+    links = [page.attributes(n)["href"] for n in page.find("a", inside=page.find("table")[0])]
+    assert f"#{anchor(lost.name)}" in links
 
 
 def test_unlike_names_of_limits_have_unlike_anchors():
