@@ -48,7 +48,7 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why.
     """
     gallery = changes.gallery_of(samples)
-    scale = forest_scale(one.interval[1] for change in changes for one in _shares(change))
+    scale = forest_scale(one.end for change in changes for one in _shares(change))
     cards = [_card(change, changes.shown, scale) for change in changes]
     return render(
         "changes.html",

@@ -38,7 +38,7 @@ def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_on
     card = page.section(first)
     shown = [page.attributes(n)["alt"] for n in page.find("img", inside=card)]
     assert shown == [*first.shares["ref"].top_ids[:SHOWN_SAMPLES], *first.shares["gen"].top_ids[:SHOWN_SAMPLES]]
-    assert f"+{100 * first.difference:.1f} points against all others together" in page.texts("p", "says", card)[0]
+    assert f"+{100 * first.difference:.1f} points against the other set" in page.texts("p", "says", card)[0]
     rows = [page.attributes(n)["data-mode"] for n in page.find("tr") if "data-mode" in page.attributes(n)]
     assert rows == [anchor(kind.id) for kind in found.significant()]
 
@@ -65,7 +65,7 @@ def test_of_more_sets_a_card_shows_the_one_with_most_and_the_reference():
 def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
     report.show(found)
     printed = capsys.readouterr().out
-    assert "ref has more of" in printed
+    assert "ref has significantly more of" in printed
     assert "gen and ref differ in" in printed
     assert max(len(line.rstrip()) for line in printed.splitlines() if "│" in line) <= 80
     assert found.significant()[0].id in report.fragment(found)

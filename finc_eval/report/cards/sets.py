@@ -17,6 +17,7 @@ from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_
 from finc_eval.report.drawings.svg import Axis, Ink
 from finc_eval.report.formats import interval, number, p_value, points_interval, share_interval
 from finc_eval.report.pages import LEAD_SAMPLES
+from finc_eval.report.verdict import short
 
 MODE_FACTS: dict[str, Callable[[SharedMode], str]] = {
     "Most in": lambda mode: mode.set_with_most,
@@ -60,6 +61,8 @@ def cards_of_sets(
         "cards_folded": [card(mode, scale) for mode in modes if mode.p_value > ALPHA],
         "axis": forest_axis(scale),
         "in_others": in_others,
+        "short": short,
+        "legend": _inks(sets, "") if len(sets) == 2 else {REFERENCE: "ref", "other sets": "other"},
         "lead": LEAD_SAMPLES,
         "roles": {label: f"most in {label}" for label in sets},
         "sorts": {"": order, **{key: words for key, words in SORTS.items() if words != order}},
@@ -88,7 +91,9 @@ def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
 
     counts = ("Samples", {label: f"{part.count:,}" for label, part in kind.shares.items()})
     facts = {heading: text(kind) for heading, text in KIND_FACTS.items()}
-    more = f" {points(kind.difference)} points against all others together (interval {points_interval(kind.interval)})."
+    low, high = map(points, kind.interval)
+    others = "the other set" if len(kind.shares) == 2 else "all others together"
+    more = f" {points(kind.difference)} points against {others} (interval {low} to {high})."
     muted = NOT_SIGNIFICANT if kind.p_value > ALPHA else None
     return _card(kind, scale, muted, facts, counts, grids, more, "Nearest to the center")
 
@@ -117,6 +122,7 @@ def _card(
     """
     own, shares = mode.set_with_most, mode.shares
     rest = [f"{percent(part.share, 1)} of {label}" for label, part in shares.items() if label != own]
+    ink = _inks([*shares], own)
     heading, values = column
     rows = [
         [label, f"{percent(part.share, 1)} {share_interval(part.interval)}", values[label]]
@@ -125,17 +131,17 @@ def _card(
     return Card(
         id=mode.id,
         title=mode.title,
-        ink=_ink(own, own),
+        ink=ink[own],
         tag=muted or f"most in {own}",
         is_muted=muted is not None,
         says=f"{percent(shares[own].share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.{more}",
         drawing=forest(
             mode.title,
-            [Drawn(_ink(label, own), label, part.share, part.interval) for label, part in shares.items()],
+            [Drawn(ink[label], label, part.share, part.interval) for label, part in shares.items()],
             scale,
         ),
         views=tuple(
-            View(_ink(label, own), label, "most of this kind" if label == own else "", grids(label))
+            View(ink[label], label, "most of this kind" if label == own else "", grids(label))
             for label in told_sets(shares, own)
         ),
         facts=facts,
@@ -153,6 +159,7 @@ def in_others(mode: SharedMode | Kind) -> str:
     return " to ".join(ends)
 
 
-def _ink(label: str, own: str) -> Ink:
-    """Return the color of a set: the reference has its own, and so has the model with most of a mode."""
-    return "ref" if label == REFERENCE else "gen" if label == own else "other"
+def _inks(labels: Sequence[str], own: str) -> dict[str, Ink]:
+    """Return the colors of sets: the reference has its own, and so has the one with most, and any single other one."""
+    alone = len(labels) == 2 and REFERENCE in labels
+    return {label: "ref" if label == REFERENCE else "gen" if alone or label == own else "other" for label in labels}

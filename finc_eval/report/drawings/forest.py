@@ -34,9 +34,15 @@ class Drawn(NamedTuple):
     interval: Interval | None = None
 
     @property
+    def end(self) -> float:
+        """Right end of what is drawn."""
+        return self.value if self.interval is None else self.interval[1]
+
+    @property
     def words(self) -> str:
         """The share and its interval in words."""
-        return f"{self.name} {percent(self.value, 1)} {share_interval(self.interval) if self.interval else ''}".rstrip()
+        interval = "" if self.interval is None else f" {share_interval(self.interval)}"
+        return f"{self.name} {percent(self.value, 1)}{interval}"
 
 
 def forest_scale(ends: Iterable[float]) -> Axis:
