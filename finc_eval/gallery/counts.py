@@ -1,4 +1,4 @@
-"""Which samples pages show: how many, and of which sets."""
+"""How many samples pages show, and of which sets."""
 
 from __future__ import annotations
 
