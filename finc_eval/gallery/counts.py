@@ -1,4 +1,4 @@
-"""How many samples pages show, and of which sets."""
+"""Number of samples that pages show, and which sets they show."""
 
 from __future__ import annotations
 
