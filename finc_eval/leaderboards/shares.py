@@ -8,9 +8,10 @@ Blackwell), and its expectation
 
     Σ e·Φ(e / τ − c)
 
-is at most Σ max(0, e). With ρ = 1 the excesses of all kinds add to 0. Then there is no margin: what a model has too much
-of and what it lacks are one number, whichever of the two is spread over more kinds. All models of a board choose by as many samples, half of the smallest set. So their estimates
-are of one and the same number, whatever the sizes of their sets.
+is at most Σ max(0, e). With ρ = 1 the excesses of all kinds add to 0, and the margin is 0: what a model has too much of
+and what it lacks are then one number, whichever of the two is spread over more kinds. All models of a board choose by
+as many samples, half of the smallest set. So their estimates are of one and the same number, whatever the sizes of
+their sets.
 """
 
 from __future__ import annotations
