@@ -42,7 +42,10 @@ def wide_models():
 def methods():
     names = ("finc", "clusters", "ken", "rarity", "fld")
     modes = (OVER.id, "over-cccccc")
-    groups = (ModeGroup("A", "over", dict.fromkeys(names, modes)), ModeGroup("B", "under", dict.fromkeys(names, (UNDER.id,))))
+    groups = (
+        ModeGroup("A", "over", dict.fromkeys(names, modes)),
+        ModeGroup("B", "under", dict.fromkeys(names, (UNDER.id,))),
+    )
     return MethodComparison(dict.fromkeys(names, wide_comparison()), groups, provenance=made_by("9"))
 
 
