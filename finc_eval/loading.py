@@ -16,7 +16,6 @@ from finc_eval.core.marks import mark_of
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.partitions.kinds import Kinds
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report import RESULTS, result_class
 from finc_eval.samples.files import files_in
@@ -52,10 +51,8 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
     if Path(path).suffix == ".json":
         return _from_json(Path(path))
     match file_type(path):
-        case "comparison" | "models" | "methods" | "sweep" | "changes" as type_name:
+        case "comparison" | "kinds" | "models" | "methods" | "sweep" | "changes" as type_name:
             return cast("type[Pictured]", result_class(type_name)).load(path)
-        case "kinds":
-            return Kinds.load(path)
         case "sketch":
             return Sketch.load(path)
         case "private sketch":

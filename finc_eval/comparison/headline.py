@@ -48,7 +48,7 @@ def headline(found: _Compared) -> str:
         sentences.append(f"The largest difference{'s' * (len(single) > 1)}: {'; '.join(single)}.")
     if alike:
         sentences.append(f"These look different: {'; '.join(alike)}.")
-    return " ".join([*sentences, *missed(found)])
+    return " ".join([*sentences, *missed(found.detectable)])
 
 
 def short(found: _Compared) -> str:
@@ -114,11 +114,13 @@ def overall(found: _Compared) -> list[str]:
     return [f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."]
 
 
-def missed(found: _Compared) -> list[str]:
+def missed(detectable: float | None) -> list[str]:
     """Return how rare a kind may have been missed, in a sentence; none where that is not known."""
-    if found.detectable is None:
+    if detectable is None:
         return []
-    share = percent(found.detectable, 1)
+    if detectable >= 1:
+        return ["The samples are too few to show a separate kind of one set alone, whatever its share."]
+    share = percent(detectable, 1)
     return [f"A separate kind that makes up less than {share} of one set alone may have been missed."]
 
 

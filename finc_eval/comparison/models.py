@@ -31,6 +31,7 @@ from finc_eval.embeddings.opening import labeled
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.gallery.counts import told_sets
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.evidence import Evidence
 from finc_eval.naming.names import name_modes
@@ -159,16 +160,10 @@ class ModelComparison(Pictured):
         """Return the ids of the samples of each set that a page shows."""
         found: dict[str, list[str]] = {label: [] for label in self.sets}
         for mode in self.modes:
-            for label in self.told_sets(mode):
+            for label in told_sets(mode.shares, mode.set_with_most):
                 part = mode.shares[label]
                 found[label] += (*part.top_ids[: self.shown], *part.drawn_ids[: self.shown])
         return found
-
-    def told_sets(self, mode: SharedMode) -> tuple[str, str]:
-        """Return the set with most of a mode, and the reference beside it, or else the other set with most of it."""
-        others = [label for label in mode.shares if label != mode.set_with_most]
-        second = REFERENCE if REFERENCE in others else max(others, key=lambda label: mode.shares[label].share)
-        return mode.set_with_most, second
 
     def _frame_rows(self) -> tuple[SharedMode, ...]:
         return self.modes

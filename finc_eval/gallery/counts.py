@@ -1,6 +1,9 @@
-"""Number of samples that pages show."""
+"""Which samples pages show: how many, and of which sets."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
 
 from finc_eval.core.errors import UsageError
 
@@ -16,3 +19,25 @@ def check_shown(count: int) -> None:
     """Raise UsageError unless a page can show so many samples of each set and mode."""
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SHOWN:
         raise UsageError(f"pictures must be a whole number from 0 to {MAX_SHOWN}, got {count!r}")
+
+
+class HasShare(Protocol):
+    """Part of a set that belongs to a mode."""
+
+    @property
+    def share(self) -> float:
+        """Fraction of the set."""
+
+
+def told_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
+    """Return the two sets whose samples a page shows of a mode of several sets.
+
+    Args:
+        shares: part of each set that belongs to the mode, by label.
+        most: label of the set that has most of it.
+
+    Returns:
+        That set, and the reference beside it, or else the other set with most.
+    """
+    others = [label for label in shares if label != most]
+    return most, "ref" if "ref" in others else max(others, key=lambda label: shares[label].share)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
@@ -12,21 +11,21 @@ from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import UsageError
-from finc_eval.core.files.reading import existing_file
-from finc_eval.core.files.writing import new_file
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, settings_from
 from finc_eval.core.run import Run
-from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.opening import as_embeddings, labeled
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.counts import Counts, count
 from finc_eval.partitions.difference import Difference, total_variation
-from finc_eval.partitions.modes import Kind, reported_kinds
+from finc_eval.partitions.modes import Kind, reported_kinds, shown_of
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.sets import open_sets
 from finc_eval.partitions.settings import KindOptions, KindSettings
@@ -34,7 +33,7 @@ from finc_eval.partitions.tests import test_kinds
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds(Document):
+class Kinds(Pictured):
     """Sets divided into kinds that add up, and the kinds that differ.
 
     Attributes:
@@ -154,37 +153,30 @@ class Kinds(Document):
         """
         return _count(sets, self.settings, self.partition, run, extractor)
 
-    def save(self, path: str | Path) -> None:
-        """Write an HDF5 file, from which `load` restores the result.
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return all sets."""
+        return self.sets
 
-        Raises:
-            DataError: the path holds another kind of file, or cannot be written.
-        """
-        with new_file(path, self.type_name, LAYOUT) as file:
-            file.header["result"] = self.to_dict()
-            self.partition.write(file)
-            for number, one in enumerate(self.counts.values()):
-                one.write(file, f"counts/{number}")
+    def shown_samples(self) -> Mapping[str, list[str]]:
+        """Return the ids of the samples of each set that a page shows."""
+        return shown_of(self.modes, self.sets, self.shown)
+
+    def _write(self, file: NewFile) -> None:
+        self.partition.write(file)
+        for number, one in enumerate(self.counts.values()):
+            one.write(file, f"counts/{number}")
 
     @classmethod
-    def load(cls, path: str | Path) -> Kinds:
-        """Read a result that `save` wrote.
-
-        Raises:
-            DataError: the file is missing, damaged, or of another type.
-        """
-        with existing_file(path, cls.type_name, LAYOUT) as file:
-            data: dict[str, Any] = file.header["result"]
-            partition = Partition.read(file)
-            counts = {label: Counts.read(file, f"counts/{number}") for number, label in enumerate(data["sets"])}
-            found = cls.from_dict(data | {"partition": partition, "counts": counts}, str(path))
-            for one in counts.values():
-                one.check(partition.levels)
-            if not set(found.differences) == set(found.sets) == set(counts) or len(counts) < 2:
-                raise ValueError("its differences are not of its sets")
-            if found.levels != partition.levels or found.level not in found.levels:
-                raise ValueError("its kinds are not those of its centers")
-            return found
+    def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:
+        partition = Partition.read(file)
+        counts = {label: Counts.read(file, f"counts/{number}") for number, label in enumerate(data["sets"])}
+        for one in counts.values():
+            one.check(partition.levels)
+        if set(data["differences"]) != set(counts) or len(counts) < 2:
+            raise ValueError("its differences are not of its sets")
+        if data["levels"] != [*partition.levels] or data["level"] not in data["levels"]:
+            raise ValueError("its kinds are not those of its centers")
+        return {"partition": partition, "counts": counts}
 
     def _frame_rows(self) -> tuple[Kind, ...]:
         return self.modes

@@ -11,6 +11,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.gallery.counts import told_sets
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
@@ -91,6 +92,21 @@ class Kind(Record, Shown):
         if label not in self.shares:
             raise UsageError(f"no set is called {label!r}, but {', '.join(self.shares)}: use shares[name].share")
         return self.shares[label].share
+
+
+def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
+    """Return the ids of the samples of each set that a page shows.
+
+    Args:
+        kinds: the kinds.
+        labels: labels of all sets.
+        count: number of samples of each kind and set.
+    """
+    found: dict[str, list[str]] = {label: [] for label in labels}
+    for kind in kinds:
+        for label in told_sets(kind.shares, kind.set_with_most):
+            found[label] += kind.shares[label].top_ids[:count]
+    return found
 
 
 def reported_kinds(

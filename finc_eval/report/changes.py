@@ -8,13 +8,13 @@ from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.modes import Mode
 from finc_eval.core.words import counted, listed, percent
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Card
+from finc_eval.report.cards.card import Card
+from finc_eval.report.cards.modes import view_of
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.formats import interval, number
-from finc_eval.report.mode_cards import view_of
 from finc_eval.report.pages import interval_scale, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.report.verdict import TOO
@@ -48,7 +48,7 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why.
     """
     gallery = changes.gallery_of(samples)
-    scale = forest_scale(one.interval[1] for change in changes for one in _shares(change))
+    scale = forest_scale(one.end for change in changes for one in _shares(change))
     cards = [_card(change, changes.shown, scale) for change in changes]
     return render(
         "changes.html",

@@ -16,17 +16,8 @@ from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Card, anchor
-from finc_eval.report.drawings.forest import forest, forest_axis
-from finc_eval.report.drawings.plots import spectrum_svg
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, unreadable
-from finc_eval.report.formats import (
-    bare_percent,
-    p_value,
-    points_interval,
-)
-from finc_eval.report.mode_cards import (
+from finc_eval.report.cards.card import Card, anchor
+from finc_eval.report.cards.modes import (
     SHORT,
     difference,
     drawn_shares,
@@ -35,6 +26,15 @@ from finc_eval.report.mode_cards import (
     scale_of,
     sets_of,
     sorts_of,
+)
+from finc_eval.report.drawings.forest import forest, forest_axis
+from finc_eval.report.drawings.plots import spectrum_svg
+from finc_eval.report.exports.made import call, source
+from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.formats import (
+    bare_percent,
+    p_value,
+    points_interval,
 )
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table

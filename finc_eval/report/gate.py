@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from finc_eval.core.words import listed, percent
+from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import read_gallery
-from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.gates.verdict import VERBS, Limit, Verdict
+from finc_eval.report.cards.card import Card, Grid, View
+from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
+from finc_eval.report.drawings.svg import Axis, Ink
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
-from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
+from finc_eval.report.pages import render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
 """Columns of a table of limits."""
+
+SETTLED = ("held", "improved")
+"""Verdicts that do not need a person."""
+
+INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}
+"""Colors of the sets that are not baselines."""
+
+SORTS = {"": "urgency", "name": "name"}
+"""Values to sort limits by."""
 
 WITH_PICTURES = 30
 """Limits that a page shows samples of, the most urgent ones."""
@@ -23,20 +37,51 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: one HTML file that loads nothing, with the limits first that did not hold, and their samples."""
     pictured = [limit for limit in result.by_urgency if limit.examples][:WITH_PICTURES]
     shown = {
-        label: [id for limit in pictured for id in limit.examples.get(label, ())[:LEAD_SAMPLES]]
+        label: [id for limit in pictured for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
         for label in result.sets
     }
     gallery = read_gallery(result.sets, shown, samples)
+    scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
+    cards = {limit.name: _card(limit, scale, limit in pictured) for limit in result.by_urgency if limit.shares}
+    settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
     return render(
         "gate.html",
         result,
         outline(result),
         pictures=gallery.pictures,
-        pictured=[limit.name for limit in pictured],
         notes=gallery.notes,
+        cards=cards,
+        cards_shown=[card for name, card in cards.items() if name not in settled],
+        cards_folded=[card for name, card in cards.items() if name in settled],
+        roles={verb: verb for verb in VERBS if verb not in SETTLED},
         columns=COLUMNS,
         cells=_cells,
-        lead=LEAD_SAMPLES,
+        sorts=SORTS,
+        settled=SETTLED,
+    )
+
+
+def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:
+    """Return the card of a limit on a kind."""
+    ink: dict[str, Ink] = {label: INKS.get(label, "other") for label in limit.shares}
+    views = [
+        View(ink[label], label, "", (Grid("Nearest to the center of the kind", label, ids[:SHOWN_SAMPLES]),))
+        for label, ids in limit.examples.items()
+    ]
+    return Card(
+        id=limit.name,
+        title=limit.name,
+        ink="gen",
+        tag=limit.verdict,
+        is_muted=limit.verdict in SETTLED,
+        says=f"{limit.sentence}. The kind is "
+        + listed([f"{percent(share, 1)} of {label}" for label, share in limit.shares.items()])
+        + ".",
+        drawing=forest(limit.name, [Drawn(ink[label], label, share) for label, share in limit.shares.items()], scale),
+        views=tuple(views) if with_samples else (),
+        facts=dict(zip(COLUMNS[1:], _cells(limit)[1:], strict=True)),
+        notes=(limit.note,) if limit.note else (),
+        keys={"role": limit.verdict},
     )
 
 
@@ -78,7 +123,7 @@ def _note(limit: Limit) -> str:
 
 
 def _tells(limit: Limit) -> bool:
-    return bool(limit.note) and limit.verdict not in ("held", "improved")
+    return bool(limit.note) and limit.verdict not in SETTLED
 
 
 def _cells(limit: Limit) -> list[str]:

@@ -13,12 +13,16 @@ from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.provenance import package_version
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import counted
+from finc_eval.report.cards.card import anchor
 from finc_eval.report.exports.made import Made, how_made
 from finc_eval.report.exports.outline import Outline
 from finc_eval.report.pages import framed
 
 MAX_PROBLEMS = 50
 """Files that are not results which an index names; further ones are counted."""
+
+SORTS = {"": "file", "name": "title"}
+"""Values to sort results by."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Row:
         name: path of its file below the folder.
         page: address of its page, seen from the index; None without one.
         title: what it is about.
+        type_name: its type.
         kind: what it is.
         headline: what was found.
         samples: its sets with their number of samples.
@@ -39,6 +44,7 @@ class Row:
     name: str
     page: str | None
     title: str
+    type_name: str
     kind: str
     headline: str
     samples: str
@@ -82,7 +88,18 @@ class Index:
         """Return the page: one HTML file that loads nothing, and links to the pages of the results."""
         said, version = self._outline(), package_version()
         made = Made(said.call, True, f"finc-eval {version}.")
-        return framed("index.html", said, self.mark, made=made, version=version, rows=self._rows)
+        types = dict.fromkeys(sorted(row.type_name for row in self._rows))
+        return framed(
+            "index.html",
+            said,
+            self.mark,
+            made=made,
+            version=version,
+            rows=self._rows,
+            anchor=anchor,
+            roles={name: name.replace("-", " ") for name in types},
+            sorts=SORTS,
+        )
 
     def _outline(self) -> Outline:
         title = self.folder.resolve().name or str(self.folder.resolve())
@@ -106,6 +123,7 @@ def _row(name: str, found: Document, page: Path, out: Path) -> Row:
         name=name,
         page=_address(page, out) if mark_of(page) == found.mark else None,
         title=said.title,
+        type_name=found.type_name,
         kind=said.kind,
         headline=said.headline,
         samples=", ".join(label if n is None else f"{label} {counted(n, 'sample')}" for label, n in said.sets.items()),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from finc_eval.core.words import percent
-from finc_eval.gallery.gallery import read_gallery
+from finc_eval.comparison.headline import missed
+from finc_eval.core.words import listed, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
+from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
 from finc_eval.report.exports.made import call, sources
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
+from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.verdict import TOLD
+from finc_eval.report.verdict import kind as words
 from finc_eval.samples import Samples
 
 
@@ -22,19 +26,14 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    shown = {
-        label: [id for kind in result.modes for id in kind.shares[label].top_ids[:LEAD_SAMPLES]]
-        for label in result.sets
-    }
-    gallery = read_gallery(result.sets, shown, samples)
+    gallery = result.gallery_of(samples)
     return render(
         "kinds.html",
         result,
         outline(result),
+        **cards_of_sets(result.modes, [*result.sets], "p", partial(kind_of_sets, shown=result.shown)),
         pictures=gallery.pictures,
         notes=gallery.notes,
-        lead=LEAD_SAMPLES,
-        widest=max(part.share for kind in result.modes for part in kind.shares.values()),
         range_of=_range,
     )
 
@@ -72,20 +71,27 @@ def show(result: Kinds) -> None:
 
 def summary(result: Kinds) -> str:
     """Return what was found in a few plain sentences."""
+    told = [
+        f"{label} has significantly more of {kinds_in_words(len(more))}{_such_as(more, label)}"
+        for label in result.sets
+        if (more := [kind for kind in result.significant(ALPHA) if kind.set_with_most == label])
+    ]
     difference = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
-    if len(result.sets) == 2:
-        sentences = [f"{' and '.join(result.sets)} differ in {difference} of their samples."]
-    else:
-        most = max(result.differences, key=lambda label: result.differences[label].value)
-        sentences = [f"{most} is the most different set: {difference} of its samples set it apart from all others."]
-    counts = {label: sum(kind.set_with_most == label for kind in result.significant(ALPHA)) for label in result.sets}
-    listed = ", ".join(f"{label} has more of {kinds_in_words(count)}" for label, count in counts.items() if count)
-    passed = f"(adjusted p ≤ {ALPHA:g})"
-    sentences.append(
-        f"{listed} {passed}." if listed else f"No kind is significantly more frequent in one set {passed}."
-    )
-    sentences.append(f"A kind of one set alone would have been missed below {percent(result.detectable, 1)}.")
+    most = max(result.differences, key=lambda label: result.differences[label].value)
+    sentences = [
+        f"{'; '.join(told) or 'No kind is significantly more frequent in one set'}.",
+        f"{' and '.join(result.sets)} differ in {difference} of their samples."
+        if len(result.sets) == 2
+        else f"{most} is the most different set: {difference} of its samples set it apart from all others.",
+        *missed(result.detectable),
+    ]
     return " ".join(sentences)
+
+
+def _such_as(kinds: Sequence[Kind], label: str) -> str:
+    """Return the clearest kinds that have a name, with their shares of the set that has most of them."""
+    named = [f"{words(one)} ({percent(one.shares[label].share)})" for one in kinds if one.name][:TOLD]
+    return f", such as {listed(named)}" if named else ""
 
 
 def _columns(result: Kinds) -> list[str]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.leaderboards.entry import run_label
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.modes import Kind, shown_of
+from finc_eval.report.cards.card import anchor
+from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import share_interval
-from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
+from finc_eval.report.pages import render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -33,14 +37,12 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    wanted: dict[str, list[str]] = {label: [] for label in board.sets}
-    for kind in board.modes:
-        wanted[kind.set_with_most] += kind.shares[kind.set_with_most].top_ids[:LEAD_SAMPLES]
-    gallery = read_gallery(board.sets, wanted, samples)
+    gallery = read_gallery(board.sets, shown_of(board.modes, board.sets, SHOWN_SAMPLES), samples)
     return render(
         "leaderboard.html",
         board,
         outline(board),
+        **cards_of_sets(board.modes, [*board.sets], "p", partial(kind_of_sets, shown=SHOWN_SAMPLES)),
         pictures=gallery.pictures,
         notes=gallery.notes,
         groups=[*group_sentences(board), *disagreement_sentences(board)],
@@ -56,8 +58,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         ends=_ends,
         header=header,
         against_ref=_against_ref,
-        reference=REFERENCE,
-        lead=LEAD_SAMPLES,
+        anchor=anchor,
     )
 
 
@@ -111,9 +112,14 @@ def show(board: Leaderboard) -> None:
 
 
 def summary(board: Leaderboard) -> str:
-    """Return what the board can tell in a few plain sentences."""
+    """Return what the board can tell in a few plain sentences, beginning with who is first."""
     main = board.criterion()
-    return f"By {main.key} ({main.title}): {header(main)}. Ranks cover {board.covers}."
+    told = f"{header(main)}. Ranks cover {board.covers}."
+    if len(main.names) < 2:
+        return f"By {main.key}, {told}"
+    first, *others = main.groups[0]
+    tied = f", and {listed(others)} cannot be told apart from it" if others else ""
+    return f"By {main.key}, {first} is first of {counted(len(main.names), 'model')}{tied}. {told}"
 
 
 def header(criterion: Criterion) -> str:
@@ -124,7 +130,7 @@ def header(criterion: Criterion) -> str:
     gap = criterion.smallest_separable_gap
     told = (
         f"{criterion.separable_neighbors} of {counted(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "
-        f"{counted(criterion.pairs, 'pair')} can be told apart (Holm, with the joint distribution, 5 %)"
+        f"{counted(criterion.pairs, 'pair')} can be told apart (Holm, 5 %)"
     )
     return f"{told}; smallest separable gap {_gap(criterion, gap)}" if gap is not None else told
 

@@ -13,13 +13,13 @@ from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import counted, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Card, anchor
+from finc_eval.report.cards.card import Card, anchor
+from finc_eval.report.cards.modes import difference, mode_card, scale_of, sets_of, sorts_of
 from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent, p_value
-from finc_eval.report.mode_cards import difference, mode_card, scale_of, sets_of, sorts_of
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, kinds_in_words, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import TOO

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Literal
+from collections.abc import Mapping
+from functools import partial
 
-from finc_eval.comparison.models import ModelComparison, ModeShare, SharedMode
+from finc_eval.comparison.models import ModelComparison, ModeShare
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.words import counted, listed, percent
+from finc_eval.core.words import counted
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Card, Grid, View
+from finc_eval.report.cards.modes import remark
+from finc_eval.report.cards.sets import cards_of_sets, mode_of_sets
 from finc_eval.report.comparison import not_significant, print_unstable
-from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
-from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source, sources
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
-from finc_eval.report.formats import bare_percent, interval, number, p_value, share_interval
-from finc_eval.report.mode_cards import remark
-from finc_eval.report.pages import LEAD_SAMPLES, kinds_in_words, render, table_fragment
+from finc_eval.report.formats import bare_percent, p_value, share_interval
+from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
-FACTS: dict[str, Callable[[SharedMode], str]] = {
-    "Most in": lambda mode: mode.set_with_most,
-    "Adj. p": lambda mode: p_value(mode.p_value),
-    "Stability": lambda mode: percent(mode.stability),
-    "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
-}
-"""All that is known of a mode besides its shares."""
-
-SORTS = {"": "excess", "share": "largest share", "p": "p", "name": "name"}
-"""Values to sort modes by."""
-
 TABLE = ("Mode", "Most in", "Adj. p")
 """The first columns of the table on the terminal and in a notebook; each set has one after them."""
-
 
 SHARES = "Share of each set that belongs to each mode"
 
@@ -45,25 +31,13 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why.
     """
     gallery = result.gallery_of(samples)
-    scale = forest_scale(part.interval[1] for mode in result.modes for part in mode.shares.values())
-    cards = {mode.id: _card(mode, result, scale) for mode in result.modes}
-    found = sorted(result.significant(ALPHA), key=lambda mode: not mode.firm)
+    modes = sorted(result.modes, key=lambda mode: mode.p_value <= ALPHA and not mode.firm)
     return render(
         "models.html",
         result,
         outline(result),
-        reference=REFERENCE,
-        significant=found,
-        cards_shown=[cards[mode.id] for mode in found],
-        cards_folded=[cards[mode.id] for mode in result.modes if mode.p_value > ALPHA],
-        axis=forest_axis(scale),
-        in_others=_in_others,
-        remark=remark,
-        roles={label: f"most in {label}" for label in result.sets},
-        sorts=SORTS,
+        **cards_of_sets(modes, [*result.sets], "excess", partial(mode_of_sets, shown=result.shown)),
         pictures=gallery.pictures,
-        shows_pictures=any(gallery.pictures.values()),
-        lead=LEAD_SAMPLES,
         notes=gallery.notes,
     )
 
@@ -146,54 +120,3 @@ def _rows(result: ModelComparison) -> list[list[str]]:
 
 def _cell(part: ModeShare) -> str:
     return f"{bare_percent(part.share)} {share_interval(part.interval)}"
-
-
-def _own(mode: SharedMode) -> ModeShare:
-    return mode.shares[mode.set_with_most]
-
-
-def _in_others(mode: SharedMode) -> str:
-    """Return the smallest and the largest share of the other sets."""
-    others = [part.share for label, part in mode.shares.items() if label != mode.set_with_most]
-    ends = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
-    return " to ".join(ends)
-
-
-def _card(mode: SharedMode, result: ModelComparison, scale: Axis) -> Card:
-    own = mode.set_with_most
-    rest = [f"{percent(part.share, 1)} of {label}" for label, part in mode.shares.items() if label != own]
-    shares = [Drawn(_ink(label, own), label, part.share, part.interval) for label, part in mode.shares.items()]
-    rows = [
-        [label, f"{percent(part.share, 1)} {share_interval(part.interval)}", number(part.mass)]
-        for label, part in mode.shares.items()
-    ]
-    return Card(
-        id=mode.id,
-        title=mode.title,
-        ink=_ink(own, own),
-        tag=remark(mode) or f"most in {own}",
-        is_muted=remark(mode) is not None,
-        says=f"{percent(_own(mode).share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.",
-        drawing=forest(mode.title, shares, scale),
-        views=tuple(_view(mode, label, result) for label in result.told_sets(mode)),
-        facts={heading: text(mode) for heading, text in FACTS.items()},
-        evidence=mode.evidence,
-        table=(("Set", "Share", "Mass"), rows),
-        named=((f"Most typical of {own}", _own(mode).top_ids[: result.shown]),),
-        keys={"role": own, "share": f"{_own(mode).share:.6f}", "p": f"{mode.p_value:.3e}"},
-    )
-
-
-def _view(mode: SharedMode, label: str, result: ModelComparison) -> View:
-    part, own = mode.shares[label], mode.set_with_most
-    heading = "Most typical" if label == own else "Most alike, members or not"
-    grids = (
-        Grid(heading, label, part.top_ids[: result.shown]),
-        Grid("Members drawn at random", label, part.drawn_ids[: result.shown]),
-    )
-    return View(_ink(label, own), label, "most of this mode" if label == own else "", grids)
-
-
-def _ink(label: str, own: str) -> Literal["gen", "ref", "other"]:
-    """Return the color of a set: the reference has its own, and so has the model with most of a mode."""
-    return "ref" if label == REFERENCE else "gen" if label == own else "other"

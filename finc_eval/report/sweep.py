@@ -14,13 +14,13 @@ from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import counted, percent
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Card
+from finc_eval.report.cards.card import Card
+from finc_eval.report.cards.modes import mode_card, scale_of
 from finc_eval.report.comparison import titles
 from finc_eval.report.drawings.plots import Mark, sweep_svg
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent
-from finc_eval.report.mode_cards import mode_card, scale_of
 from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples

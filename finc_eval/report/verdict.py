@@ -6,11 +6,16 @@ import re
 from collections.abc import Sequence
 
 from finc_eval.comparison.headline import alone, findings, is_full, missed, overall
+from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.naming.evidence import TRAIT
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.modes import Kind
+
+Named = Mode | SharedMode | Kind
+"""Whatever has a name with evidence."""
 
 TOLD = 2
 """Modes of each role that the verdict names."""
@@ -63,27 +68,33 @@ def lead(comparison: Comparison) -> str:
     if told:
         least = "At least " * any(is_full(comparison, role) for role in TOO)
         sentences.append(f"{least}{counted(len(groups), 'kind')} differ{'s' * (len(groups) == 1)}: {listed(told)}.")
-    return " ".join([*sentences, *missed(comparison)])
+    return " ".join([*sentences, *missed(comparison.detectable)])
 
 
-def short(mode: Mode) -> str:
-    """Return the name of a mode without shares and, where it says more, without traits; the id without a name."""
-    name = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix("looks like ")
+def short(mode: Named, others: Sequence[Named] = ()) -> str:
+    """Return the name of a mode without shares and, where it says more, without traits; the id without a name.
+
+    Args:
+        mode: the mode.
+        others: modes beside it; where one of them has the same short name, the traits tell them apart.
+    """
+    name = few = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix("looks like ")
     for one in () if _only_traits(mode) else mode.evidence:
         if one.source == TRAIT:
-            name = name.replace(f", {one.value}", "")
-    return name
+            few = few.replace(f", {one.value}", "")
+    return name if any(one.id != mode.id and short(one) == few for one in others) else few
 
 
-def kind(mode: Mode) -> str:
-    """Return the kind of sample that a mode is, in as few words as its name allows."""
+def kind(mode: Named, others: Sequence[Named] = ()) -> str:
+    """Return the kind of sample that a mode is, in as few words as its name and the modes beside it allow."""
     if mode.name is None:
-        return f"samples without a name ({mode.id})"
-    return f"samples that are “{mode.name}”" if _only_traits(mode) else f"“{short(mode)}”"
+        return f"samples without a name, {mode.id}"
+    return f"samples that are “{mode.name}”" if _only_traits(mode) else f"“{short(mode, others)}”"
 
 
-def _only_traits(mode: Mode) -> bool:
-    return all(one.source == TRAIT for one in mode.evidence)
+def _only_traits(mode: Named) -> bool:
+    """Return whether a name has traits alone: they stand behind whatever else it has."""
+    return any(one.source == TRAIT and (mode.name or "").startswith(one.value) for one in mode.evidence)
 
 
 def is_share_open(mode: Mode) -> bool:
@@ -113,12 +124,12 @@ def _unlike(group: Sequence[Mode]) -> str:
 
 
 def _listed(modes: Sequence[Mode], ref: str) -> str:
-    texts = [_with_shares(mode, ref if place == 0 else None) for place, mode in enumerate(modes)]
+    texts = [_with_shares(mode, modes, ref if place == 0 else None) for place, mode in enumerate(modes)]
     return listed(texts)
 
 
-def _with_shares(mode: Mode, ref: str | None) -> str:
+def _with_shares(mode: Mode, others: Sequence[Mode], ref: str | None) -> str:
     decimals = int(percent(mode.share_gen) == percent(mode.share_ref))
     shares = percent(mode.share_gen, decimals), percent(mode.share_ref, decimals)
     told = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
-    return f"{kind(mode)} ({told})"
+    return f"{kind(mode, others)} ({told})"

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.report import RESULTS
 
 pytestmark = pytest.mark.browser
 
@@ -25,8 +28,14 @@ NAMELESS = """() => [...document.querySelectorAll('input, select, button, img, s
   .map(one => one.outerHTML.slice(0, 200))"""
 
 
+PICTURED = ("comparison", "models", "methods", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
+OTHERS = ("scores", "evaluation", "membership-score", "private-score", "private-comparison")
+NAMES = (*PICTURED, *OTHERS, "index")
+
+
 @pytest.fixture(scope="module")
-def pages(squares, tmp_path_factory):
+def pages(squares, documents, tmp_path_factory):
+    """A page of each type of result, those with samples with pictures, and the index of their folder."""
     folder, gen, ref = tmp_path_factory.mktemp("axe"), squares["gen"], squares["ref"]
     small = {"features": 60, "modes": 3}
     compared = fe.compare(gen, ref, **small)
@@ -40,12 +49,26 @@ def pages(squares, tmp_path_factory):
         "sweep": fe.sweep(gen, ref, "rho", [1, 2], **small),
         "changes": fe.compare_releases(compared, compared),
         "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),
+        "kinds": fe.kinds({"one": gen, "ref": ref}, levels=(5,), level=5),
+        "leaderboard": fe.leaderboard({"one": gen, "two": ref}, ref, level=5),
+        "verdict": fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 5}}),
+        **{name: documents[name] for name in OTHERS},
     }
-    return {name: result.to_html(folder / f"{name}.html") for name, result in results.items()}
+    assert set(results) == set(RESULTS)
+    for name, result in results.items():
+        result.to_json(folder / f"{name}.json")
+        result.to_html(folder / f"{name}.html", samples={one: sets[one] for one in ("gen", "train") if name == "audit"})
+    assert CliRunner().invoke(app, ["report", str(folder)]).exit_code == 0
+    return {name: folder / f"{name}.html" for name in NAMES}
+
+
+@pytest.mark.parametrize("name", PICTURED)
+def test_the_pages_looked_at_show_pictures(pages, name):
+    assert "data:image/" in pages[name].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "print"])
-@pytest.mark.parametrize("name", ["comparison", "models", "methods", "sweep", "changes", "audit"])
+@pytest.mark.parametrize("name", NAMES)
 def test_axe_finds_nothing_serious(browser, pages, name, look):
     if not AXE.exists():
         pytest.skip("axe-core is missing: run make browser where npm is, or name its axe.min.js as FINC_EVAL_AXE")
@@ -59,7 +82,7 @@ def test_axe_finds_nothing_serious(browser, pages, name, look):
     context.close()
 
 
-@pytest.mark.parametrize("name", ["comparison", "models", "methods", "sweep", "changes", "audit"])
+@pytest.mark.parametrize("name", NAMES)
 def test_headings_follow_each_other_and_everything_has_a_name(browser, pages, name):
     page = browser.new_page()
     page.goto(pages[name].as_uri())

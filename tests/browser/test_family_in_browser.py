@@ -27,12 +27,16 @@ def folder(documents, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pictured(squares, tmp_path_factory):
-    """Pages with pictures: of two sets, of models, of an audit with copies."""
+    """Pages with pictures: of two sets, of models, of kinds, of a board, and of the gate."""
     folder = tmp_path_factory.mktemp("pictured")
     made = {
         "comparison": fe.compare(squares["gen"], squares["ref"], features=100, modes=4),
         "models": fe.compare_models({"a": squares["gen"], "b": squares["ref"]}, features=60, modes=3),
         "kinds": fe.kinds({"a": squares["gen"], "b": squares["ref"]}, levels=(5,), level=5),
+        "leaderboard": fe.leaderboard({"a": squares["gen"], "b": squares["ref"]}, squares["ref"], level=5),
+        "verdict": fe.gate(
+            squares["gen"], squares["ref"], squares["ref"], {"kinds": {"lose": 0.5, "level": 5, "min_share": 0.1}}
+        ),
     }
     return {name: result.to_html(folder / f"{name}.html") for name, result in made.items()}
 
@@ -62,8 +66,57 @@ def test_every_link_of_an_index_opens_its_page_without_script(browser, folder):
     context.close()
 
 
+def test_the_results_of_an_index_are_sorted_filtered_and_found_and_the_address_keeps_it(browser, folder):
+    page = browser.new_page()
+    page.goto((folder / "index.html").as_uri())
+
+    def shown():
+        return page.locator(".cards > .card:not([hidden]) h3").all_inner_texts()
+
+    titles = shown()
+    assert len(titles) == len(RESULTS) and page.locator(".tools output").inner_text() == f"{len(RESULTS)} results"
+    page.select_option("[name=sort]", "name")
+    assert shown() == page.evaluate("titles => titles.sort((a, b) => a.localeCompare(b))", titles) != titles
+    page.select_option("[name=role]", "sweep")
+    assert page.locator(".card:visible .link").all_inner_texts() == ["a b#?/sweep.json"]
+    page.select_option("[name=role]", "")
+    page.fill("[name=q]", "leaderboard")
+    address = page.evaluate("location.href")
+    page.goto("about:blank")
+    page.goto(address)
+    assert page.input_value("[name=q]") == "leaderboard" and 0 < len(shown()) < len(titles)
+    page.fill("[name=q]", "")
+    page.locator(".card .link").last.click()
+    assert page.locator(".card:target").count() == 1
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["kinds", "leaderboard", "verdict"])
+def test_kinds_and_limits_are_sorted_and_led_to_and_their_samples_enlarge(browser, pictured, name):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(pictured[name].as_uri())
+    cards = page.locator(".cards > .card")
+    before = cards.locator("h3").all_inner_texts()
+    assert len(before) > 1
+    page.select_option("[name=sort]", "name")
+    assert cards.locator("h3").all_inner_texts() == sorted(before)
+    if name != "verdict":
+        page.select_option("[name=sort]", "share")
+        shares = page.evaluate("[...document.querySelectorAll('.cards > .card')].map(c => Number(c.dataset.share))")
+        assert shares == sorted(shares, reverse=True)
+        rows = page.evaluate("[...document.querySelectorAll('tr[data-mode]')].map(r => r.dataset.mode)")
+        assert rows == page.evaluate("[...document.querySelectorAll('.cards > .card')].map(c => c.id)")
+    table = page.locator("main table").first
+    link = (page.locator("tr[data-mode]") if name != "verdict" else table).locator("a").first
+    link.click()
+    assert f"#{page.locator('.card:target').get_attribute('id')}" == link.get_attribute("href")
+    page.locator(".card:target .tiles img").first.press("Enter")
+    assert page.locator("dialog img").first.bounding_box()["width"] >= 200
+    page.close()
+
+
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
-@pytest.mark.parametrize("name", ["comparison", "models", "kinds"])
+@pytest.mark.parametrize("name", ["comparison", "models", "kinds", "leaderboard", "verdict"])
 def test_a_printed_page_has_every_picture(browser, pictured, name, script):
     context = browser.new_context(java_script_enabled=script)
     page = context.new_page()

@@ -18,6 +18,11 @@ def capped(over=(), under=(), cap=10, **changes):
     return replace(found, settings=replace(found.settings, modes=cap))
 
 
+def test_samples_too_few_for_any_kind_are_not_given_a_share():
+    told = a_comparison(detectable=1.0).headline
+    assert told.endswith("The samples are too few to show a separate kind of one set alone, whatever its share.")
+
+
 def test_it_says_how_different_in_what_and_what_may_be_missed():
     named = replace(OVER, name="mostly 3 (94 %)")
     assert a_comparison([named], [UNDER]).headline == (

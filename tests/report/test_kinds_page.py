@@ -1,36 +1,71 @@
-"""The page, the table and the verb of kinds."""
+"""The pages that show kinds of samples: those of kinds, of leaderboards, and of the gate."""
 
 import json
 
 import numpy as np
 import pytest
-from _pages import HOSTILE, Page
+from _pages import HOSTILE, Page, noise
 
 import finc_eval as fe
 from finc_eval import report
+from finc_eval.gallery.counts import SHOWN_SAMPLES
+from finc_eval.report.cards.card import anchor
 
 CENTERS = np.random.default_rng(0).normal(0, 3, (6, 16))
 
 
+def a_set(kinds, n=300, seed=1):
+    """A set of the first kinds, with pictures and hostile ids."""
+    rng = np.random.default_rng(seed)
+    rows = CENTERS[rng.integers(0, kinds, n)] + rng.normal(size=(n, 16))
+    return fe.EmbeddingSet(rows, ids=[f"{i}{HOSTILE}" for i in range(n)], images=noise(seed, n))
+
+
 @pytest.fixture(scope="module")
 def found() -> fe.Kinds:
-    rng = np.random.default_rng(1)
-    gen = CENTERS[rng.integers(0, 5, 300)] + rng.normal(size=(300, 16))
-    ref = CENTERS[rng.integers(0, 6, 300)] + rng.normal(size=(300, 16))
-    ids = [f"{i}{HOSTILE}" for i in range(300)]
-    return fe.kinds({"gen": fe.EmbeddingSet(gen, ids=ids), "ref": ref}, levels=(5, 20), level=20)
+    return fe.kinds({"gen": a_set(5), "ref": a_set(6, seed=2)}, levels=(5, 20), level=20)
 
 
-def test_the_page_is_well_formed_and_shows_every_kind_once(found):
+def cards(page):
+    """The cards of a page and, of each, whether it is folded away."""
+    return {page.attributes(n)["id"]: page.folded(n) for n in page.find("article", "card")}
+
+
+def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_ones_are_in_sight(found):
     page = Page(report.page(found, {}))
-    assert len(page.find("tr", "mode")) == len(found.modes)
-    assert len(page.find("script")) == 1
+    assert cards(page) == {anchor(kind.id): kind.p_value > 0.05 for kind in found.modes}
+    (first, *_) = found.significant()
+    card = page.section(first)
+    shown = [page.attributes(n)["alt"] for n in page.find("img", inside=card)]
+    assert shown == [*first.shares["ref"].top_ids[:SHOWN_SAMPLES], *first.shares["gen"].top_ids[:SHOWN_SAMPLES]]
+    assert f"+{100 * first.difference:.1f} points against the other set" in page.texts("p", "says", card)[0]
+    rows = [page.attributes(n)["data-mode"] for n in page.find("tr") if "data-mode" in page.attributes(n)]
+    assert rows == [anchor(kind.id) for kind in found.significant()]
+
+
+def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):
+    found.showing(2).save(tmp_path / "kinds.h5")
+    back = fe.load(tmp_path / "kinds.h5")
+    assert back.gallery.pictures == found.showing(2).gallery.pictures
+    assert report.page(back, {}) == report.page(found.showing(2), {})
+    assert fe.load(tmp_path / "kinds.json").modes == found.modes
+
+
+def test_of_more_sets_a_card_shows_the_one_with_most_and_the_reference():
+    sets = {"a": a_set(5), "b": a_set(5, seed=2), "ref": a_set(6, seed=3)}
+    made = fe.kinds(sets, levels=(6,), level=6)
+    page = Page(report.page(made, {}))
+    for kind in made.modes:
+        most = kind.set_with_most
+        second = max("ab", key=lambda label: kind.shares[label].share) if most == "ref" else "ref"
+        assert page.texts("b", inside=page.find("div", "pair", page.section(kind))[0]) == [most, second]
+    assert "ref" in {kind.set_with_most for kind in made.significant()}
 
 
 def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
     report.show(found)
     printed = capsys.readouterr().out
-    assert "ref has more of" in printed
+    assert "ref has significantly more of" in printed
     assert "gen and ref differ in" in printed
     assert max(len(line.rstrip()) for line in printed.splitlines() if "│" in line) <= 80
     assert found.significant()[0].id in report.fragment(found)
@@ -41,3 +76,37 @@ def test_json_comes_back(found, tmp_path):
     back = fe.load(tmp_path / "kinds.json")
     assert back.modes == found.modes
     assert json.loads(found.to_json())["differences"]["gen"]["value"] == found.difference
+
+
+def test_every_kind_of_a_board_is_a_card_that_the_table_and_the_models_lead_to():
+    board = fe.leaderboard({"few": a_set(4), "all": a_set(6, seed=2)}, a_set(6, seed=3), level=6)
+    page = Page(report.page(board, {}))
+    assert board.modes and cards(page) == {anchor(kind.id): False for kind in board.modes}
+    rows = [page.attributes(n)["data-mode"] for n in page.find("tr", "mode", page.find("table", "heat")[0])]
+    assert rows == [anchor(kind.id) for kind in board.modes]
+    lost = board.more_of("ref", "few")
+    told = page.find("article", "profile")[[row.name for row in board.rows].index("few")]
+    links = [page.attributes(n)["href"] for n in page.find("a", inside=told)]
+    assert lost and links == [f"#{anchor(kind.id)}" for kind in lost]
+    assert len(page.find("img", inside=page.section(board.modes[0]))) == 2 * SHOWN_SAMPLES
+
+
+def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held():
+    policy = {"kinds": {"lose": 0.5, "level": 6}}
+    verdict = fe.gate(a_set(5), a_set(6, seed=2), a_set(6, seed=3), policy)
+    page = Page(report.page(verdict, {}))
+    about = [limit for limit in verdict.limits if limit.shares]
+    folded = {anchor(limit.name): limit.verdict in ("held", "improved") for limit in about}
+    assert cards(page) == folded and {True, False} == set(folded.values())
+    lost = next(limit for limit in verdict.by_urgency if limit.shares)
+    card = page.by_id(anchor(lost.name))
+    assert page.texts("p", "tag", card) == [lost.verdict]
+    ids = [name for label in lost.examples for name in lost.examples[label][:SHOWN_SAMPLES]]
+    assert [page.attributes(n)["alt"] for n in page.find("img", inside=card)] == ids
+    links = [page.attributes(n)["href"] for n in page.find("a", inside=page.find("table")[0])]
+    assert f"#{anchor(lost.name)}" in links
+
+
+def test_unlike_names_of_limits_have_unlike_anchors():
+    names = ["kinds.lose label=猫", "kinds.lose label=犬", "kinds.lose label:犬", "a\udcff", "a-", "a ", "a:20"]
+    assert len({anchor(name) for name in names}) == len(names)

@@ -63,7 +63,7 @@ def test_without_a_difference_it_says_so_and_what_may_be_missed():
     [
         (THREES, "“3”", "3"),
         (SEVENS, "“7 and 9”", "7 and 9"),
-        (OVER, "samples without a name (over-aaaaaa)", "over-aaaaaa"),
+        (OVER, "samples without a name, over-aaaaaa", "over-aaaaaa"),
         (
             named(OVER, "brighter, bluer", ("trait", "brighter"), ("trait", "bluer")),
             "samples that are “brighter, bluer”",
@@ -80,6 +80,20 @@ def test_without_a_difference_it_says_so_and_what_may_be_missed():
 def test_kinds_are_named_in_few_words(mode, words, few):
     assert kind(mode) == words
     assert short(mode) == few
+
+
+def test_modes_of_one_short_name_are_told_apart_by_their_traits():
+    traits = (("trait", "darker"), ("trait", "sharper"))
+    dark, sharp = (named(OVER, f"mostly 1 (90 %), {value}", ("label", "1"), (one, value)) for one, value in traits)
+    sharp = replace(sharp, id="over-sharp")
+    assert (short(dark), short(dark, [dark]), short(dark, [dark, sharp])) == ("1", "1", "1, darker")
+    told = verdict(a_comparison([dark, sharp]), TITLES)
+    assert "“1, darker” (" in told and "“1, sharper” (" in told
+
+
+def test_a_name_of_traits_keeps_them_whatever_else_is_known():
+    mode = named(OVER, "greener, sharper", ("classifier", "monarch"), ("trait", "greener"), ("trait", "sharper"))
+    assert kind(mode) == "samples that are “greener, sharper”" and short(mode) == "greener, sharper"
 
 
 def test_shares_that_round_to_one_number_get_a_decimal():

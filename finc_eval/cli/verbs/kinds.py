@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gens, Json, Work, embeds, takes
+from finc_eval.cli.options import Gens, Json, Pictures, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given, named_sets
 from finc_eval.extractors.settings import Extraction
+from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 from finc_eval.partitions.settings import KindSettings
 
 
@@ -24,6 +25,7 @@ def kinds(
     ref: Annotated[str | None, typer.Option(help="Reference set; it takes part like all others, as ref.")] = None,
     out: Out = None,
     force: Force = False,
+    pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
 ) -> None:
     """Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.
@@ -33,7 +35,8 @@ def kinds(
     """
     sources = named_sets(gen, ref)
     check_given(sources.values(), extraction.extractor)
+    check_shown(pictures)
     output = output_folder("kinds", "kinds", sources, out, force, titles=list(sources))
     with work.running() as run:
         result = fe.kinds(sources, settings, extractor=extraction, run=run)
-    emit(result, output, as_json)
+    emit(result.showing(pictures), output, as_json)

@@ -26,17 +26,23 @@ LEAST_SCALE = 0.001
 
 
 class Drawn(NamedTuple):
-    """A share to draw: its color, the name of its set, its value and its interval."""
+    """A share to draw: its color, the name of its set, its value and, if it has one, its interval."""
 
     ink: Ink
     name: str
     value: float
-    interval: Interval
+    interval: Interval | None = None
+
+    @property
+    def end(self) -> float:
+        """Right end of what is drawn."""
+        return self.value if self.interval is None else self.interval[1]
 
     @property
     def words(self) -> str:
         """The share and its interval in words."""
-        return f"{self.name} {percent(self.value, 1)} {share_interval(self.interval)}"
+        interval = "" if self.interval is None else f" {share_interval(self.interval)}"
+        return f"{self.name} {percent(self.value, 1)}{interval}"
 
 
 def forest_scale(ends: Iterable[float]) -> Axis:
@@ -49,9 +55,8 @@ def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
     height = SPACING * len(shares) + AROUND
     parts = [line([(scale.at(tick), 0), (scale.at(tick), height)]) for tick in scale.ticks]
     for row, one in enumerate(shares, start=1):
-        low, high = one.interval
-        place = (scale.at(one.value), SPACING * row)
-        parts.append(mark(one.ink, place, one.words, (scale.at(low), scale.at(high))))
+        ends = one.interval and (scale.at(one.interval[0]), scale.at(one.interval[1]))
+        parts.append(mark(one.ink, (scale.at(one.value), SPACING * row), one.words, ends))
     return drawing(f"Shares of {title}", "; ".join(one.words for one in shares), (WIDTH, height), parts)
 
 

@@ -114,7 +114,7 @@
   const cards = all(".cards > .card");
   if (tools && cards.length > 1) {
     tools.hidden = false;
-    const rows = new Map(all("#forest tbody tr").map((row) => [row.dataset.mode, row]));
+    const rows = new Map(all("tr[data-mode]").map((row) => [row.dataset.mode, row]));
     const fields = ["q", "role", "sort"].map((name) => tools.elements[name]);
     const title = (card) => card.querySelector("h3").textContent;
     const orders = {
@@ -123,6 +123,7 @@
       name: (a, b) => title(a).localeCompare(title(b)),
     };
     const words = new Map(cards.map((card) => [card, card.textContent.toLowerCase()]));
+    const output = tools.querySelector("output");
     const apply = () => {
       const [q, role, sort] = fields.map((field) => field.value);
       const found = [...cards].sort(orders[sort] || ((a, b) => b.dataset[sort] - a.dataset[sort]));
@@ -135,7 +136,7 @@
         const row = rows.get(card.id);
         if (row) { row.hidden = hide; row.parentNode.append(row); }
       }
-      tools.querySelector("output").textContent = count === cards.length ? `${count} modes` : `${count} of ${cards.length} modes`;
+      output.textContent = `${count === cards.length ? "" : `${count} of `}${cards.length} ${output.dataset.things}`;
     };
     const read = () => {
       const target = document.getElementById(location.hash.slice(1));

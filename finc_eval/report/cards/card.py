@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -102,6 +102,12 @@ class Card:
         return Markup("").join(Markup(' data-{}="{}"').format(key, printable(one)) for key, one in self.keys.items())
 
 
-def anchor(mode_id: str, place: str = "") -> str:
-    """Return the name by which links find the card of a mode, with a place where a page has the mode several times."""
-    return re.sub(r"[^\w.-]", "-", f"mode-{mode_id}{place}", flags=re.ASCII)
+def anchor(name: str, place: str = "", *, of: str = "mode") -> str:
+    """Return the name by which links find a card. Unlike ones have unlike names, whatever their characters are.
+
+    Args:
+        name: id of the mode, or whatever the card is of.
+        place: what tells this card from others of the same mode on the page.
+        of: what the card is of.
+    """
+    return f"{of}-" + quote(f"{name}{place}".encode("utf-8", "surrogateescape"), safe="").replace("%", ":")

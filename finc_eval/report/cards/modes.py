@@ -10,7 +10,7 @@ from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Card, Grid, View, anchor
+from finc_eval.report.cards.card import Card, Grid, View, anchor
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.formats import (

@@ -1,0 +1,1 @@
+"""Cards of modes and kinds: what all pages show of one, whatever result it is of."""

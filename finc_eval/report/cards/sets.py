@@ -1,0 +1,165 @@
+"""Cards of the modes and kinds of several sets, on the pages of models, kinds and leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from finc_eval.comparison.models import SharedMode
+from finc_eval.comparison.settings import REFERENCE
+from finc_eval.core.words import listed, percent, points
+from finc_eval.gallery.counts import told_sets
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.modes import Kind
+from finc_eval.report.cards.card import Card, Grid, View
+from finc_eval.report.cards.modes import NOT_SIGNIFICANT, remark
+from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
+from finc_eval.report.drawings.svg import Axis, Ink
+from finc_eval.report.formats import interval, number, p_value, points_interval, share_interval
+from finc_eval.report.pages import LEAD_SAMPLES
+from finc_eval.report.verdict import short
+
+MODE_FACTS: dict[str, Callable[[SharedMode], str]] = {
+    "Most in": lambda mode: mode.set_with_most,
+    "Adj. p": lambda mode: p_value(mode.p_value),
+    "Stability": lambda mode: percent(mode.stability),
+    "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
+}
+"""All that is known of a mode besides its shares."""
+
+KIND_FACTS: dict[str, Callable[[Kind], str]] = {
+    "Most in": lambda kind: kind.set_with_most,
+    "Adj. p": lambda kind: p_value(kind.p_value),
+    "Difference": lambda kind: f"{points(kind.difference)} {points_interval(kind.interval)}",
+    "Kinds of this level": lambda kind: str(kind.level),
+}
+"""All that is known of a kind besides its shares."""
+
+SORTS = {"share": "largest share", "p": "p", "name": "name"}
+"""Values to sort by, after the one that the page is in the order of."""
+
+AnyMode = TypeVar("AnyMode", SharedMode, Kind)
+
+
+def cards_of_sets(
+    modes: Sequence[AnyMode], sets: Sequence[str], order: str, card: Callable[[AnyMode, Axis], Card]
+) -> dict[str, Any]:
+    """Return what a page needs to show modes or kinds of several sets: a forest, the cards, and how to sort them.
+
+    Args:
+        modes: all of them, in the order of the page.
+        sets: labels of the sets.
+        order: what they are in the order of.
+        card: `mode_of_sets` or `kind_of_sets`, of one of them and the scale of all drawings.
+    """
+    scale = forest_scale(part.interval[1] for mode in modes for part in mode.shares.values())
+    found = [mode for mode in modes if mode.p_value <= ALPHA]
+    return {
+        "reference": REFERENCE,
+        "significant": found,
+        "cards_shown": [card(mode, scale) for mode in found],
+        "cards_folded": [card(mode, scale) for mode in modes if mode.p_value > ALPHA],
+        "axis": forest_axis(scale),
+        "in_others": in_others,
+        "short": short,
+        "legend": _inks(sets, "") if len(sets) == 2 else {REFERENCE: "ref", "other sets": "other"},
+        "lead": LEAD_SAMPLES,
+        "roles": {label: f"most in {label}" for label in sets},
+        "sorts": {"": order, **{key: words for key, words in SORTS.items() if words != order}},
+    }
+
+
+def mode_of_sets(mode: SharedMode, scale: Axis, shown: int) -> Card:
+    """Return the card of a mode of several models, with as many typical samples as members drawn at random."""
+
+    def grids(label: str) -> tuple[Grid, ...]:
+        part = mode.shares[label]
+        heading = "Most typical" if label == mode.set_with_most else "Most alike, members or not"
+        drawn = Grid("Members drawn at random", label, part.drawn_ids[:shown])
+        return Grid(heading, label, part.top_ids[:shown]), drawn
+
+    masses = ("Mass", {label: number(part.mass) for label, part in mode.shares.items()})
+    facts = {heading: text(mode) for heading, text in MODE_FACTS.items()}
+    return _card(mode, scale, remark(mode), facts, masses, grids, "", "Most typical")
+
+
+def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
+    """Return the card of a kind, with the samples nearest to its center."""
+
+    def grids(label: str) -> tuple[Grid, ...]:
+        return (Grid("Nearest to the center of the kind", label, kind.shares[label].top_ids[:shown]),)
+
+    counts = ("Samples", {label: f"{part.count:,}" for label, part in kind.shares.items()})
+    facts = {heading: text(kind) for heading, text in KIND_FACTS.items()}
+    low, high = map(points, kind.interval)
+    others = "the other set" if len(kind.shares) == 2 else "all others together"
+    more = f" {points(kind.difference)} points against {others} (interval {low} to {high})."
+    muted = NOT_SIGNIFICANT if kind.p_value > ALPHA else None
+    return _card(kind, scale, muted, facts, counts, grids, more, "Nearest to the center")
+
+
+def _card(
+    mode: SharedMode | Kind,
+    scale: Axis,
+    muted: str | None,
+    facts: Mapping[str, str],
+    column: tuple[str, Mapping[str, str]],
+    grids: Callable[[str], tuple[Grid, ...]],
+    more: str,
+    first: str,
+) -> Card:
+    """Return the card of a mode or kind.
+
+    Args:
+        mode: the mode or kind.
+        scale: scale of its drawing.
+        muted: why it does not count; None if it does.
+        facts: numbers by name.
+        column: heading and, by set, numbers of a further column of its table.
+        grids: function from the label of a set to the samples to show.
+        more: what to say after the shares.
+        first: what its first samples are.
+    """
+    own, shares = mode.set_with_most, mode.shares
+    rest = [f"{percent(part.share, 1)} of {label}" for label, part in shares.items() if label != own]
+    ink = _inks([*shares], own)
+    heading, values = column
+    rows = [
+        [label, f"{percent(part.share, 1)} {share_interval(part.interval)}", values[label]]
+        for label, part in shares.items()
+    ]
+    return Card(
+        id=mode.id,
+        title=mode.title,
+        ink=ink[own],
+        tag=muted or f"most in {own}",
+        is_muted=muted is not None,
+        says=f"{percent(shares[own].share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.{more}",
+        drawing=forest(
+            mode.title,
+            [Drawn(ink[label], label, part.share, part.interval) for label, part in shares.items()],
+            scale,
+        ),
+        views=tuple(
+            View(ink[label], label, "most of this kind" if label == own else "", grids(label))
+            for label in told_sets(shares, own)
+        ),
+        facts=facts,
+        evidence=mode.evidence,
+        table=(("Set", "Share", heading), rows),
+        named=((f"{first} of {own}", grids(own)[0].ids),),
+        keys={"role": own, "share": f"{shares[own].share:.6f}", "p": f"{mode.p_value:.3e}"},
+    )
+
+
+def in_others(mode: SharedMode | Kind) -> str:
+    """Return the smallest and the largest share of the sets that do not have most."""
+    others = [part.share for label, part in mode.shares.items() if label != mode.set_with_most]
+    ends = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
+    return " to ".join(ends)
+
+
+def _inks(labels: Sequence[str], own: str) -> dict[str, Ink]:
+    """Return the colors of sets: the reference has its own, and so has the one with most, and any single other one."""
+    alone = len(labels) == 2 and REFERENCE in labels
+    return {label: "ref" if label == REFERENCE else "gen" if alone or label == own else "other" for label in labels}
