@@ -19,7 +19,7 @@ from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embeddin
 from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
 from finc_eval.privacy.synthesis.released_features import Statistic
 
-STEPS, RATE, BATCH, SCALE, SEED, DRAWN = 400, 0.01, 200, 0.5, 0, 20_000
+STEPS, RATE, BATCH, SCALE, SEED, DRAWN = 200, 0.01, 200, 0.5, 0, 20_000
 MIDDLE, HALF = (LOW + HIGH) / 2, (HIGH - LOW) / 2
 
 
