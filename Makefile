@@ -1,7 +1,8 @@
 # make demo   set everything up, compare two sets of digits with planted differences, write reports/demo/
 # make lint   ruff, mypy, import-linter, and which records of benchmarks are not of today's code
 # make test   set everything up, run the tests
-# make picture  the demo, and the README's picture of its page
+# make long   run the tests that compute for many seconds
+# make picture   the demo, and the README's picture of its page
 # Needs Python >= 3.11 and a package index; everything goes into .venv.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
@@ -11,13 +12,16 @@ BIN := .venv/bin
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test lint bench notebooks browser picture clean
+.PHONY: demo test long lint bench notebooks browser picture clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
 
 test: .venv/.test
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+long: .venv/.test
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m long
 
 lint: .venv/.lint
 	$(BIN)/ruff check .

@@ -14,12 +14,12 @@ from _stale import code_in_use
 HERE = Path(__file__).parent
 
 
-claims = {"code": True}
+claims = {}
 
 
-def claim_no_code():
-    """Leave digests out of records from now on: runs are kept from call to call, and workers load the code."""
-    claims["code"] = False
+def claim(code):
+    """Let records from now on be of this code, {path: digest}, and not of what is loaded; None: nobody knows."""
+    claims["code"] = code
 
 
 def record(name, rows, notes=""):
@@ -30,8 +30,11 @@ def record(name, rows, notes=""):
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "threads": torch.get_num_threads(),
     }
-    code = {"code": code_in_use()} if claims["code"] else {}
-    result = {"benchmark": name, "notes": notes, "environment": environment, **code, "rows": rows}
+    code = claims["code"] if "code" in claims else code_in_use()
+    if code is None:
+        notes += "; the runs are of several states of the code"
+    claimed = {"code": code} if code else {}
+    result = {"benchmark": name, "notes": notes, "environment": environment, **claimed, "rows": rows}
     out = HERE / "results" / f"{name}.json"
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")

@@ -4,10 +4,11 @@
 
 Runs are numbered, and the number is the seed. A second call continues where the first ended, so a long benchmark can
 be taken in portions: `--minutes` bounds each regime. `--fresh` forgets the runs of these regimes, which is right once
-the code has changed. The table is recorded from all runs that are there.
+the code has changed. The table is recorded from all runs that are there, and its record is of the code of them all.
 """
 
 import argparse
+import hashlib
 import json
 import time
 import traceback
@@ -16,7 +17,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from _record import claim_no_code
+from _record import claim
+from _stale import changed_since, code_in_use
 from scipy import stats
 
 RUNS = Path(__file__).parent / "runs"
@@ -52,7 +54,7 @@ def run(name, regimes, one, report, runs):
             print(regime, len(kept(name, regime)), "runs", flush=True)
     found = {regime: runs for regime in regimes if (runs := kept(name, regime))}
     if found:
-        claim_no_code()
+        claim(code_of(name, [one for runs in found.values() for one in runs]))
         report(found)
 
 
@@ -71,13 +73,41 @@ def complete(pool, name, regime, one, wanted, options):
             if not pending:
                 return
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                file.write(json.dumps({"seed": pending.pop(future), **future.result()}) + "\n")
+                figures, code = future.result()
+                line = {"seed": pending.pop(future), **figures, "code": keep(name, code)}
+                file.write(json.dumps(line) + "\n")
                 file.flush()
 
 
 def timed(one, regime, seed):
+    """Return the figures of a run, and the digests of the code that it loaded."""
     start = time.perf_counter()
-    return {**one(regime, seed), "seconds": round(time.perf_counter() - start, 2)}
+    figures = {**one(regime, seed), "seconds": round(time.perf_counter() - start, 2)}
+    return figures, code_in_use()
+
+
+def keep(name, code):
+    """Keep the digests of the code of a run, once for all runs that share it; return their own digest."""
+    text = json.dumps(code, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    path = code_path(name, digest)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return digest
+
+
+def code_of(name, runs):
+    """Return the digests of the code behind runs, the older one where they differ; None if a run has none."""
+    digests = {one.get("code") for one in runs}
+    if None in digests:
+        return None
+    codes = [json.loads(code_path(name, digest).read_text()) for digest in digests]
+    older = {path: code[path] for code in codes for path in changed_since({"code": code})}
+    return {path: digest for code in codes for path, digest in code.items()} | older
+
+
+def code_path(name, digest):
+    return RUNS / name / "code" / f"{digest}.json"
 
 
 def path_of(name, regime):

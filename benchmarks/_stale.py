@@ -16,6 +16,7 @@ import json
 import re
 import sys
 import tokenize
+from functools import lru_cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -38,7 +39,7 @@ vectors, whose values the golden values of cards and the tests of parity hold.""
 NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
 
-OWN = ("_record.py", "_stale.py")
+OWN = ("_record.py", "_rows.py", "_stale.py")
 MARK = "**Stale**: made before "
 
 
@@ -47,7 +48,7 @@ def code_in_use():
     paths = {
         Path(found).resolve() for module in list(sys.modules.values()) if (found := getattr(module, "__file__", 0))
     }
-    return {str(path.relative_to(HERE.parent)): digest_of(path) for path in sorted(paths) if counts(path)}
+    return {str(path.relative_to(HERE.parent)): digest_now(path) for path in sorted(paths) if counts(path)}
 
 
 def counts(path):
@@ -59,6 +60,12 @@ def counts(path):
     if path.is_relative_to(PACKAGE):
         return path.relative_to(PACKAGE).parts[0].removesuffix(".py") not in (*NO_NUMBERS, "__init__", "__main__")
     return path.parent == HERE.resolve() and path.name not in OWN
+
+
+@lru_cache
+def digest_now(path):
+    """Return `digest_of` a module when it was first asked for: it is what runs, whatever becomes of the file."""
+    return digest_of(path)
 
 
 def digest_of(path):

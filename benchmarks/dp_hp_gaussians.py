@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from _record import record
 
+from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateProduct
 from finc_eval.feature_maps.hermite_series import best_rho
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding

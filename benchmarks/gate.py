@@ -13,9 +13,12 @@ three replicates of the baseline and with one. *looks*: three looks at more and 
 
 *lost*, *new*, *worse*: a labelled kind has lost, an unlabelled one has come, or the Fréchet distance has risen by the
 size that the gate prints as detectable for an unchanged release, at limits of one half, 2 % and the measured noise.
-*gone*: a whole kind of 2.5 to 7.5 % of the samples is lost, and clusters are to show it.
+*gone*: a whole kind of 2.5 to 7.5 % of the samples is lost, and clusters are to show it. *scattered*: a class is lost
+that is an equal part of every second kind, of the smallest share that the policy of `--init` says cannot be lost
+unseen; it must not pass. *compact*: so is a class in two kinds, of the policy's `min_share`.
 """
 
+import tomllib
 from functools import partial
 
 import numpy as np
@@ -23,6 +26,8 @@ from _record import record
 from _runs import rate, run
 
 import finc_eval as fe
+from finc_eval.gates.divisions import scattered_share
+from finc_eval.gates.first_policy import first_policy
 
 RUNS, POWER_RUNS, DIM, KINDS, SPREAD = 1000, 200, 16, 20, 3.0
 SHARES = np.linspace(1, 3, KINDS) / np.linspace(1, 3, KINDS).sum()
@@ -135,6 +140,17 @@ def gone(seed):
     return {"found": verdict.overall == "regression", "size": 1.0}
 
 
+def by_init(scattered, seed):
+    """Lose a class of a share that the policy of --init says cannot be lost unseen."""
+    world = World(np.random.default_rng(seed))
+    old, ref = world.release(1000), world.release(2000)
+    policy = tomllib.loads(first_policy([old], ref))
+    size = scattered_share(policy["kinds"]["moved"]) if scattered else policy["kinds"]["min_share"]
+    shares, kinds = SHARES.copy(), slice(0, KINDS, 2) if scattered else slice(KINDS - 2, KINDS)
+    shares[kinds] *= 1 - size / SHARES[kinds].sum()
+    return {"passed": fe.gate(world.release(1000, shares), old, ref, policy).overall == "pass", "size": size}
+
+
 def new(seed):
     world = World(np.random.default_rng(seed))
     old, ref = world.release(2000), world.release(4000)
@@ -170,10 +186,12 @@ REGIMES = {
     "looks": looks,
     "lost": lost,
     "gone": gone,
+    "scattered": partial(by_init, True),
+    "compact": partial(by_init, False),
     "new": new,
     "worse": worse,
 }
-POWER = ("lost", "gone", "new", "worse")
+POWER = ("lost", "gone", "scattered", "compact", "new", "worse")
 
 
 def one(regime, seed):
@@ -186,8 +204,9 @@ def report(found):
             "regime": regime,
             "runs": len(runs),
             "false failures": rate(runs, "false"),
+            "passed": rate(runs, "passed"),
             "found": rate(runs, "found"),
-            "detectable, median": f"{np.nanmedian([one['size'] for one in runs]):.3g}" if regime in POWER else "",
+            "size, median": f"{np.nanmedian([one['size'] for one in runs]):.3g}" if regime in POWER else "",
         }
         for regime, runs in found.items()
     ]

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.checks import check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.record import Record, about, settings_from
+from finc_eval.core.record import Record, about, by_name, settings_from
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
@@ -162,10 +162,7 @@ Method = Annotated[
 
 def method_of(method: AnyMethod | str) -> AnyMethod:
     """Return the method of this name with its defaults; a method is returned as it is."""
-    if isinstance(method, AnyMethod):
-        return method
-    check_choice("method", method, METHODS)
-    return METHODS[method]()
+    return by_name("method", method, METHODS)
 
 
 @dataclass(frozen=True)

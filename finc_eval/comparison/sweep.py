@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal, Unpack
@@ -42,7 +41,7 @@ RHOS = (1.0, 2.0, 5.0, 10.0)
 """Default values of ρ."""
 
 SPREAD_SAMPLES = 50
-"""Samples of a mode whose mutual distances are its spreadness."""
+"""Samples of a mode whose covariance is its spreadness."""
 
 RESAMPLE = 250
 """Samples of each set in a resample of the papers' rule."""
@@ -55,8 +54,8 @@ class Point(Record):
     Attributes:
         value: value of the parameter.
         comparison: comparison of the two sketches by directions alone.
-        spreadness: for every mode of `comparison.modes`, in their order: mean distance between the samples of the set
-            that has more which are most of the mode, over the reference's median distance. 1 is as spread as the
+        spreadness: for every mode of `comparison.modes`, in their order: trace of the covariance of its best samples,
+            in the set that has more (appendix B.5 of FINC's paper), over that of the reference. 1 is as spread as the
             reference itself; None where fewer than two samples are known.
     """
 
@@ -180,7 +179,7 @@ def _sweep_sigma(
     points = []
     for done, (sigma, first, second) in enumerate(zip(chosen, sketches["gen"], sketches["ref"], strict=True)):
         run.progress("compare", done, len(chosen))
-        found = _point(sigma, first, second, median, replace(settings, sigma=sigma), run)
+        found = _point(sigma, first, second, replace(settings, sigma=sigma), run)
         points.append(_with_samples(found, {label: one.samples for label, one in embeddings.items()}))
     run.progress("compare", len(chosen), len(chosen))
     papers_rule = _papers_rule(rows["gen"], rows["ref"], chosen, settings.rho)
@@ -194,13 +193,10 @@ def _sweep_rho(
     chosen = [replace(settings, rho=rho) for rho in rhos or RHOS]
     opened = open_sets(sources, ["ref"], settings, run, extractor)
     first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
-    median = float("nan")
-    with suppress(DataError):  # a reference of copies has no median distance, nor has a sketch without samples
-        median = median_distance(second.sample.rows)
     points = []
     for done, one in enumerate(chosen):
         run.progress("compare", done, len(chosen))
-        found = _point(one.rho, first, second, median, replace(opened.settings, rho=one.rho), run)
+        found = _point(one.rho, first, second, replace(opened.settings, rho=one.rho), run)
         held = {label: each.embeddings for label, each in opened.sets.items()}
         points.append(
             _with_samples(found, {label: None if each is None else each.samples for label, each in held.items()})
@@ -224,9 +220,10 @@ def _streamed(opened: SetInput, label: str) -> Embeddings:
     return opened
 
 
-def _point(value: float, gen: Sketch, ref: Sketch, median: float, settings: Settings, run: Run) -> Point:
+def _point(value: float, gen: Sketch, ref: Sketch, settings: Settings, run: Run) -> Point:
     found = compare(gen, ref, settings, run=replace(run, progress=silent))
-    spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, median) for mode in found.modes)
+    whole = _trace(ref.sample.rows)
+    spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, whole) for mode in found.modes)
     return Point(value, found, spreadness)
 
 
@@ -237,11 +234,16 @@ def _with_samples(point: Point, samples: Mapping[str, KnownSamples | None]) -> P
     return replace(point, comparison=replace(found, gen=gen, ref=ref))
 
 
-def _spreadness(mode: Mode, own: Sketch, median: float) -> float | None:
+def _spreadness(mode: Mode, own: Sketch, whole: float) -> float | None:
+    """Return the spreadness of a mode, over the trace of the whole reference; None where either is not known."""
     best = mode.top_gen if mode.role == "over" else mode.top_ref
-    rows = own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])]
-    spread = float(torch.pdist(rows).mean()) / median if len(rows) > 1 else float("nan")
-    return None if np.isnan(spread) else spread
+    spread = _trace(own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])])
+    return spread / whole if whole > 0 and np.isfinite(spread) else None
+
+
+def _trace(rows: torch.Tensor) -> float:
+    """Compute the trace of the covariance of embeddings; NaN for fewer than two."""
+    return float(rows.double().var(0).sum()) if len(rows) > 1 else float("nan")
 
 
 def _papers_rule(gen: torch.Tensor, ref: torch.Tensor, sigmas: Sequence[float], rho: float) -> float | None:

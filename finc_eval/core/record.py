@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
+from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 
 T = TypeVar("T")
@@ -56,6 +57,19 @@ def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) 
         if name not in options and field.default is MISSING and field.default_factory is MISSING:
             raise UsageError(f"the option {name!r} is missing: pass {name}=")
     return cls(**options)
+
+
+def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
+    """Return the record of this name with its defaults; a record of these classes is returned as it is.
+
+    Raises:
+        UsageError: the value is neither a name nor such a record.
+    """
+    for choice in choices.values():
+        if isinstance(value, choice):
+            return value
+    check_choice(field, value, choices)
+    return choices[str(value)]()
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:

@@ -17,8 +17,10 @@ def points(value: float) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Return "1 kind" or "2 kinds", "1 class" or "2 classes"."""
-    return f"{count:,} {thing}{'' if count == 1 else 'es' if thing.endswith('s') else 's'}"
+    """Return "1 kind" or "2 kinds", "1 class" or "2 classes", "1 entry" or "2 entries"."""
+    if count != 1:
+        thing = f"{thing[:-1]}ies" if thing.endswith("ry") else f"{thing}es" if thing.endswith("s") else f"{thing}s"
+    return f"{count:,} {thing}"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -47,6 +47,11 @@ class FeatureMap(ABC):
         return self.size
 
     @property
+    def width(self) -> int:
+        """Numbers that a row takes while features are summed."""
+        return self.size
+
+    @property
     def device(self) -> torch.device:
         """Device on which φ is computed."""
         return self.center.device
@@ -77,6 +82,18 @@ class FeatureMap(ABC):
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute φ of embeddings that are `prepared`: (n, d) → (n, q) float32."""
         return self._features(rows)
+
+    def class_sums(
+        self, rows: torch.Tensor, labels: torch.Tensor, classes: int, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
+        """Sum φ over the rows of each class: (n, d), (n,) → (classes, q) (eq. 14 of arXiv 2106.05042, undivided).
+
+        Divided by the number of all rows, not of those of the class, the sums are the mean of φ(x) ⊗ onehot(y). It
+        contains the shares of the classes, and images of two classes are √(‖φ‖² + ‖φ'‖²) apart.
+        """
+        onehot = torch.nn.functional.one_hot(labels, classes).to(dtype)
+        sums: torch.Tensor = onehot.T @ self(rows).to(dtype)
+        return sums
 
     def _check(self, rows: torch.Tensor) -> None:  # noqa: B027  # most maps take every row
         """Raise DataError if φ of a row does not exist."""

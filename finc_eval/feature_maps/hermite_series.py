@@ -25,7 +25,7 @@ def length_scale_of(rho: float) -> float:
     return sqrt((1 - rho * rho) / (2 * rho))
 
 
-def hermite(x: torch.Tensor, order: int, rho: float) -> torch.Tensor:
+def hermite(x: torch.Tensor, order: int, rho: float | torch.Tensor) -> torch.Tensor:
     """Compute φ_0(x), …, φ_C(x) of every number: any shape (…) → (…, C+1).
 
     φ_c(x) = (1−ρ²)^¼ √(ρ^c / (2^c c!)) H_c(x) exp(−ρx²/(1+ρ)), H_c the physicists' polynomials (eq. 6 of the paper),
@@ -35,14 +35,16 @@ def hermite(x: torch.Tensor, order: int, rho: float) -> torch.Tensor:
     Args:
         x: numbers, in units in which the kernel has the length scale `length_scale_of(rho)`.
         order: highest degree C ≥ 0.
-        rho: ρ in (0, 1).
+        rho: ρ in (0, 1), one for all numbers, or a tensor of the type of x that has one for each entry of its last
+            dimension.
     """
     large = torch.finfo(x.dtype).max ** 0.25
-    logarithm = 0.25 * log1p(-rho * rho) - rho / (1 + rho) * x.square()
+    base = log1p(-rho * rho) if isinstance(rho, float) else torch.log1p(-rho * rho)
+    logarithm = 0.25 * base - rho / (1 + rho) * x.square()
     before, current = torch.zeros_like(x), torch.ones_like(x)
     features = [logarithm.exp()]
     for c in range(order):
-        following = sqrt(2 * rho / (c + 1)) * x * current - rho * sqrt(c / (c + 1)) * before
+        following = (2 * rho / (c + 1)) ** 0.5 * x * current - rho * sqrt(c / (c + 1)) * before
         before, current = current, following
         size = torch.maximum(before.detach().abs(), current.detach().abs())
         if bool((size > large).any()):

@@ -113,6 +113,15 @@ def hidden_loss(share: float, least: float) -> float:
     return 1.0 if least >= share else least * (1 - share) / (share * (1 - least))
 
 
+def scattered_share(moved: float) -> float:
+    """Return from which share on a class cannot be lost while so many samples may move to other kinds.
+
+    A class of the share c in kinds of together half of the samples moves at least c/2 of what is left, 1 − c: the
+    other samples of these kinds take up half of its place.
+    """
+    return 2 * moved / (1 + 2 * moved)
+
+
 def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
     """Count by clusters of all samples together, blind to which set a sample is from."""
     rows, level, enough = pooled_sample(list(sets.all.values())), level_of(limits, sets), 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import ClassVar, Literal
 
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 Side = Literal["low", "high"]
 
@@ -123,8 +123,3 @@ class Missing(Evidence):
 def upper_quantile(level: float, degrees: float = float("inf")) -> float:
     """Return the quantile that Student's t with these degrees exceeds with probability `level`."""
     return -float(ndtri(level)) if not isfinite(degrees) else -float(stdtrit(degrees, level))
-
-
-def normal_level(level: float, degrees: float) -> float:
-    """Return the level at which a normal quantile is as far out as Student's t at this level."""
-    return level if not isfinite(degrees) else float(ndtr(-upper_quantile(level, degrees)))

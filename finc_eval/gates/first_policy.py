@@ -14,7 +14,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.divisions import AUTO_LEVELS, MOST_HIDDEN, fewest, finest_level, hidden_loss
+from finc_eval.gates.divisions import AUTO_LEVELS, MOST_HIDDEN, fewest, finest_level, hidden_loss, scattered_share
 from finc_eval.gates.evidence import Normal, upper_quantile
 from finc_eval.gates.kinds import CUT, PARTS, KindEvidence, kind_evidence
 from finc_eval.gates.moved import Moved, unchanged_bound
@@ -102,12 +102,13 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
             "# and say how many samples decide. A column of labels shows more: kinds.column.",
             f"kinds.lose = {LOSE}  # part of its share that no kind may lose",
         ]
-    seen = f"{100 * found.min_share:.2g} %"
+    seen, moved = f"{100 * found.min_share:.2g} %", _chosen(0.0, found.moved)
     return [
         _line("kinds.lose", LOSE, found.lose, f"part of its share that no kind of at least {seen} may lose"),
-        f"kinds.min_share = {found.min_share:g}  # a class of less than {seen}, or in over {CUT} kinds, is lost unseen",
+        f"kinds.min_share = {found.min_share:g}  # a class of less than {seen}, or of less than "
+        f"{100 * scattered_share(moved):.2g} % in over {CUT} kinds, can be lost unseen",
         f"kinds.level = {found.level}  # number of kinds",
-        _line("kinds.moved", 0.0, found.moved, "share of samples that may be of other kinds than before"),
+        _line("kinds.moved", 0.0, moved, "share of samples that may be of other kinds than before"),
     ]
 
 
@@ -155,13 +156,15 @@ def _new_lines(sets: GateSets, run: Run) -> list[str]:
 
 def _floor(one: LostShare | GainedShare, family: int) -> float:
     """Return the margin that an unchanged release keeps, with probability 0.95 for all kinds together."""
-    counts, mean = one.counts, max(one.counts.old_share * one.counts.size, 0.5)
-    if isinstance(one, GainedShare):
-        unlucky = replace(counts, members=float(gammaincinv(mean + 1, 1 - ALPHA / family)))
-        return replace(one, counts=unlucky).bound("high", ALPHA)
-    unlucky = replace(counts, members=float(gammaincinv(mean, ALPHA / family)))
-    value = max(one.value_of(unlucky.share, counts.old_share, one.least), one.half(ALPHA / family))
-    return replace(one, counts=unlucky, value=value).bound("high", ALPHA)
+    mean, gain = max(one.counts.old_share * one.counts.size, 0.5), isinstance(one, GainedShare)
+    members = gammaincinv(mean + 1, 1 - ALPHA / family) if gain else gammaincinv(mean, ALPHA / family)
+    counts = replace(one.counts, members=float(members))
+    if isinstance(one, LostShare):
+        value = one.value_of(counts.share, counts.old_share, one.least)
+    else:
+        value = counts.share - counts.old_share
+    unlucky = replace(one, counts=counts, value=max(value, one.half(ALPHA / family)))
+    return unlucky.bound("high", ALPHA)
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str]:

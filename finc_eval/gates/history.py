@@ -17,7 +17,7 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import REFUSED, Bundle, is_bundle, write_bundle
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Limit, Verdict
-from finc_eval.partitions.sets import opened_set
+from finc_eval.partitions.sets import OpenedSet, opened_set
 
 NUMBER = re.compile(r"[0-9]{4,}")
 """Name of the folder of a bundle."""
@@ -89,6 +89,20 @@ class History:
             return ()
         return (f"never fired in {counted(len(verdicts) + 1, 'verdict')} of {self.folder.name}: {listed(never)}",)
 
+    def opened(self, gen: object, extractor: AnyExtractor, run: Run) -> OpenedSet:
+        """Open a release that may become the next baseline.
+
+        Raises:
+            UsageError: it is the latest baseline already.
+        """
+        parent = self.bundles[-1] if self.bundles else None
+        spaces = () if parent is None else (parent.stated.space,)
+        samples = samples_of(gen)
+        (opened,) = opened_sets({"gen": samples}, opened_set, extractor, run, spaces).values()
+        if parent is not None and (samples == parent.samples or parent.stated.content == opened.embeddings.digest):
+            raise UsageError(f"this release is the latest baseline already, {parent.folder}: pass a new one")
+        return opened
+
     def promote(
         self,
         verdict: Verdict,
@@ -119,14 +133,11 @@ class History:
             name = text_digest(f"{verdict.sets[GEN].digest} {verdict.signature}")
             write_text(self.folder / REFUSED / f"{name}.json", verdict.to_json() + "\n")
             return None
-        parent = self.bundles[-1] if self.bundles else None
-        spaces = () if parent is None else (parent.stated.space,)
-        (opened,) = opened_sets({"gen": gen}, opened_set, extractor, run or Run(), spaces).values()
-        if parent is not None and parent.stated.content == opened.embeddings.digest:
-            raise UsageError(f"this release is the baseline {parent.folder.name} already: pass a new one")
+        opened = self.opened(gen, extractor, run or Run())
         if opened.info().digest != verdict.sets[GEN].digest:
             raise UsageError("the samples are not those that were judged: judge them as they are now, and promote them")
         folder = self.folder / f"{len(self.bundles) + 1:04}"
+        parent = self.bundles[-1] if self.bundles else None
         write_bundle(folder, verdict, opened, parent, None if verdict.overall == "pass" else reason)
         return folder
 

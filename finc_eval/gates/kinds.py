@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
-from finc_eval.gates.divisions import EXAMPLES, MOST_HIDDEN, CountedSets, divided, hidden_loss, hidden_share
+from finc_eval.gates.divisions import (
+    EXAMPLES,
+    MOST_HIDDEN,
+    CountedSets,
+    divided,
+    hidden_loss,
+    hidden_share,
+    scattered_share,
+)
 from finc_eval.gates.evidence import Evidence, Missing
 from finc_eval.gates.moved import Distance, Moved
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
@@ -49,13 +57,16 @@ class Promise:
 
     Attributes:
         kinds: number of clusters; 0 for the values of a column.
-        seen: smallest share of a class that cannot be lost unseen.
+        seen: smallest share of a class in up to `CUT` kinds that cannot be lost unseen.
+        scattered: smallest share of a class in any kinds of together half of the samples that cannot be lost unseen;
+            1 where no limit says so.
         smallest: smallest share of the reference of the kinds that are limited.
         least: share of the baseline that losses of rarer kinds are parts of.
     """
 
     kinds: int
     seen: float
+    scattered: float
     smallest: float
     least: float
 
@@ -134,11 +145,8 @@ class _Level:
             size=float(self.size[kind]),
             old_members=float(self.old_members[kind]),
             old_size=float(self.old_size[kind]),
-            spread=float(self.retrained.spread[kind]),
+            moves=float(self.retrained.moves[kind]),
             degrees=self.retrained.degrees,
-            plain=float(self.retrained.plain[kind]),
-            plain_degrees=self.retrained.plain_degrees,
-            sampling=float(self.retrained.sampling[kind]),
         )
 
     def pairs(self, kind: int) -> PairCounts | None:
@@ -154,25 +162,27 @@ def _promise(sets: GateSets, found: CountedSets, limits: KindLimits, lose: float
     """Return what limits on lost kinds see: what the policy asks for, or what clusters of these sizes show."""
     if not found.clusters:
         least = limits.least or 0.0
-        return Promise(0, least, least, least)
+        return Promise(0, least, least, least, least)
     counts = found.counted[REF].counts
     shares = counts.members(found.place) / counts.n
     kinds = len(found.names[found.place])
+    scattered = 1.0 if limits.moved is None else scattered_share(limits.moved)
     if limits.least is not None:
-        return Promise(kinds, limits.least, limits.least / PARTS, limits.least / CUT)
+        return Promise(kinds, limits.least, scattered, limits.least / PARTS, limits.least / CUT)
     # The largest of the clusters hides most.
     seen = CUT * max(hidden_share(float(share), lose) for share in shares)
-    return Promise(kinds, seen, COLUMN_SHARE, COLUMN_SHARE)
+    return Promise(kinds, seen, scattered, COLUMN_SHARE, COLUMN_SHARE)
 
 
 def _unseen(sets: GateSets, found: CountedSets, limits: KindLimits, promise: Promise | None) -> Iterator[str]:
     """Yield a sentence on each way in which limits on kinds hold though a kind is lost, or new."""
     lose, new = sets.rule("kinds.lose"), sets.rule("kinds.new")
     if promise is not None and found.clusters:
+        least = "" if promise.scattered >= 1 else f" and is less than {100 * promise.scattered:.2g} %"
         yield (
             f"{lose} divides the samples into {promise.kinds} kinds: a class of less than {100 * promise.seen:.2g} % "
-            f"of the samples, or one that is in more than {CUT} of them, can be lost unseen; more samples, a smaller "
-            "min_share or a labelled column show more"
+            f"of the samples, or one that is in more than {CUT} of them{least}, can be lost unseen; more samples, a "
+            "smaller min_share or a labelled column show more"
         )
     elif promise is not None:
         counts, names = found.counted[REF].counts, found.names[found.place]

@@ -46,44 +46,38 @@ def moderate(ratios: Array, degrees: int) -> Moderated:
     """Draw ratios of variances towards their common value (Smyth 2004, section 6.2).
 
     Args:
-        ratios: observed over expected variances, shape (t,).
+        ratios: observed over expected variances, shape (t,); NaN where nothing was observed, which takes the mean or
+            the common value.
         degrees: degrees of freedom of each.
     """
-    positive = np.maximum(ratios, 1e-5 * max(float(np.median(ratios)), 1e-300))
-    if len(ratios) < 3:
-        return Moderated(ratios, degrees)
+    found = ratios[~np.isnan(ratios)]
+    if len(found) < 3:
+        return Moderated(np.where(np.isnan(ratios), found.mean() if len(found) else 1.0, ratios), degrees)
+    positive = np.maximum(found, 1e-5 * max(float(np.median(found)), 1e-300))
     e = np.log(positive) - digamma(degrees / 2) + np.log(degrees / 2)
     excess = float(e.var(ddof=1) - polygamma(1, degrees / 2))
+    most = min(MAX_DEGREES, float(degrees * len(found)))
     if excess <= 0:
-        return Moderated(np.full(len(ratios), float(ratios.mean())), min(MAX_DEGREES, float(degrees * len(ratios))))
+        return Moderated(np.full(len(ratios), float(found.mean())), most)
     prior = 2 * _inverse_trigamma(excess)
     common = float(np.exp(e.mean() + digamma(prior / 2) - np.log(prior / 2)))
-    moderated = (prior * common + degrees * ratios) / (prior + degrees)
+    moderated = (prior * common + degrees * np.where(np.isnan(ratios), common, ratios)) / (prior + degrees)
     # The degrees of a variance that all modes give together are not more than all of them have.
-    return Moderated(moderated, min(prior + degrees, float(degrees * len(ratios)), MAX_DEGREES))
+    return Moderated(moderated, min(prior + degrees, most))
 
 
 @dataclass(frozen=True)
 class Retrained:
     """Noise of shares that training once more adds, of each kind.
 
-    The law of a retrained share is not known, so that the noise is measured on two scales. On the logarithm a share
-    can fall by orders of magnitude as easily as it rises; on the plain scale it can fall to 0 within a few standard
-    errors. A bound takes the scale on which it is the wider one.
-
     Attributes:
-        spread: variance that training adds to log(new share / share of the replicates together), shape (t,).
-        degrees: degrees of freedom of it.
-        plain: variance of new share / share of the replicates together, sampling included, shape (t,).
-        plain_degrees: degrees of freedom of it; infinite without enough replicates.
-        sampling: part of `plain` that sampling explains, shape (t,).
+        moves: variance that training adds to new share − share of the replicates together, in parts of p·(1 − p) at
+            a share p, shape (t,).
+        degrees: degrees of freedom of it; infinite without enough replicates.
     """
 
-    spread: Array
+    moves: Array
     degrees: float
-    plain: Array
-    plain_degrees: float
-    sampling: Array
 
 
 def between_shares(members: Array, sizes: Array, baselines: int | None = None) -> Retrained:
@@ -98,25 +92,16 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
         The noise; without enough replicates, zeros with infinite degrees of freedom.
     """
     replicates, modes = members.shape
-    none = np.zeros(modes)
     if replicates < MIN_REPLICATES:
-        return Retrained(none, inf, none, inf, none)
-    again = 1 + 1 / (baselines or replicates)
-    logs = np.log((members + 0.5) / (sizes + 1))
-    of_log = 1 / (members.mean(0) + 0.5)
-    found = moderate(logs.var(0, ddof=1) / of_log, replicates - 1)
-    shares = members / sizes
-    mean = np.maximum(shares.mean(0), 0.5 / sizes.sum(0))
-    of_share = mean * (1 - mean) / sizes.mean(0)
-    told = moderate(shares.var(0, ddof=1) / np.maximum(of_share, np.finfo(float).tiny), replicates - 1)
-    sampling = of_share * again / mean**2
-    return Retrained(
-        spread=np.maximum(found.ratios - 1, 0) * of_log * again,
-        degrees=found.degrees,
-        plain=np.maximum(told.ratios, 1) * sampling,
-        plain_degrees=told.degrees,
-        sampling=sampling,
-    )
+        return Retrained(np.zeros(modes), inf)
+    shares, size = members / sizes, sizes.mean(0)
+    mean = shares.mean(0)
+    sampling = mean * (1 - mean) / size
+    # A kind that the replicates hardly have tells nothing of how much training moves shares.
+    told = (members.mean(0) >= 1) & (sampling > 0)
+    ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(modes, np.nan), where=told)
+    found = moderate(ratios, replicates - 1)
+    return Retrained(np.maximum(found.ratios - 1, 0) / size * (1 + 1 / (baselines or replicates)), found.degrees)
 
 
 def between_scores(values: Array, baselines: int | None = None) -> tuple[float, float]:

@@ -1,13 +1,13 @@
 """Evidence on shares: how much of its share a kind has lost, and how much a kind has gained, from exact counts.
 
-Counts of grouped samples are effective ones, divided by their design effect, and need not be whole. What a new
-training of the same model moves (`retraining`) enters twice: as a variance of the logarithm of a share, which divides
-the counts further, so that one exact method serves all; and for losses as Student's bound on the plain scale, which is
-the wider one where much can be lost by training alone.
+Counts of grouped samples are effective ones, divided by their design effect, and need not be whole. Where replicates
+tell how much a new training of the same model moves shares (`retraining`), Student's bound on the plain scale comes
+beside the exact one of sampling, and the wider of both counts.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, inf, isfinite, sqrt
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
-from finc_eval.gates.evidence import POWER, Evidence, Side, normal_level, upper_quantile
+from finc_eval.gates.evidence import POWER, Evidence, Side, upper_quantile
 from finc_eval.numerics.exact_tests import mover
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.search import smallest, smallest_between
@@ -43,22 +43,16 @@ class TwoCounts:
     Attributes:
         members, size: effective number of samples of the kind and of all samples in the new release.
         old_members, old_size: the same of the baseline; of several replicates, of all together.
-        spread: variance, of the logarithm of the ratio of both shares, that training once more adds.
-        degrees: degrees of freedom of that variance; infinite without it.
-        plain: variance of the ratio itself, sampling included; 0 without replicates.
-        plain_degrees: degrees of freedom of it; infinite without replicates.
-        sampling: part of `plain` that sampling explains.
+        moves: variance that training once more adds, in parts of p·(1 − p) at a share p; 0 without replicates.
+        degrees: degrees of freedom of that variance; infinite without replicates.
     """
 
     members: float
     size: float
     old_members: float
     old_size: float
-    spread: float = 0.0
+    moves: float = 0.0
     degrees: float = inf
-    plain: float = 0.0
-    plain_degrees: float = inf
-    sampling: float = 0.0
 
     @property
     def share(self) -> float:
@@ -70,11 +64,23 @@ class TwoCounts:
         """Share of the baseline."""
         return self.old_members / self.old_size
 
-    def effective(self, factor: float) -> tuple[float, float, float, float]:
-        """Return both counts and sizes with so many times the samples, divided by what retraining adds."""
-        sampling = (1 / (self.members + 0.5) + 1 / (self.old_members + 0.5)) / factor
-        part = factor / (1 + self.spread / sampling)
-        return self.members * part, self.size * part, self.old_members * part, self.old_size * part
+    def times(self, factor: float) -> tuple[float, float, float, float]:
+        """Return both counts and sizes with so many times the samples."""
+        return self.members * factor, self.size * factor, self.old_members * factor, self.old_size * factor
+
+    def half(self, level: float, factor: float = 1.0) -> float:
+        """Return how far Student's bound is from the difference of both shares; 0 without replicates.
+
+        The law of a retrained share is not known. So the smaller share is held against the larger one on the plain
+        scale, where it can fall to 0 within a few standard errors, and no law takes it further. They are standard
+        errors of the baseline's share, or where the new release has more, of the share of all samples together.
+        """
+        if not isfinite(self.degrees):
+            return 0.0
+        together = (self.members + self.old_members + 0.5) / (self.size + self.old_size + 1)
+        share = min(max(self.old_share, together), 1.0)
+        variance = (1 - share) / share * ((1 / self.size + 1 / self.old_size) / factor + self.moves)
+        return upper_quantile(level, self.degrees) * sqrt(variance) * max(self.share, self.old_share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +89,22 @@ class TwoShares(Evidence):
 
     unchanged: float | None = 0.0
     counts: TwoCounts
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the wider bound: from the counts, or with replicates from how much their shares differ."""
+        by_counts = self._by_counts(side, level, factor)
+        if not isfinite(self.counts.degrees):
+            return by_counts
+        half = self.half(level, factor)
+        return min(by_counts, self.value - half) if side == "low" else max(by_counts, self.value + half)
+
+    def half(self, level: float, factor: float = 1.0) -> float:
+        """Return how far Student's bound is from the value; 0 without replicates."""
+        return self.counts.half(level, factor)
+
+    @abstractmethod
+    def _by_counts(self, side: Side, level: float, factor: float) -> float:
+        """Return the exact bound, of sampling alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,25 +126,13 @@ class LostShare(TwoShares):
         """Return the loss from two shares."""
         return (old_share - share) / max(old_share, least)
 
-    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
-        """Return the wider bound: from the counts, or with replicates from how much their shares differ."""
-        by_counts = self._by_counts(side, level, factor)
-        if not isfinite(self.counts.plain_degrees):
-            return by_counts
-        half = self.half(level, factor)
-        return min(by_counts, self.value - half) if side == "low" else max(by_counts, self.value + half)
-
     def half(self, level: float, factor: float = 1.0) -> float:
-        """Return how far Student's bound on the plain scale is from the value; 0 without replicates."""
-        counts = self.counts
-        variance = counts.plain - counts.sampling * (1 - 1 / factor)
-        part = counts.old_share / max(counts.old_share, self.least)
-        return upper_quantile(level, counts.plain_degrees) * sqrt(max(variance, 0.0)) * part
+        """Return how far Student's bound is from the loss."""
+        return self.counts.half(level, factor) / max(self.counts.old_share, self.least)
 
     def _by_counts(self, side: Side, level: float, factor: float) -> float:
         """Return the bound from those of the ratio, and of the baseline's share."""
-        k, n, old, m = self.counts.effective(factor)
-        level = normal_level(level, self.counts.degrees)
+        k, n, old, m = self.counts.times(factor)
         rest = level * SHARE_PART
         low, high = (min(1.0, share_bound(old, m, end, rest) / self.least) for end in SIDES)
         if side == "high":
@@ -134,7 +144,7 @@ class LostShare(TwoShares):
     def detectable(self, level: float) -> float | None:
         """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""
         # The baseline varies, too: its count is taken at several points of its law.
-        spread = sqrt(1 / (self.counts.old_members + 0.5) + self.counts.spread)
+        spread = sqrt(1 / (self.counts.old_members + 0.5))
         counts = [self._most_regressed(self.counts.old_members * exp(node * spread), level) for node in NODES]
 
         def power(mean: float) -> float:
@@ -144,24 +154,20 @@ class LostShare(TwoShares):
             return None
         mean = float(brentq(lambda mean: power(mean) - POWER, 0.0, 2 * max(counts) + 10))
         found = self.value_of(mean / self.counts.size, self.counts.old_share, self.least)
-        if not isfinite(self.counts.plain_degrees):
-            return found
-        beyond = self.half(level) + self.half(1 - POWER)
-        most = self.value_of(0.0, self.counts.old_share, self.least)
-        return max(found, self.margin + beyond) if self.margin + beyond <= most else None
+        gone = replace(self, counts=replace(self.counts, members=0.0))
+        found = max(found, self.margin + gone.half(level) + gone.half(1 - POWER))
+        return found if found <= self.value_of(0.0, self.counts.old_share, self.least) else None
 
     def _most_regressed(self, old: float, level: float) -> int:
         """Return the most members with which the release is a regression against this many; −1 if there are none."""
-        level = normal_level(level, self.counts.degrees)
         of_old = min(1.0, share_bound(old, self.counts.old_size, "low", level * SHARE_PART) / self.least)
         if of_old <= self.margin:
             return -1
         ratio = 1 - self.margin / of_old
         most = ratio * self.counts.size / (ratio * self.counts.size + self.counts.old_size)
         k = np.arange(int(ratio * old * self.counts.size / self.counts.old_size) + 1.0)
-        part = 1 / (1 + self.counts.spread / (1 / (k + 0.5) + 1 / (old + 0.5)))
         # P(count ≤ k), of the binomial law of the two counts' sum at the margin.
-        reached = 1 - betainc(k * part + 1, np.maximum(old * part, np.finfo(float).tiny), most)
+        reached = 1 - betainc(k + 1, max(old, np.finfo(float).tiny), most)
         return int((reached <= level * (1 - SHARE_PART)).sum()) - 1
 
 
@@ -184,13 +190,12 @@ def members_to_hold(lose: float) -> float:
 class GainedShare(TwoShares):
     """Share of a kind in the new release minus that in the baseline, in parts of all samples.
 
-    Its bounds are those of the two exact intervals, joined (MOVER).
+    Its exact bounds are those of the two exact intervals, joined (MOVER).
     """
 
-    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
-        """Return the bound of the difference."""
-        k, n, old, m = self.counts.effective(factor)
-        level = normal_level(level, self.counts.degrees)
+    def _by_counts(self, side: Side, level: float, factor: float) -> float:
+        """Return the exact bound of the difference."""
+        k, n, old, m = self.counts.times(factor)
         new, before = ([share_bound(*counts, end, level) for end in SIDES] for counts in ((k, n), (old, m)))
         ends = mover((new[0], k / n, new[1]), (before[0], old / m, before[1]))
         return float(ends[0] if side == "low" else ends[1])
@@ -203,16 +208,15 @@ class GainedShare(TwoShares):
         # P(Poisson(mean) ≥ count) is the power.
         count = float(int(fewest) + 1)
         mean = float(gammaincinv(count, POWER))
-        beside = (self.counts.old_members + 0.5) * (
-            self.counts.size / self.counts.old_size
-        ) ** 2 / mean + self.counts.spread * mean
+        of_old = (self.counts.old_members + 0.5) * (self.counts.size / self.counts.old_size) ** 2 / mean
+        beside = of_old + self.counts.moves * self.counts.size
         mean = float(gammaincinv(count, power_beside(beside)))
         found = mean / self.counts.size - self.counts.old_share
         return found if found <= 1 else None
 
     def _is_regression(self, members: float, level: float) -> bool:
-        one = replace(self, counts=replace(self.counts, members=members))
-        return one.bound("low", level) > one.margin
+        counts = replace(self.counts, members=members)
+        return replace(self, value=counts.share - counts.old_share, counts=counts).bound("low", level) > self.margin
 
 
 @dataclass(frozen=True, kw_only=True)

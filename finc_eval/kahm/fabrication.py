@@ -32,6 +32,7 @@ from finc_eval.kahm.models import (
     class_members,
     known_space,
     precise_rows,
+    tell_fewer_components,
 )
 from finc_eval.kahm.settings import KahmSettings
 
@@ -320,8 +321,9 @@ def _noisy_branches(
             "models have no guarantee",
             stacklevel=3,
         )
-    where = usable_device(device)
-    for label, members in class_members(labels, rows.n).items():
+    where, classes = usable_device(device), class_members(labels, rows.n)
+    tell_fewer_components(settings, rows.dim, min(map(len, classes.values())))
+    for label, members in classes.items():
         raw = rows.rows_at(members).to(where).double()
         noisy = noise.add(raw, generator)
         for part in branch_members(PreciseRows(noisy if strict else raw), settings):

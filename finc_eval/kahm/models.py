@@ -7,6 +7,7 @@ model is the union of models of clusters, and the nearest counts. The class of a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.words import counted
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings
@@ -213,6 +215,9 @@ def fit_wide(
         DataError: the set is empty, or a row is not finite.
         UsageError: the device does not exist.
 
+    Warns:
+        UserWarning: components is more than the samples can have; the model has as many as they can.
+
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
@@ -222,11 +227,9 @@ def fit_wide(
         >>> bool(near.max() < far.min())
         True
     """
-    settings = settings or KahmSettings()
-    rows, where = precise_rows(samples, "samples"), usable_device(device)
-    return WideKahm(
-        tuple(fit_deep(rows.rows_at(members).to(where), settings) for members in branch_members(rows, settings))
-    )
+    settings, rows = settings or KahmSettings(), precise_rows(samples, "samples")
+    tell_fewer_components(settings, rows.dim, rows.n)
+    return _wide(rows, settings, device)
 
 
 def fit_classes(
@@ -248,6 +251,9 @@ def fit_classes(
         DataError: there is not one label for each sample, no sample, or a row that is not finite.
         UsageError: the device does not exist.
 
+    Warns:
+        UserWarning: components is more than the samples of a class can have; their model has as many as they can.
+
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
@@ -257,13 +263,35 @@ def fit_classes(
         >>> models.classes, models.predict(gen).shape
         ((False, True), (200,))
     """
-    settings = settings or KahmSettings()
-    rows = precise_rows(samples, "samples")
-    models = {
-        label: fit_wide(Subset(rows, members), settings, device=device)
-        for label, members in class_members(labels, rows.n).items()
-    }
+    settings, rows = settings or KahmSettings(), precise_rows(samples, "samples")
+    members = class_members(labels, rows.n)
+    tell_fewer_components(settings, rows.dim, min(map(len, members.values())))
+    models = {label: _wide(Subset(rows, own), settings, device) for label, own in members.items()}
     return ClassModels(models, settings, known_space(rows), rows.digest)
+
+
+def tell_fewer_components(settings: KahmSettings, dim: int, smallest: int) -> None:
+    """Warn if a model cannot have as many components as the settings ask for.
+
+    Args:
+        settings: settings of the models.
+        dim: number of entries of a sample.
+        smallest: number of samples of the smallest class.
+    """
+    most = min(dim, smallest - 1)
+    if settings.components > most:
+        warnings.warn(
+            f"components is {settings.components}, but {counted(smallest, 'sample')} of {counted(dim, 'entry')} have "
+            f"at most {most}: a model of them has these",
+            stacklevel=3,
+        )
+
+
+def _wide(rows: Embeddings, settings: KahmSettings, device: str | torch.device | None) -> WideKahm:
+    where = usable_device(device)
+    return WideKahm(
+        tuple(fit_deep(rows.rows_at(members).to(where), settings) for members in branch_members(rows, settings))
+    )
 
 
 def known_space(rows: Embeddings) -> str:

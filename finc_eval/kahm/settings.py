@@ -31,7 +31,11 @@ class KahmSettings(Record):
     """
 
     components: Annotated[
-        int, about("n, number of principal components that the kernel sees, as far as the samples have that many")
+        int,
+        about(
+            "n, number of principal components that the kernel sees; a model has at most one for each entry of a "
+            "sample, and fewer than it has samples"
+        ),
     ] = 20
     depth: Annotated[
         int,

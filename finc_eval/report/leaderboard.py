@@ -112,9 +112,14 @@ def show(board: Leaderboard) -> None:
 
 
 def summary(board: Leaderboard) -> str:
-    """Return what the board can tell in a few plain sentences."""
+    """Return what the board can tell in a few plain sentences, beginning with who is first."""
     main = board.criterion()
-    return f"By {main.key} ({main.title}): {header(main)}. Ranks cover {board.covers}."
+    told = f"{header(main)}. Ranks cover {board.covers}."
+    if len(main.names) < 2:
+        return f"By {main.key}, {told}"
+    first, *others = main.groups[0]
+    tied = f", and {listed(others)} cannot be told apart from it" if others else ""
+    return f"By {main.key}, {first} is first of {counted(len(main.names), 'model')}{tied}. {told}"
 
 
 def header(criterion: Criterion) -> str:
@@ -125,7 +130,7 @@ def header(criterion: Criterion) -> str:
     gap = criterion.smallest_separable_gap
     told = (
         f"{criterion.separable_neighbors} of {counted(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "
-        f"{counted(criterion.pairs, 'pair')} can be told apart (Holm, with the joint distribution, 5 %)"
+        f"{counted(criterion.pairs, 'pair')} can be told apart (Holm, 5 %)"
     )
     return f"{told}; smallest separable gap {_gap(criterion, gap)}" if gap is not None else told
 

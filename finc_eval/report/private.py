@@ -152,7 +152,8 @@ def show_sketch(path: str, sketch: PrivateSketch) -> None:
     transform, phi = sketch.transform, sketch.feature_map
     print(f"{path}: private sketch of {sketch.m} records, {sketch.space}, {sketch.size} features")
     print(f"transform {transform.digest[:12]}: {transform.origin}")
-    print(f"features: {phi.kind} {phi.order}, length scale {phi.length_scale:.4g}, radius {transform.radius:.4g}")
+    told = dict(phi.signature())
+    print(f"features: {phi.kind} {told['order']}, length scale {told['sigma']}, radius {transform.radius:.4g}")
     if sketch.classes is not None:
         print(f"classes: {', '.join(sketch.classes)}")
     print(f"noise {sketch.noise:.4g} on every feature")

@@ -7,9 +7,9 @@ import torch
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.feature_maps.coordinate_kernels import HERMITE_MAPS
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import HERMITE_MAPS
 
 PLACE = "feature_map/"
 """Beginning of the names of the arrays."""

@@ -35,6 +35,9 @@ from finc_eval.sketches.settings import SketchOptions, SketchSettings
 LARGEST_SQUARE = 1.02
 """Mean of ‖φ(x)‖² at most, where features were rounded to bfloat16."""
 
+MAX_COVARIANCE_FEATURES = 20_000
+"""Features up to which their covariance is kept; it takes 1.6 GB for each fold."""
+
 MAX_EMBEDDING = 4096
 """Entries of an embedding up to which its moments are kept."""
 
@@ -89,6 +92,11 @@ class Sketch(Shown):
         precision: Precision = "float32",
     ) -> None:
         check_choice("precision", precision, PRECISIONS)
+        if feature_map.size > MAX_COVARIANCE_FEATURES:
+            raise UsageError(
+                f"the feature map has {feature_map.size:,} features, and a sketch keeps the covariance of at most "
+                f"{MAX_COVARIANCE_FEATURES:,}: take fewer features or a lower order"
+            )
         device = feature_map.device
         self.feature_map = feature_map
         self.space = space or f"{ARRAY_SPACE}{feature_map.dim}"

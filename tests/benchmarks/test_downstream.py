@@ -24,9 +24,10 @@ def test_decisions_and_scores_are_measured_apart():
     assert result.roc > result.roc_hard
 
 
-def test_every_classifier_of_the_paper_tells_clusters_apart():
+@pytest.mark.parametrize("images", [False, True], ids=["tables", "images, Table 10"])
+def test_every_classifier_of_the_paper_tells_clusters_apart(images):
     pytest.importorskip("xgboost")
-    results = downstream(clusters(150, seed=1), clusters(150, seed=2))
+    results = downstream(clusters(150, seed=1), clusters(150, seed=2), images=images)
     assert tuple(results) == CLASSIFIER_NAMES
     assert len(CLASSIFIER_NAMES) == 12
     for name, result in results.items():

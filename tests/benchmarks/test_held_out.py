@@ -11,6 +11,7 @@ def held_out(monkeypatch):
     return held_out
 
 
+@pytest.mark.long
 def test_the_held_out_actions_of_real_clips_are_found(held_out, assets):
     _, planted = held_out.clips(assets / "ucf101" / "vgg16_relu6_mean.npz")
     assert len(planted) == 5

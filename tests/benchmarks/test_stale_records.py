@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import _runs
 import _stale
 import pytest
 
@@ -76,3 +77,15 @@ def test_a_record_knows_its_script_and_the_mathematics_and_not_the_pages():
 
 def test_the_page_of_today_marks_the_stale_records():
     assert _stale.main(mark=False) == 0
+
+
+def test_runs_of_two_states_of_the_code_make_a_record_of_the_older_one(here, monkeypatch):
+    folder, module = here
+    monkeypatch.setattr(_runs, "RUNS", folder / "runs")
+    (folder / "runs" / "null").mkdir(parents=True)
+    path = "finc_eval/numerics/sums.py"
+    before, after = ({path: digest} for digest in ("0123456789ab", _stale.digest_of(module)))
+    runs = [{"seed": seed, "code": _runs.keep("null", code)} for seed, code in enumerate([after, before, after])]
+    assert _runs.code_of("null", runs) == before
+    assert _runs.code_of("null", runs[::2]) == after
+    assert _runs.code_of("null", [*runs, {"seed": 3}]) is None

@@ -14,8 +14,8 @@ from finc_eval.core.storage import reserved
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
 from finc_eval.privacy.synthesis.files import read_columns, read_images, write_arrays
+from finc_eval.privacy.synthesis.methods import SYNTHESIS_METHODS
 from finc_eval.privacy.synthesis.released_features import paper_image_statistics, paper_table_statistics
-from finc_eval.privacy.synthesis.synthesize import IMAGE_METHODS, TABLE_METHODS
 from finc_eval.privacy.synthesis.tabular import Category, Number
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
@@ -60,7 +60,7 @@ def dp_generate(folder, *more, data="patients.csv", out="made.csv", epsilon=1):
     return CliRunner().invoke(app, [str(part) for part in (*given, "--epsilon", epsilon, *more)])
 
 
-@pytest.mark.parametrize("method", TABLE_METHODS)
+@pytest.mark.parametrize("method", SYNTHESIS_METHODS)
 def test_a_synthetic_table_says_of_the_ill_what_the_private_one_does(monkeypatch, method):
     monkeypatch.setattr(synthesis, "MIXTURE_COMPONENTS", 20)
     made = synthesize_table(patients(2000), TABLE, epsilon=5, ledger=None, method=method, steps=80)
@@ -92,7 +92,7 @@ def test_synthetic_digits_resemble_their_class_more_than_others(digits):
 
 
 @pytest.mark.parametrize("network", ["fully-connected", "convolutional"])
-@pytest.mark.parametrize("method", IMAGE_METHODS)
+@pytest.mark.parametrize("method", [one for one in SYNTHESIS_METHODS if one != "dp-hp-few"])
 def test_every_method_goes_with_the_papers_networks(network, method):
     images = np.random.default_rng(0).integers(0, 255, (50, 8, 8, 3), dtype=np.uint8)
     made = synthesize_images(images, None, epsilon=1, ledger=None, steps=2, count=7, method=method, network=network)
@@ -102,16 +102,48 @@ def test_every_method_goes_with_the_papers_networks(network, method):
 
 
 def test_presets_have_the_papers_orders_and_its_bound():
-    assert TABLE_METHODS["dp-hp-paper"][1] == IMAGE_METHODS["dp-hp-paper"][1] == "paper"
+    assert [one.bound for one in SYNTHESIS_METHODS.values()] == ["tight", "tight", "paper", "tight"]
+    assert [one.until for one in SYNTHESIS_METHODS.values()] == [1, 1, 0, 1]
     images = paper_image_statistics((28, 28, 1), 0)
-    sums = [one for one in images if one.phi.kind == "sum"]
-    assert sum(one.phi.size for one in sums) == 784 * 101
-    assert sums[0].phi.length_scale == pytest.approx(0.005**0.5)
-    assert [one.phi.size for one in images if one not in sums] == [21**2] * 10
-    assert sum(one.budget for one in sums) / sum(one.budget for one in images) == pytest.approx(0.8)
-    table = paper_table_statistics(TABLE, 0, product_columns=2)
-    assert table[0].phi.size == 2 * 101
+    assert [one.phi.size for one in images] == [784 * 101] + [21**2] * 10
+    assert images[0].phi.length_scale == pytest.approx(0.005**0.5)
+    assert images[0].budget / sum(one.budget for one in images) == pytest.approx(0.8)
+    table = paper_table_statistics(TABLE, 0)
+    assert [one.phi.size for one in table] == [2 * 101] + [11**2] * 8
     assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
+
+
+def test_the_papers_own_kernels_can_be_asked_for():
+    wide = Table(tuple(Category(f"column {place}", ("no", "yes")) for place in range(9)))
+    asked = fe.privacy.DpHpPaper(product_order=13, product_columns=5, draws=2, sum_share=0.5, sum_order=20, gamma=3)
+    single, *products = paper_table_statistics(wide, 0, asked)
+    assert [one.phi.size for one in (single, *products)] == [9 * 21, 537_824, 537_824]
+    assert [one.weight for one in (single, *products)] == [1, 1.5, 1.5]  # γ over the products of all epochs
+    assert [one.budget for one in (single, *products)] == [1, 0.5, 0.5]
+
+
+def test_the_papers_parameters_are_options_of_its_method_alone(files):
+    table = ("--table", files / "table.toml", "--budget", 9, "--steps", 2)
+    refused = dp_generate(files, *table, "--gamma", 2)
+    assert refused.exit_code == 3 and "--gamma belongs to dp-hp-paper, not to dp-hp" in refused.stderr
+    made = dp_generate(files, *table, "--method", "dp-hp-paper", "--gamma", 2, "--product-columns", 1)
+    assert made.exit_code == 0, made.stderr
+    assert "by dp-hp-paper(product_columns=1, gamma=2.0)" in made.stdout
+    assert "release of 580 numbers" in made.stderr  # (2 · 101 + 8 · 11) · 2 classes, said before it starts
+
+
+def test_a_run_without_noise_is_a_baseline_that_says_so_and_no_ledger_takes_it(files):
+    made = synthesize_table(patients(200), TABLE, epsilon=float("inf"), ledger=None, steps=3)
+    assert made.synthesis.guarantee is None and made.synthesis.steps == 3
+    assert "NOT PRIVATE: no noise was added" in str(made.synthesis)
+    assert json.loads(json.dumps(made.to_dict()["synthesis"]))["guarantee"] is None
+    refused = dp_generate(files, "--table", files / "table.toml", "--budget", 1, epsilon="inf")
+    assert refused.exit_code == 3 and "an infinite epsilon adds no noise" in refused.stderr
+    assert not (files / "ledger").exists() and not (files / "made.csv").exists()
+    ledger = Ledger.create(files / "ledger", epsilon=1, delta=1e-5)
+    with pytest.raises(fe.UsageError, match="a ledger holds private releases alone"):
+        synthesize_table(patients(200), TABLE, epsilon=float("inf"), ledger=ledger)
+    assert not ledger.spendings()
 
 
 def test_the_command_writes_a_table_and_says_what_it_promises(files):
@@ -257,7 +289,7 @@ def test_arrays_and_objects_are_never_unpickled(tmp_path):
         ({"labels": [0] * 5, "classes": ["0", "0"]}, "each once"),
         ({"labels": [0] * 4, "classes": ["0", "1"]}, "5 samples came with 4 labels"),
         ({"network": "convolution"}, 'did you mean "convolutional"'),
-        ({"method": "dp-hp-few"}, "method must be one of dp-hp, dp-hp-paper, dp-merf"),
+        ({"method": "dp-hp-few"}, "dp-hp-few is for tables: for images choose dp-hp, dp-hp-paper or dp-merf"),
     ],
 )
 def test_images_that_do_not_fit_are_refused(change, message):

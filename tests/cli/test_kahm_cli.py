@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -41,6 +42,12 @@ def sets(tmp_path_factory, digits):
 def models(sets):
     done("fit", sets / "train.npz", "--components", 10, "--out", sets / "models.h5")
     return sets / "models.h5"
+
+
+def test_components_that_samples_do_not_have_are_told(sets, tmp_path):
+    told = run("fit", sets / "train.npz", "--components", 800, "--out", tmp_path / "models.h5")
+    assert told.exit_code == 0
+    assert re.search(r"^note: components is 800, but \d+ samples of 784 entries have at most \d+", told.stderr)
 
 
 def rows_of(path):

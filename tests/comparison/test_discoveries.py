@@ -1,6 +1,7 @@
 """A comparison finds the planted kinds, and none where there are none."""
 
 import numpy as np
+import pytest
 
 import finc_eval as fe
 from finc_eval.comparison import finc_directions
@@ -39,10 +40,12 @@ def share_of_seeds_with_a_false_discovery(x, seeds):
     return false / seeds
 
 
+@pytest.mark.long
 def test_two_halves_of_one_set_rarely_differ(digits):
     assert share_of_seeds_with_a_false_discovery(digits[0][:1600], seeds=16) <= 0.13
 
 
+@pytest.mark.long
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
     monkeypatch.setattr(finc_directions, "cross_fit", in_sample_only)
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=6) >= 0.9
@@ -63,6 +66,7 @@ def test_colored_digits_are_found_at_demo_size(digits):
     assert found >= 9.0
 
 
+@pytest.mark.long
 def test_colored_mnist_at_the_papers_size(mnist_test):
     images, labels = mnist_test
     rng = np.random.default_rng(0)

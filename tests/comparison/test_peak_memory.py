@@ -16,6 +16,7 @@ print(next(line.split()[1] for line in Path("/proc/self/status").read_text().spl
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak memory from /proc")
 def test_twenty_thousand_against_twenty_thousand_stays_under_two_gigabytes():
     # Not from rusage, which counts what the parent held when it forked the child.

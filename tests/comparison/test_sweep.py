@@ -150,15 +150,17 @@ def test_modes_spread_the_more_the_wider_the_bandwidth():
     assert np.mean(narrow.spreadness) < np.mean(wide.spreadness)
 
 
-def test_spreadness_is_the_mean_distance_of_the_best_samples_of_the_set_that_has_more(sweep, thinned):
+def test_spreadness_is_the_trace_of_the_covariance_of_the_best_samples_of_the_set_that_has_more(sweep, thinned):
+    """As in appendix B.5 of the paper, over the trace of the reference's, here of all of it and there of its sample."""
     gen, ref = thinned
-    point = sweep.points[1]
+    point, traces = sweep.points[1], []
     for mode, spread in zip(point.comparison.modes, point.spreadness, strict=True):
         rows, ids = (gen, mode.tails[0].gen_ids) if mode.role == "over" else (ref, mode.tails[0].ref_ids)
         best = best_samples(rows, ids).astype(np.float64)
-        distances = [np.linalg.norm(x - y) for i, x in enumerate(best) for y in best[:i]]
         assert 1 < len(best) <= 50
-        assert spread == pytest.approx(np.mean(distances) / (2 * sweep.default), rel=1e-4)
+        traces.append(np.trace(np.cov(best.T)) / spread)
+    assert traces == pytest.approx([traces[0]] * len(traces), rel=1e-4)
+    assert traces[0] == pytest.approx(np.trace(np.cov(ref.T)), rel=0.03)
 
 
 @pytest.mark.parametrize("label", ["gen", "ref"])

@@ -32,6 +32,7 @@ def sets(assets, tmp_path, monkeypatch):
     return [fe.extract(tmp_path / name, tmp_path / "card.toml") for name in ("kinetics", "ucf")]
 
 
+@pytest.mark.long
 def test_kinetics_against_ucf_by_windows_into_a_report_that_plays(sets, tmp_path):
     gen, ref = sets
     assert gen.ids == [f"{video}#{window}" for video in sorted(KINETICS) for window in range(WINDOWS)]

@@ -127,6 +127,7 @@ def test_the_fid_network_has_no_options():
 # EfficientNet-Lite0
 
 
+@pytest.mark.long
 def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
     card = load_card("efficientnet-lite0")
     embedder = Embedder(card, "cpu")

@@ -26,6 +26,7 @@ def test_the_card_in_the_docs_is_an_extractor_without_any_python(card):
     assert report.dimension == 1280
 
 
+@pytest.mark.long
 def test_it_recognizes_photographs_as_well_as_the_docs_say(card, assets, tmp_path):
     cache = fe.extract(assets / "photos" / "imagenet_500.zip", card, tmp_path / "lite1.h5")
     truth = np.array([int(Path(name).name[:4]) for name in cache.ids])

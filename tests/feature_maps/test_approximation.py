@@ -11,9 +11,11 @@ from finc_eval.feature_maps.approximation import (
     AUTO_BOUND,
     AUTO_FEATURES,
     approximation_error,
+    eigenvector_residuals,
     enough_features,
     theorem_1_bound,
 )
+from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.sketches import reference
 
 
@@ -133,3 +135,21 @@ def test_the_bound_of_theorem_1_refuses_what_it_does_not_hold_for(arguments):
     (name,) = arguments
     with pytest.raises(UsageError, match=f"{name} must "):
         theorem_1_bound(**{"n": 10, "m": 10, "features": 10, **arguments})
+
+
+def test_theorem_1_eigenvectors_keep_the_bound_and_come_nearer_with_more_features(digits):
+    """Frequencies are drawn as in the paper; the first ten of 200 + 200 digits."""
+    x, y = (torch.from_numpy(digits[0][start : start + 200]) for start in (0, 200))
+    found = []
+    for features in (200, 2000):
+        phi = fe.RandomFourierFeatures(784, features, sigma=5.0, orthogonal=False)
+        found.append(float(eigenvector_residuals(phi, x, y).max()))
+        assert found[-1] < 2 * (1 + 1) * theorem_1_bound(200, 200, features)
+    assert 0 < found[1] < 0.5 * found[0]
+
+
+def test_features_that_are_the_kernel_have_its_eigenvectors():
+    x, y = torch.randn(2, 40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    phi = TotalDegree(2, 20, length_scale=2.0)
+    assert float(eigenvector_residuals(phi, x, y + 1, rho=0.5, count=4).max()) < 1e-5
+    assert float(eigenvector_residuals(TotalDegree(2, 2, length_scale=2.0), x, y + 1, rho=0.5, count=4).max()) > 1e-3

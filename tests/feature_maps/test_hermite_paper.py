@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateSum
 from finc_eval.feature_maps.hermite_series import hermite, length_scale_of
 from finc_eval.numerics.kernels import gaussian_kernel
 
@@ -80,6 +80,19 @@ def test_proposition_b1_fourier_features_err_by_the_root_of_their_number_above_t
     assert np.mean(found) > 1 / (8 * features)
 
 
+def test_equation_61_is_not_a_feature_of_the_kernel():
+    """It has its exponent ¼ around the whole coefficient, and no 2^c: 30 terms miss the kernel by far, those of eq. 6
+    do not."""
+    x, rho = torch.linspace(-1, 1, 9, dtype=torch.double), RHO
+    kernel = torch.exp(-((x[:, None] - x) ** 2) / (2 * length_scale_of(rho) ** 2))
+    polynomials = np.polynomial.hermite.hermvander(x.numpy(), 29)
+    coefficients = np.array([((1 - rho**2) * rho**c / math.factorial(c)) ** 0.25 for c in range(30)])
+    printed = polynomials * coefficients * np.exp(-rho / (1 + rho) * x.numpy()[:, None] ** 2)
+    assert np.abs(printed @ printed.T - kernel.numpy()).max() > 1e10
+    eq_6 = hermite(x, 29, rho)
+    assert float((eq_6 @ eq_6.T - kernel).abs().max()) < 1e-11
+
+
 def test_lemma_c1_is_not_uniform_over_distributions():
     """Between points x and x + 3 the squared MMD is 1.98 everywhere; features of order 10 lose it as x grows."""
     x = torch.tensor([2.0, 5.0, 10.0], dtype=torch.double)
@@ -88,6 +101,17 @@ def test_lemma_c1_is_not_uniform_over_distributions():
     exact = 2 - 2 * math.exp(-9 / 2)
     assert float(found[0]) == pytest.approx(1.4, abs=0.3) and float(found[1]) < 0.7 < exact
     assert float(found[2]) < 1e-6
+
+
+def test_theorem_c1_a_mahalanobis_kernel_is_the_product_kernel_of_a_linear_view():
+    """k(x, y, A) = exp(−(x−y)ᵀA(x−y)/2) with A = LLᵀ is the Gaussian kernel of Lᵀx: `Statistic.view` is L."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(2, 20, 2, generator=generator, dtype=torch.double)
+    root = torch.tensor([[0.8, 0.0], [0.5, 0.4]], dtype=torch.double)
+    off = (x[:, None] - y) @ (root @ root.T)
+    exact = (-(off * (x[:, None] - y)).sum(2) / 2).exp()
+    phi = CoordinateProduct(2, 25, length_scale=1.0)
+    torch.testing.assert_close(phi._features(x @ root) @ phi._features(y @ root).T, exact, atol=1e-6, rtol=0)
 
 
 def test_appendix_d_a_product_kernel_is_at_most_the_sum_kernel_of_a_root_d_smaller_length_scale():

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,7 +92,10 @@ def test_a_release_that_passed_is_the_next_baseline(history):
     assert len(second.stated.shares) >= 5
     assert second.verdict.baseline == first.checksum
     assert fe.gate("new.npy", second.folder, "ref.npy", POLICY_TABLE).overall == "pass"
-    assert "already" in gate("--promote", code=3).output
+    for again in ("new.npy", "releases/0002", "releases"):
+        told = gate("--promote", "--out", "other", gen=again, code=3).output.splitlines()[-1]
+        assert told == "finc-eval: this release is the latest baseline already, releases/0002: pass a new one"
+    assert not Path("other").exists()
 
 
 POLICY_TABLE = {"kinds": {"lose": 0.8, "level": 10, "min_share": 0.3}}

@@ -12,6 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.kahm.element_noise import ElementNoise
+from finc_eval.kahm.fabrication import fit_private_classes
 from finc_eval.kahm.machine import MIN_DENOMINATOR, fit_deep, fit_machine, kernel_matrix
 from finc_eval.kahm.models import WideKahm, cluster_members, fit_classes, fit_wide, matching_scores, precise_rows
 from finc_eval.kahm.settings import KahmSettings
@@ -143,6 +145,26 @@ def test_few_or_equal_samples_have_as_many_components_as_directions(rows, compon
     machine = fit_machine(rows, KahmSettings(20))
     assert machine.components == components
     assert machine.images(rows).points.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (DIGITS[:50, 18:22], "components is 5, but 25 samples of 4 entries have at most 4: a model of them has these"),
+        (DIGITS[:6], "components is 5, but 3 samples of 64 entries have at most 2: a model of them has these"),
+    ],
+    ids=["few entries", "few samples"],
+)
+def test_components_that_samples_do_not_have_are_told(rows, told):
+    labels = np.arange(len(rows)) % 2
+    with pytest.warns(UserWarning, match=told) as found:
+        models = fit_classes(rows, labels, KahmSettings(5))
+    assert len(found) == 1
+    assert {branch[0].components for model in models.models.values() for branch in model.branches} == {
+        int(told.split("at most ")[1][0])
+    }
+    with pytest.warns(UserWarning, match=told):
+        fit_private_classes(rows, labels, ElementNoise(8), KahmSettings(5))
 
 
 def test_the_image_of_one_sample_is_that_sample():

@@ -48,6 +48,7 @@ def random_inception(tmp_path):
     return card, weights
 
 
+@pytest.mark.long
 def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, random_inception, tmp_path):
     if TORCH_FIDELITY.version is None:
         pytest.skip("needs torch-fidelity: pip install torch-fidelity")

@@ -112,6 +112,9 @@ def gate(
     sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)
     limits = Policy.of(policy).with_looks(looks)
+    if history is not None:
+        with work.running() as run:
+            history.opened(gen, extraction, run)
     output = output_folder("gate", "verdict", sources, out, force)
     with work.running() as run:
         old = baseline if len(baseline) > 1 else baseline[0]

@@ -72,7 +72,7 @@ def json_table(text: str | bytes, where: str = "the text") -> dict[str, Any]:
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file; see `parsed_json`."""
-    return parsed_json(read_text(path), str(path))
+    return parsed_json(read_text(path, "JSON"), str(path))
 
 
 def read_toml(path: str | Path, what: str = "a TOML file") -> dict[str, Any]:
@@ -85,7 +85,7 @@ def read_toml(path: str | Path, what: str = "a TOML file") -> dict[str, Any]:
     Raises:
         DataError: it cannot be read, or is not TOML.
     """
-    return parsed_toml(read_text(path), str(path), what)
+    return parsed_toml(read_text(path, what), str(path), what)
 
 
 def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, Any]:
@@ -98,8 +98,12 @@ def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, A
         raise DataError(f"{where} cannot be read as {what} ({_words(error)}): correct it") from error
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, what: str = "a text in UTF-8") -> str:
     """Read a text file in UTF-8.
+
+    Args:
+        path: the file.
+        what: what the file should be, in a message.
 
     Raises:
         DataError: it is missing, cannot be read, or is not UTF-8.
@@ -108,6 +112,9 @@ def read_text(path: str | Path) -> str:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
+    except (IsADirectoryError, UnicodeDecodeError) as error:
+        found = "a folder" if isinstance(error, IsADirectoryError) else "a binary file"
+        raise DataError(f"{path} is {found}, not {what}: pass another file") from error
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({_words(error)}): make it again") from error
 

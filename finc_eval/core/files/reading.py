@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,8 @@ class StoredFile:
             raise DataError(f"{path} does not exist") from error
         except OSError as error:
             raise DataError(f"{path} cannot be read ({error.strerror or error}): check the path") from error
+        # A cache may live as long as what was made of it: who forgets to close it leaves no open file behind.
+        weakref.finalize(self, self._file.close)
         try:
             self.header = self._checked_header(type_name, layout)
             self.arrays: dict[str, Any] = dict(self.header.pop("arrays"))

@@ -51,15 +51,3 @@ def class_features(
     onehot = torch.zeros(len(places), classes + 1, dtype=features.dtype)
     onehot[torch.arange(len(places)), places] = 1  # −1 is the last column, which is dropped
     return (onehot[:, :classes, None] * features[:, None, :]).flatten(1)
-
-
-def class_sums(features: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
-    """Sum the features of each class: (n, q), (n,) → (classes, q) (eq. 14 of arXiv 2106.05042, before the division).
-
-    Divided by the number of all samples, not of those of the class, the sums are the mean of φ(x) ⊗ onehot(y). It
-    contains the shares of the classes and still has a diameter of √2: two samples of different classes are
-    √(‖φ‖² + ‖φ'‖²) apart.
-    """
-    onehot = torch.nn.functional.one_hot(labels, classes).to(features.dtype)
-    sums: torch.Tensor = onehot.T @ features
-    return sums

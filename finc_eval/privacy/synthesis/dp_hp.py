@@ -19,15 +19,18 @@ import torch
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress, silent
-from finc_eval.privacy.dp.features import class_sums, diameter_of
+from finc_eval.privacy.dp.features import diameter_of
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
 from finc_eval.privacy.dp.records import PassingIdentity
 from finc_eval.privacy.synthesis.released_features import Statistic
 
-RECORDS_AT_ONCE, ENTRIES_AT_ONCE = 1024, 1 << 25
-"""Number of records whose features are in memory at once, and of their entries together."""
+RECORDS_AT_ONCE, ENTRIES_AT_ONCE = 1024, 1 << 24
+"""Number of records whose features are in memory at once, and of their entries and features together."""
+
+MAX_RELEASED = 50_000_000
+"""Numbers of a release at most: with sums in float64, noise and gradients they take about 2 GB."""
 
 LABELS_DIAMETER = sqrt(2)
 """Largest ‖onehot(y) − onehot(y')‖."""
@@ -56,10 +59,11 @@ class PrivateEmbedding:
         statistics: released statistics.
         means: noisy mean of each statistic, float32: (1/m) Σ φ(x_i) ⊗ onehot(y_i), shape (classes, q); or (1, q) if it
             is not by class.
-        scales: standard deviation of the noise of each statistic.
+        scales: standard deviation of the noise of each statistic; without a guarantee, that which it would have at
+            μ = 1, as the unit of its discrepancy.
         shares: (classes,) shares of the classes, ≥ 1/m and summing to 1, from a small noisy release of their own.
         records: m, the public number of records.
-        guarantee: guarantee of the whole release to each record.
+        guarantee: guarantee of the whole release to each record; None for a baseline without noise.
     """
 
     statistics: tuple[Statistic, ...]
@@ -67,7 +71,7 @@ class PrivateEmbedding:
     scales: tuple[float, ...]
     shares: torch.Tensor
     records: int
-    guarantee: Guarantee
+    guarantee: Guarantee | None
 
     @property
     def classes(self) -> int:
@@ -89,19 +93,22 @@ class PrivateEmbedding:
         )
 
     def discrepancy(self, means: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Compute Σ ‖μ̃ − μ_G‖²/s² per released number: −2 log-likelihood of the release, up to a constant.
+        """Compute Σ w ‖μ̃ − μ_G‖² over what noise alone makes of it, Σ w s² per released number.
 
-        It weighs the statistics by how well each is known. The paper has a factor γ to tune instead.
+        By default w is 1/s²: that is −2 log-likelihood of the release, up to a constant, and weighs the statistics by
+        how well each is known. The paper has a factor γ to tune instead (eq. 16).
 
         Args:
             means: mean of φ over the generator's samples of each class, (classes, q) for each statistic.
         """
-        total = torch.zeros((), device=self.shares.device)
+        total, noise = torch.zeros((), device=self.shares.device), 0.0
         for statistic, noisy, mean, scale in zip(self.statistics, self.means, means, self.scales, strict=True):
             joint = self.shares[:, None] * mean
             expected = joint if statistic.by_class else joint.sum(0, keepdim=True)
-            total = total + (noisy - expected).square().sum() / scale**2
-        return total / self.size
+            weight = scale**-2 if statistic.weight is None else statistic.weight
+            total = total + weight * (noisy - expected).square().sum()
+            noise += weight * scale**2 * noisy.numel()
+        return total / noise
 
 
 class Generator(Protocol):
@@ -124,7 +131,7 @@ def release_embedding(
     records: torch.Tensor | PassingRecords,
     labels: torch.Tensor | None,
     statistics: Sequence[Statistic],
-    guarantee: Guarantee,
+    guarantee: Guarantee | None,
     *,
     ledger: Ledger | str | Path | None,
     identities: Sequence[str] = (),
@@ -132,6 +139,7 @@ def release_embedding(
     classes: int = 1,
     label_budget: float = 0.1,
     bound: Bound = "tight",
+    progress: Progress = silent,
 ) -> PrivateEmbedding:
     """Release the noisy mean embedding of labeled records. This is the only function that reads the private data.
 
@@ -144,36 +152,42 @@ def release_embedding(
             form of the release.
         labels: (m,) whole numbers from 0; other numbers count as nothing. None with a single class.
         statistics: statistics to release, at least one.
-        guarantee: guarantee to spend, for records that are replaced.
+        guarantee: guarantee to spend, for records that are replaced; None adds no noise, for a baseline that is not
+            private.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
         identities: digests that identify the data set in the ledger; default: digests of the records.
         name: name of the data set in the ledger, beside its digests.
         classes: public number of classes.
         label_budget: share of the budget for the shares of the classes; unused with a single class.
         bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
+        progress: called after each batch of records; the stage says how many numbers are released.
     """
     if isinstance(records, torch.Tensor):
         records = _passing(records)
-    _check(records, labels, statistics, guarantee, classes, label_budget, bound)
+    _check(records, labels, statistics, guarantee, classes, label_budget, bound, ledger)
     m = records.m
     known = torch.zeros(m, dtype=torch.long) if labels is None else labels.long().cpu()
     total = sum(statistic.budget for statistic in statistics)
     parts = [statistic.budget / total * (1 - label_budget * (classes > 1)) for statistic in statistics]
+    mu = 1.0 if guarantee is None else guarantee.mu
     scales = [
-        diameter_of(statistic.phi, bound) / (m * guarantee.mu * sqrt(part))
+        diameter_of(statistic.phi, bound) / (m * mu * sqrt(part))
         for statistic, part in zip(statistics, parts, strict=True)
     ]
     identity = PassingIdentity(m, records.dim) if ledger is not None and not identities else None
-    exact = [sums / m for sums in _sums(records, known, statistics, classes, identity)]
+    exact = [sums / m for sums in _sums(records, known, statistics, classes, identity, progress)]
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
-    if ledger is not None:
+    if ledger is not None and guarantee is not None:
         record_spending(ledger, identity.digests() if identity else identities, name, guarantee, "data generation")
-    means = [add_gaussian_noise(mean, scale).float() for mean, scale in zip(exact, scales, strict=True)]
+
+    def noisy(mean: torch.Tensor, scale: float) -> torch.Tensor:
+        return mean if guarantee is None else add_gaussian_noise(mean, scale)
+
+    means = [noisy(mean, scale).float() for mean, scale in zip(exact, scales, strict=True)]
     shares = torch.ones(1)
     if classes > 1:
-        scale = LABELS_DIAMETER / (m * guarantee.mu * sqrt(label_budget))
-        noisy = add_gaussian_noise(counts / m, scale).clamp_min(1 / m)
-        shares = (noisy / noisy.sum()).float()
+        counted = noisy(counts / m, LABELS_DIAMETER / (m * mu * sqrt(label_budget))).clamp_min(1 / m)
+        shares = (counted / counted.sum()).float()
     return PrivateEmbedding(tuple(statistics), tuple(means), tuple(scales), shares, m, guarantee)
 
 
@@ -236,15 +250,19 @@ def _sums(
     statistics: Sequence[Statistic],
     classes: int,
     identity: PassingIdentity | None,
+    progress: Progress,
 ) -> list[torch.Tensor]:
     """Sum each φ over the records of each class, or over all: (classes, q) or (1, q), float64.
 
     All of it in one pass, in which the records are identified, too: what is recorded is what is released.
     """
     sums = [torch.zeros(classes, statistic.phi.size, dtype=torch.double) for statistic in statistics]
+    stage = f"release of {_released(statistics, classes):,} numbers"
+    widest = max(records.dim, *(statistic.phi.width for statistic in statistics))
     start = 0
     with torch.no_grad():
-        for rows in records.batches(max(1, min(RECORDS_AT_ONCE, ENTRIES_AT_ONCE // records.dim))):
+        for rows in records.batches(max(1, min(RECORDS_AT_ONCE, ENTRIES_AT_ONCE // widest))):
+            progress(stage, start, records.m)
             known = labels[start : start + len(rows)]
             start += len(rows)
             if identity is not None:
@@ -252,21 +270,28 @@ def _sums(
             counted = rows.isfinite().all(1).cpu() & (known >= 0) & (known < classes)
             chosen = rows[counted.to(rows.device)].float()
             for total, statistic in zip(sums, statistics, strict=True):
-                total += class_sums(statistic(chosen).double().cpu(), known[counted], classes)
+                total += statistic.class_sums(chosen, known[counted], classes, torch.double).cpu()
+    progress(stage, records.m, records.m)
     return [
         total if statistic.by_class else total.sum(0, keepdim=True)
         for total, statistic in zip(sums, statistics, strict=True)
     ]
 
 
+def _released(statistics: Sequence[Statistic], classes: int) -> int:
+    """Return how many numbers are released, without the shares of the classes."""
+    return sum(statistic.phi.size * (classes if statistic.by_class else 1) for statistic in statistics)
+
+
 def _check(
     records: PassingRecords,
     labels: torch.Tensor | None,
     statistics: Sequence[Statistic],
-    guarantee: Guarantee,
+    guarantee: Guarantee | None,
     classes: int,
     label_budget: float,
     bound: str,
+    ledger: object,
 ) -> None:
     if not statistics:
         raise UsageError("a release needs at least one statistic")
@@ -275,9 +300,18 @@ def _check(
     check_count("classes", classes)
     check_fraction("label_budget", label_budget)
     check_choice("bound", bound, get_args(Bound))
+    if (numbers := _released(statistics, classes)) > MAX_RELEASED:
+        raise UsageError(
+            f"the release has {numbers:,} numbers, more than {MAX_RELEASED:,}: take lower orders, smaller products or "
+            "fewer of them"
+        )
     if (labels is None and classes != 1) or (labels is not None and labels.shape != (records.m,)):
         shape = None if labels is None else tuple(labels.shape)
         raise DataError(f"{records.m} records in {classes} classes need as many labels, got {shape}")
+    if guarantee is None:
+        if ledger is not None:
+            raise UsageError("a ledger holds private releases alone: pass a guarantee, or ledger=None for a baseline")
+        return
     guarantee.check_delta(records.m)
     if guarantee.adjacency != "replace":
         raise UsageError(f'this release needs adjacency "replace", got {guarantee.adjacency!r}')

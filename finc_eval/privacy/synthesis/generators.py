@@ -151,8 +151,10 @@ class Network:
     def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
         """Return the mean of φ over a new batch of each class, (classes, q) for each statistic."""
         self.network.train()
-        records = self._records(torch.arange(self.classes).repeat_interleave(self.batch), self._chance)
-        return [statistic(records).view(self.classes, self.batch, -1).mean(1) for statistic in statistics]
+        labels = torch.arange(self.classes).repeat_interleave(self.batch)
+        records = self._records(labels, self._chance)
+        labels = labels.to(records.device)
+        return [statistic.class_sums(records, labels, self.classes) / self.batch for statistic in statistics]
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
         """Draw one record for each label, with the batch norms of the training."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import sqrt
 
 import torch
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import UsageError
+from finc_eval.feature_maps.coordinate_kernels import CoordinateFeatures, CoordinateSum, SumAndProduct, factors_of
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
+from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.released_features import Statistic
 from finc_eval.privacy.synthesis.tabular import Table
@@ -63,19 +66,16 @@ class ProductMixture:
 
     def _mean(self, statistic: Statistic, columns: list[torch.Tensor]) -> torch.Tensor:
         phi, codes = statistic.phi, self._codes(statistic)
-        if isinstance(phi, CoordinateSum | CoordinateProduct) and all(code.shape[1] == 1 for code in codes):
-            single = CoordinateSum(1, phi.order, length_scale=phi.length_scale, rho=phi.rho, device=phi.device)
-            coordinates = phi.coordinates if isinstance(phi, CoordinateProduct) else range(phi.dim)
-            parts = [columns[place] @ single(codes[place] - phi.center[place]) for place in coordinates]
+        if isinstance(phi, SumAndProduct):
+            parts = [self._mean(replace(statistic, phi=one), columns) for one in (phi.sum, phi.product)]
+            return torch.cat(parts, 1) / sqrt(2)
+        if isinstance(phi, CoordinateFeatures) and all(code.shape[1] == 1 for code in codes):
+            parts = [columns[place] @ phi.single(place, codes[place][:, 0]) for place in phi.coordinates]
             if isinstance(phi, CoordinateSum):
                 return self._by_class(torch.cat(parts, 1) * phi.dim**-0.5)
-            # The last factor enters in the product that averages, so the full tensor of a component never exists.
-            features = torch.ones_like(parts[0][:, :1])
-            for part in parts[:-1]:
-                features = (features[:, :, None] * part[:, None]).flatten(1)
-            shape = (self.table.classes, self.components, -1)
-            means = torch.einsum("cna,cnb->cab", features.view(shape), parts[-1].view(shape))
-            return means.flatten(1) / self.components
+            # The two factors of a component meet in the product that averages: their outer product never exists.
+            left, right = (one.view(self.table.classes, self.components, -1) for one in factors_of(parts))
+            return torch.einsum("cna,cnb->cab", left, right).flatten(1) / self.components
         if isinstance(phi, BoundedMoments) and phi.order <= 2:
             return self._second_order(phi, columns, [code.clamp_min(0) for code in codes])[:, phi.left_out :]
         if isinstance(phi, TotalDegree) and phi.order <= 2 and not phi.center.any():

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
+from finc_eval.core.errors import UsageError
+from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import (
-    MAX_HERMITE_FEATURES,
-    CoordinateProduct,
-    CoordinateSum,
-    TotalDegree,
-)
+from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.image_views import Shape, pooled
+from finc_eval.privacy.synthesis.methods import FREQUENCIES, AnySynthesis, DpHp, DpHpFew, DpHpPaper, DpMerf
 from finc_eval.privacy.synthesis.tabular import MAX_POSITION, Table
 
 if TYPE_CHECKING:
@@ -43,11 +41,11 @@ MAX_MEHLER_RHO = 0.05
 DRAWING_SQUARE = 0.125
 """Mean square of a pixel of a drawing in white on black, such as a digit."""
 
+PIXEL_SCALE, PIXEL_PRODUCT_SCALE = sqrt(0.005), sqrt(0.15)
+"""Length scales of the paper's sum and product kernels of pixels (Table 9)."""
+
 SECOND_BUDGET = 2.0
 """Budget of second moments, relative to first ones, each of which is known better (benchmarks/dp_hp_mnist.py)."""
-
-FREQUENCIES = 1000
-"""Number of random frequencies, as in the code of DP-MERF for discretized tables: 2 000 features."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +58,59 @@ class Statistic:
         budget: share of the budget, in units of μ², relative to the other statistics.
         by_class: release one mean per class. Otherwise one mean of all records is released, in which the noise is
             smaller than in the mean of one class by that class's share.
+        weight: factor of the squared distance from the mean in a fit; default: one over the variance of its noise.
     """
 
     phi: FeatureMap
     view: torch.Tensor | None = None
     budget: float = 1.0
     by_class: bool = True
+    weight: float | None = None
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute the features of records: (n, k) → (n, q), with gradients."""
-        return self.phi(rows if self.view is None else rows @ self.view)
+        return self.phi(self._seen(rows))
+
+    def class_sums(
+        self, rows: torch.Tensor, labels: torch.Tensor, classes: int, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
+        """Sum the features of the records of each class, with gradients: (n, k), (n,) → (classes, q)."""
+        return self.phi.class_sums(self._seen(rows), labels, classes, dtype)
 
     def to(self, device: str | torch.device) -> Statistic:
         """Return the same statistic on another device."""
         return replace(self, phi=self.phi.to(device), view=None if self.view is None else self.view.to(device))
+
+    def _seen(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows if self.view is None else rows @ self.view
+
+
+def table_statistics_of(method: AnySynthesis, table: Table, seed: int) -> tuple[Statistic, ...]:
+    """Return the statistics that a method releases of a table."""
+    match method:
+        case DpHpPaper():
+            return paper_table_statistics(table, seed, method)
+        case DpMerf():
+            return fourier_table_statistics(table, seed, method.frequencies)
+        case _:
+            return table_statistics(table, 1 if isinstance(method, DpHpFew) else 2)
+
+
+def image_statistics_of(method: AnySynthesis, shape: Shape, seed: int) -> tuple[Statistic, ...]:
+    """Return the statistics that a method releases of images.
+
+    Raises:
+        UsageError: the method is for tables.
+    """
+    match method:
+        case DpHpPaper():
+            return paper_image_statistics(shape, seed, method)
+        case DpMerf():
+            return fourier_image_statistics(shape, seed, method.frequencies)
+        case DpHp():
+            return image_statistics(shape)
+        case DpHpFew():
+            raise UsageError("the method dp-hp-few is for tables: for images choose dp-hp, dp-hp-paper or dp-merf")
 
 
 def table_statistics(table: Table, degree: Literal[1, 2] = 2) -> tuple[Statistic, ...]:
@@ -93,47 +130,25 @@ def table_statistics(table: Table, degree: Literal[1, 2] = 2) -> tuple[Statistic
     return Statistic(single, table.positions), joint
 
 
-def paper_table_statistics(
-    table: Table,
-    seed: int,
-    *,
-    order: int = 100,
-    product_order: int = 10,
-    product_columns: int = 3,
-    epochs: int = 8,
-    sum_share: float = 0.6,
-) -> tuple[Statistic, ...]:
+def paper_table_statistics(table: Table, seed: int, method: DpHpPaper | None = None) -> tuple[Statistic, ...]:
     """Return the paper's statistics of a table: a sum kernel of high order, and products of a few random columns.
 
     Each column is one number, and the orders are the paper's. Length scales come from the public positions, where the
-    paper's code takes medians of the private data. The products of all epochs are released at once and fitted together.
+    paper's code takes medians of the private data.
     """
-    rng = np.random.default_rng(seed)
-    count, mehler_rho = len(table.columns), rho_of(LEVEL_SCALE)
-    single = Statistic(
-        CoordinateSum(count, order, length_scale=LEVEL_SCALE, rho=mehler_rho), table.positions, sum_share * epochs
-    )
+    asked, dim = method or DpHpPaper(), len(table.columns)
+    single = CoordinateSum(dim, asked.sum_order, length_scale=LEVEL_SCALE)
     products = [
-        Statistic(
-            CoordinateProduct(
-                count,
-                product_order,
-                length_scale=LEVEL_SCALE,
-                rho=mehler_rho,
-                coordinates=sorted(rng.choice(count, min(product_columns, count), replace=False).tolist()),
-            ),
-            table.positions,
-            1 - sum_share,
-        )
-        for _ in range(epochs)
+        CoordinateProduct(dim, asked.product_order or 10, length_scale=LEVEL_SCALE, coordinates=places)
+        for places in _drawn(dim, asked.product_columns or 3, asked.draws or 8, seed)
     ]
-    return (single, *products)
+    return _sum_and_products(single, products, asked.sum_share or 0.6, asked.gamma, table.positions)
 
 
-def fourier_table_statistics(table: Table, seed: int) -> tuple[Statistic, ...]:
+def fourier_table_statistics(table: Table, seed: int, frequencies: int = FREQUENCIES) -> tuple[Statistic, ...]:
     """Return the statistics of DP-MERF of a table: random Fourier features of the codes, with our length scale."""
     scale = sqrt(table.mean_square(table.codes) / 2)
-    phi = RandomFourierFeatures(table.codes.shape[1], FREQUENCIES, sigma=scale, seed=seed, orthogonal=False)
+    phi = RandomFourierFeatures(table.codes.shape[1], frequencies, sigma=scale, seed=seed, orthogonal=False)
     return (Statistic(phi, table.codes),)
 
 
@@ -150,56 +165,50 @@ def image_statistics(shape: Shape) -> tuple[Statistic, ...]:
     return Statistic(first), Statistic(second, view, SECOND_BUDGET)
 
 
-def paper_image_statistics(
-    shape: Shape,
-    seed: int,
-    *,
-    order: int = 100,
-    length_scale: float = sqrt(0.005),
-    product_order: int = 20,
-    product_pixels: int = 2,
-    product_length_scale: float = sqrt(0.15),
-    epochs: int = 10,
-    sum_share: float = 0.8,
-) -> tuple[Statistic, ...]:
+def paper_image_statistics(shape: Shape, seed: int, method: DpHpPaper | None = None) -> tuple[Statistic, ...]:
     """Return the paper's statistics of images (Table 9): a sum kernel of high order, and products of random pixels.
 
-    The paper's pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖². The products of all
-    epochs are released at once and fitted together, which is what the paper's accounting comes to.
+    The paper's pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖².
     """
-    rng = np.random.default_rng(seed)
-    pixels = shape[0] * shape[1] * shape[2]
-    # The sum kernel has too many features for one map. Maps of some of the pixels, each with its share of the budget
-    # and features √parts times as large, are the same release.
-    parts = torch.eye(pixels).chunk(-(-pixels * (order + 1) // MAX_HERMITE_FEATURES), 1)
-    sums = [
-        Statistic(
-            CoordinateSum(part.shape[1], order, length_scale=length_scale),
-            part,
-            sum_share * epochs * part.shape[1] / pixels,
-        )
-        for part in parts
-    ]
+    asked, dim = method or DpHpPaper(), shape[0] * shape[1] * shape[2]
+    single = CoordinateSum(dim, asked.sum_order, length_scale=PIXEL_SCALE)
     products = [
-        Statistic(
-            CoordinateProduct(
-                pixels,
-                product_order,
-                length_scale=product_length_scale,
-                coordinates=sorted(rng.choice(pixels, product_pixels, replace=False).tolist()),
-            ),
-            budget=1 - sum_share,
-        )
-        for _ in range(epochs)
+        CoordinateProduct(dim, asked.product_order or 20, length_scale=PIXEL_PRODUCT_SCALE, coordinates=places)
+        for places in _drawn(dim, asked.product_columns or 2, asked.draws or 10, seed)
     ]
-    return (*sums, *products)
+    return _sum_and_products(single, products, asked.sum_share or 0.8, asked.gamma)
 
 
-def fourier_image_statistics(shape: Shape, seed: int) -> tuple[Statistic, ...]:
+def fourier_image_statistics(shape: Shape, seed: int, frequencies: int = FREQUENCIES) -> tuple[Statistic, ...]:
     """Return the statistics of DP-MERF of images: random Fourier features of the pixels."""
     pixels = shape[0] * shape[1] * shape[2]
     scale = sqrt(pixels * DRAWING_SQUARE) / 2
-    return (Statistic(RandomFourierFeatures(pixels, FREQUENCIES, sigma=scale, seed=seed, orthogonal=False)),)
+    return (Statistic(RandomFourierFeatures(pixels, frequencies, sigma=scale, seed=seed, orthogonal=False)),)
+
+
+def _drawn(dim: int, columns: int, draws: int, seed: int) -> list[list[int]]:
+    """Draw the coordinates of each product."""
+    rng = np.random.default_rng(seed)
+    return [sorted(rng.choice(dim, min(columns, dim), replace=False).tolist()) for _ in range(draws)]
+
+
+def _sum_and_products(
+    single: CoordinateSum,
+    products: list[CoordinateProduct],
+    sum_share: float,
+    gamma: float | None,
+    view: torch.Tensor | None = None,
+) -> tuple[Statistic, ...]:
+    """Return a sum kernel and the products of all epochs, which are released at once and fitted together.
+
+    An epoch's loss is the squared distance of the sum, and γ times that of one product (eq. 16). Over all epochs, each
+    product has γ divided by their number.
+    """
+    weight, product_weight = (None, None) if gamma is None else (1.0, gamma / len(products))
+    return (
+        Statistic(single, view, sum_share * len(products), weight=weight),
+        *(Statistic(product, view, 1 - sum_share, weight=product_weight) for product in products),
+    )
 
 
 def _codes_to_degree_2(table: Table) -> TotalDegree:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from typing import Annotated, Literal, get_args
 
-from finc_eval.core.checks import check_choice, check_count
-from finc_eval.core.record import about
+from finc_eval.core.checks import check_choice, check_count, check_fraction
+from finc_eval.core.errors import UsageError
+from finc_eval.core.record import about, by_name
+from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.settings import PrivacyOptions, PrivacySettings
+from finc_eval.privacy.synthesis.methods import SYNTHESIS_METHODS, AnySynthesis, DpHp, SynthesisName
 
-SynthesisMethod = Literal["dp-hp", "dp-hp-few", "dp-hp-paper", "dp-merf"]
 NetworkName = Literal["smooth", "fully-connected", "convolutional"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesisSettings(PrivacySettings):
     """Budget and method of a synthetic table. Each field is also a keyword of `synthesize_table`.
+
+    With epsilon=math.inf no noise is added. That is a baseline to compare with, it is not private, and a ledger refuses
+    it.
 
     Raises:
         UsageError: a value is out of range.
@@ -28,24 +34,45 @@ class SynthesisSettings(PrivacySettings):
     """
 
     method: Annotated[
-        SynthesisMethod,
+        AnySynthesis,
         about(
             "features to release: dp-hp, ours; dp-hp-few, first moments alone, for a table of a few hundred records; "
             "dp-hp-paper, the paper's sums and products; dp-merf, random Fourier features"
         ),
-    ] = "dp-hp"
+    ] = field(default_factory=DpHp)
     count: Annotated[int | None, about("number of synthetic records; default: as many as private ones")] = None
     steps: Annotated[int, about("maximum number of steps of the fit")] = 300
     seed: Annotated[int, about("random seed of the generator and its samples; noise has no seed")] = 0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("method", self.method, get_args(SynthesisMethod))
+        if self.epsilon != inf:
+            super().__post_init__()
         self._store(
+            delta=check_fraction("delta", self.delta),
+            method=by_name("method", self.method, SYNTHESIS_METHODS),
             count=None if self.count is None else check_count("count", self.count),
             steps=check_count("steps", self.steps),
             seed=check_count("seed", self.seed, least=0),
         )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee to each record.
+
+        Raises:
+            UsageError: ε is infinite.
+        """
+        if self.epsilon == inf:
+            raise UsageError(
+                "an infinite epsilon adds no noise, and a ledger holds private releases alone: pass a finite epsilon, "
+                "or for a baseline that is not private ledger=None, in Python"
+            )
+        return super().guarantee
+
+    @property
+    def protection(self) -> Guarantee | None:
+        """Guarantee to each record, or None where ε is infinite and no record is protected."""
+        return None if self.epsilon == inf else self.guarantee
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +104,7 @@ class ImageSynthesisSettings(SynthesisSettings):
 class SynthesisOptions(PrivacyOptions, total=False):
     """The fields of `SynthesisSettings` as keywords of a function."""
 
-    method: SynthesisMethod
+    method: AnySynthesis | SynthesisName
     count: int | None
     steps: int
     seed: int

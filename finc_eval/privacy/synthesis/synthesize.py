@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,29 +12,25 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from finc_eval.core.checks import check_choice
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.progress import Progress
 from finc_eval.core.record import Record, plain, settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.privacy.dp.features import class_indices
-from finc_eval.privacy.dp.guarantee import Bound, Guarantee
+from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.public_values import column_arrays
-from finc_eval.privacy.synthesis.dp_hp import PrivateEmbedding, draw_labels, fit, release_embedding
+from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
 from finc_eval.privacy.synthesis.image_records import PrivateImages, as_images, image_records
 from finc_eval.privacy.synthesis.image_views import Shape
+from finc_eval.privacy.synthesis.methods import DpHpFew
 from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.released_features import (
-    Statistic,
-    fourier_image_statistics,
-    fourier_table_statistics,
-    image_statistics,
-    paper_image_statistics,
-    paper_table_statistics,
-    table_statistics,
+    image_statistics_of,
+    table_statistics_of,
 )
 from finc_eval.privacy.synthesis.settings import (
     ImageSynthesisOptions,
@@ -53,20 +50,7 @@ HIDDEN_WIDTHS, IMAGE_BATCH, IMAGE_RATE = (60, 60), 300, 0.01
 """Widths of a fully connected network for images, samples of each class in a step, and learning rate. Wider networks
 learn noise."""
 
-TABLE_METHODS: dict[str, tuple[Callable[[Table, int], tuple[Statistic, ...]], Bound]] = {
-    "dp-hp": (lambda table, seed: table_statistics(table), "tight"),
-    "dp-hp-few": (lambda table, seed: table_statistics(table, 1), "tight"),
-    "dp-hp-paper": (paper_table_statistics, "paper"),
-    "dp-merf": (fourier_table_statistics, "tight"),
-}
-"""Statistics that each method releases of a table, and the bound of their sensitivity."""
-
-IMAGE_METHODS: dict[str, tuple[Callable[[Shape, int], tuple[Statistic, ...]], Bound]] = {
-    "dp-hp": (lambda shape, seed: image_statistics(shape), "tight"),
-    "dp-hp-paper": (paper_image_statistics, "paper"),
-    "dp-merf": (fourier_image_statistics, "tight"),
-}
-"""Statistics that each method releases of images, and the bound of their sensitivity."""
+NOT_PRIVATE = "NOT PRIVATE: no noise was added, so that this is a baseline, and protects no record"
 
 
 @dataclass(frozen=True)
@@ -74,8 +58,9 @@ class Synthesis(Record):
     """Description of a synthesis. It reveals no more about the data than the synthetic records do.
 
     Attributes:
-        method: name of the method.
-        guarantee: guarantee to each private record about everything that was made, this description included.
+        method: name of the method, and those of its parameters that are not the default.
+        guarantee: guarantee to each private record about everything that was made, this description included; None for
+            a baseline without noise, which protects nobody.
         records: number of private records, which is public.
         synthetic: number of synthetic records.
         features: number of released numbers, without the shares of the classes.
@@ -85,7 +70,7 @@ class Synthesis(Record):
     """
 
     method: str
-    guarantee: Guarantee
+    guarantee: Guarantee | None
     records: int
     synthetic: int
     features: int
@@ -97,7 +82,7 @@ class Synthesis(Record):
         return (
             f"{self.synthetic} synthetic records by {self.method} from {self.records} private ones: "
             f"{self.features} released numbers, discrepancy {self.discrepancy:.2f} after {self.steps} steps\n"
-            f"{self.guarantee}"
+            f"{self.guarantee or NOT_PRIVATE}"
         )
 
 
@@ -152,7 +137,8 @@ class SyntheticImages:
 
 
 def _made(synthesis: Synthesis) -> str:
-    return f"{synthesis.synthetic} records by {synthesis.method}, epsilon {synthesis.guarantee.epsilon:g}"
+    epsilon = inf if synthesis.guarantee is None else synthesis.guarantee.epsilon
+    return f"{synthesis.synthetic} records by {synthesis.method}, epsilon {epsilon:g}"
 
 
 def _described(synthesis: Synthesis) -> dict[str, object]:
@@ -195,27 +181,29 @@ def synthesize_table(
         (['age', 'smokes'], 20, 1)
     """
     chosen = settings_from(SynthesisSettings, settings, options)
-    statistics_of, bound = TABLE_METHODS[chosen.method]
+    guarantee = _guarantee(chosen, ledger)
+    progress = (run or Run()).progress
     columns = column_arrays(values)
     records, labels = table.encoded(columns)
     target = release_embedding(
         records,
         labels,
-        statistics_of(table, chosen.seed),
-        chosen.guarantee,
+        table_statistics_of(chosen.method, table, chosen.seed),
+        guarantee,
         ledger=ledger,
         identities=() if ledger is None else table_identities(columns),
         name=chosen.name,
         classes=table.classes,
-        bound=bound,
+        bound=chosen.method.bound,
+        progress=progress,
     )
-    components = 1 if chosen.method == "dp-hp-few" else MIXTURE_COMPONENTS
+    components = 1 if isinstance(chosen.method, DpHpFew) else MIXTURE_COMPONENTS
     generator = ProductMixture(table, components, chosen.seed)
-    course = fit(generator, target, steps=chosen.steps, rate=MIXTURE_RATE, progress=(run or Run()).progress)
+    course = _fitted(generator, target, chosen, MIXTURE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
     made = table.decoded(generator.sample(drawn, chosen.seed), drawn, chosen.seed)
     names = table.label.values if table.label else ()
-    return SyntheticTable(made, _description(chosen.method, target, names, len(drawn), course))
+    return SyntheticTable(made, _description(str(chosen.method), target, names, len(drawn), course))
 
 
 def synthesize_images(
@@ -256,34 +244,48 @@ def synthesize_images(
         ((10, 28, 28), dtype('uint8'), 200)
     """
     chosen = settings_from(ImageSynthesisSettings, settings, options)
-    check_choice("method", chosen.method, IMAGE_METHODS)
+    guarantee = _guarantee(chosen, ledger)
     if images.dtype != np.uint8 or len(images.shape) not in (3, 4) or 0 in images.shape:
         form = f"{images.dtype} of shape {images.shape}"
         raise DataError(f"images must be uint8 of shape (m, h, w) or (m, h, w, c), got {form}")
     if (labels is None) != (not classes) or len(set(classes)) < len(classes):
         raise UsageError(f"labels come with a public list of classes, each once, got {list(classes)}")
-    where = usable_device((run or Run()).device)
-    statistics_of, bound = IMAGE_METHODS[chosen.method]
+    progress, where = (run or Run()).progress, usable_device((run or Run()).device)
     shape: Shape = (*images.shape[1:3], images.shape[3] if len(images.shape) == 4 else 1)
     places = None if labels is None else class_indices(labels, classes, len(images))
+    statistics = image_statistics_of(chosen.method, shape, chosen.seed)
     generator = _network(chosen.network, shape, max(len(classes), 1), chosen.seed, where)
     target = release_embedding(
         image_records(images, shape),
         places,
-        statistics_of(shape, chosen.seed),
-        chosen.guarantee,
+        statistics,
+        guarantee,
         ledger=ledger,
         name=chosen.name,
         classes=max(len(classes), 1),
-        bound=bound,
+        bound=chosen.method.bound,
+        progress=progress,
     ).to(where)
-    course = fit(generator, target, steps=chosen.steps, rate=IMAGE_RATE, progress=(run or Run()).progress)
+    course = _fitted(generator, target, chosen, IMAGE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
     made = np.concatenate(
         [as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
     )
     named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
-    return SyntheticImages(made, named, _description(chosen.method, target, classes, len(drawn), course))
+    return SyntheticImages(made, named, _description(str(chosen.method), target, classes, len(drawn), course))
+
+
+def _guarantee(settings: SynthesisSettings, ledger: object) -> Guarantee | None:
+    """Return what each record is guaranteed; with a ledger, an infinite ε is refused."""
+    return settings.protection if ledger is None else settings.guarantee
+
+
+def _fitted(
+    generator: Generator, target: PrivateEmbedding, settings: SynthesisSettings, rate: float, progress: Progress
+) -> list[float]:
+    """Fit a generator until only noise is left; where there is no noise, to the last step."""
+    until = 0.0 if target.guarantee is None else settings.method.until
+    return fit(generator, target, steps=settings.steps, rate=rate, until=until, progress=progress)
 
 
 def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: torch.device) -> Network:

@@ -13,7 +13,8 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.hermite import CoordinateSum, TotalDegree
+from finc_eval.feature_maps.coordinate_kernels import CoordinateSum
+from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, PrivateSketch, PublicTransform, release_sketch
 from finc_eval.privacy.reference.release import SQUARE_WEIGHT, largest_tail, sensitivity_of
 from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore

@@ -1,12 +1,14 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from _points import Points
 
 from finc_eval.core.errors import BudgetError, FincEvalError, UsageError
+from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
+from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 from finc_eval.privacy.dp.features import diameter_of
@@ -160,6 +162,33 @@ def test_discrepancy_of_the_true_means_is_1_in_expectation():
     assert float(found) == pytest.approx(1, abs=0.4)
 
 
+def test_weights_of_eq_16_replace_those_of_the_noise_and_the_discrepancy_of_noise_stays_1():
+    x, y = records(2000)
+    first, second = statistics()[:2]
+    exact = [torch.stack([one(x[y == label]).mean(0) for label in range(CLASSES)]) for one in (first, second)]
+    off = [exact[0], exact[1] + 1]
+    found = []
+    for gamma in (1e-9, 1.0, 1e9):
+        asked = [replace(first, weight=1.0), replace(second, weight=gamma)]
+        target = released_of(x, y, asked, label_budget=0.5)
+        assert float(target.discrepancy(exact)) == pytest.approx(1, abs=0.6)
+        found.append(float(target.discrepancy(off)))
+    assert found[0] < 1.6 < 100 < found[1] < found[2]
+
+
+def test_without_a_guarantee_the_means_are_exact_and_a_ledger_refuses(tmp_path):
+    x, y = records()
+    target = release_embedding(x, y, statistics(), None, ledger=None, classes=CLASSES)
+    exact = statistics()[0](x)[y == 1].sum(0) / 40
+    assert target.guarantee is None
+    torch.testing.assert_close(target.means[0][1], exact)
+    assert target.shares.tolist() == pytest.approx((torch.bincount(y) / 40).tolist())
+    ledger = Ledger.create(tmp_path / "ledger", 1, 1e-5)
+    with pytest.raises(UsageError, match="a ledger holds private releases alone"):
+        release_embedding(x, y, statistics(), None, ledger=ledger, classes=CLASSES)
+    assert not ledger.spendings()
+
+
 def test_drawn_labels_have_the_shares_they_should():
     labels = draw_labels(torch.tensor([0.5, 0.3, 0.2]), 1000, 0)
     assert torch.bincount(labels).tolist() == [500, 300, 200]
@@ -171,6 +200,7 @@ def test_drawn_labels_have_the_shares_they_should():
     [
         ({"asked": []}, "at least one statistic"),
         ({"asked": [Statistic(TotalDegree(4, 1, length_scale=1), budget=0)]}, "budget must be a positive number"),
+        ({"classes": 800, "asked": [Statistic(CoordinateProduct(4, 15, length_scale=1))]}, "52,428,800 numbers"),
         ({"classes": 0}, "classes must be a whole number of at least 1, got 0"),
         ({"label_budget": 1.0}, "label_budget must lie between 0 and 1"),
         ({"bound": "papre"}, 'did you mean "paper"'),

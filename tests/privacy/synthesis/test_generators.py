@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from finc_eval.core.errors import UsageError
+from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import CoordinateProduct, CoordinateSum, TotalDegree
+from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.generators import (
     Bounded,

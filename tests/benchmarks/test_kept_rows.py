@@ -1,0 +1,52 @@
+"""Rows of a benchmark are computed once, as long as their code stays as it is and the time allows."""
+
+import sys
+
+import _rows
+import pytest
+
+SETTINGS = [{"form": "plain", "ε": 1}, {"form": "plain", "ε": 2.5}, {"form": "other", "ε": ""}]
+
+
+@pytest.fixture
+def rows_of(tmp_path, monkeypatch):
+    """Take the rows of SETTINGS, and return them with the settings that were computed."""
+    monkeypatch.setattr(_rows, "RUNS", tmp_path / "runs")
+
+    def taken(*options, settings=SETTINGS):
+        monkeypatch.setattr(sys, "argv", ["benchmark", *options])
+        computed = []
+
+        def one(form, epsilon):
+            computed.append((form, epsilon))
+            return {"length": len(form)}
+
+        return _rows.rows_of("name", settings, one), computed
+
+    return taken
+
+
+def test_kept_rows_are_not_computed_again(rows_of):
+    first, computed = rows_of(settings=SETTINGS[1:])
+    assert computed == [("plain", 2.5), ("other", "")]
+    second, computed = rows_of()
+    assert computed == [("plain", 1)]
+    assert second == [{"form": "plain", "ε": 1, "length": 5}, *first]
+
+
+def test_rows_of_other_code_are_computed_again(rows_of, monkeypatch):
+    rows_of()
+    monkeypatch.setattr(_rows, "changed_since", lambda found: ["kernels.py"] if "row" in found else [])
+    assert rows_of()[1] == [("plain", 1), ("plain", 2.5), ("other", "")]
+
+
+def test_rows_of_code_that_changed_during_the_run_are_not_kept_for_it(rows_of, monkeypatch):
+    path = "benchmarks/_record.py"
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match=f"{path} changed during this run"):
+        patch.setattr(_rows, "code_in_use", lambda: {path: "what was imported"})
+        rows_of()
+    assert rows_of()[1] == [("plain", 1), ("plain", 2.5), ("other", "")]
+
+
+def test_no_row_begins_after_the_time(rows_of):
+    assert rows_of("--minutes", "0") == ([], [])
