@@ -6,13 +6,15 @@ grows with λ or stays, so the true order is that of λ, with ties. Models have 
 in turn, the reference 2n. *shared*: one reference, as `fe.leaderboard` has it. *separate*: each model is measured
 against a reference of its own. A board *holds* by a number if each of the eight rank sets holds the true rank: a model
 shares the rank of its equals. *halves*: the only models are two halves of one set of 2n samples (λ = 0.2);
-how often does any number call them different?
+how often does any number call them different? Halves of real sets, too: a quarter each of the photographs of
+Tiny-ImageNet or of the clips of UCF101, against the other half. They need the test assets (FINC_EVAL_ASSETS).
 
     python benchmarks/leaderboard.py --jobs 1 --minutes 5
 """
 
 import numpy as np
 import torch
+from _real import tiny_imagenet, ucf101
 from _record import record
 from _runs import rate, run
 
@@ -33,7 +35,9 @@ TRUE_RANKS = [1 + int((one > PARTS).sum()) for one in PARTS]
 
 DIM, KINDS = 16, 30
 SIZES = {"300": (300, ("fd", "kid")), "1000": (1000, ("fd",)), "5000": (5000, ("fd",))}
+REAL = {"photographs": tiny_imagenet, "clips": ucf101}
 REGIMES = [f"{refs}-{size}" for size in SIZES for refs in ("shared", "separate", "halves")]
+REGIMES += [f"halves-{name}" for name in REAL]
 NAMES = [f"model {number}" for number in range(len(PARTS))]
 
 
@@ -41,6 +45,8 @@ def one(regime, seed):
     """Simulate a board, and return of each number whether it holds and how many pairs it tells apart."""
     torch.set_num_threads(1)
     refs, size = regime.split("-")
+    if size in REAL:
+        return real_halves(REAL[size](), np.random.default_rng(seed))
     n, metrics = SIZES[size]
     rng = np.random.default_rng([seed, n, refs == "shared"])
     centers = rng.normal(0, 2, (KINDS + 1, DIM))
@@ -64,7 +70,16 @@ def one(regime, seed):
     return figures(*separate(models, references, metrics))
 
 
+def real_halves(found, rng):
+    if found is None:
+        raise SystemExit("real sets need the test assets: set FINC_EVAL_ASSETS")
+    rows = rng.permutation(found[0])
+    quarter = len(rows) // 4
+    return halves({"a": rows[:quarter], "b": rows[quarter : 2 * quarter]}, rows[2 * quarter :], ("kid",))
+
+
 def halves(models, ref, metrics):
+    """Return by which numbers a board of two models calls them different."""
     board = fe.leaderboard(models, ref, metrics=metrics, run=fe.Run("cpu"))
     called = {f"{one.key} differs": board.separable("a", "b", one.key) for one in board.criteria}
     return called | {"any differs": any(called.values())}

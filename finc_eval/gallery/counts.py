@@ -1,4 +1,4 @@
-"""Which samples pages show: how many, and of which sets."""
+"""Number of samples that pages show, and which sets they show."""
 
 from __future__ import annotations
 

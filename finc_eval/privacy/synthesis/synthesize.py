@@ -283,7 +283,7 @@ def _guarantee(settings: SynthesisSettings, ledger: object) -> Guarantee | None:
 def _fitted(
     generator: Generator, target: PrivateEmbedding, settings: SynthesisSettings, rate: float, progress: Progress
 ) -> list[float]:
-    """Fit a generator until only noise is left; where there is no noise, to the last step."""
+    """Fit a generator until only noise is left; without noise, to the last step."""
     until = 0.0 if target.guarantee is None else settings.method.until
     return fit(generator, target, steps=settings.steps, rate=rate, until=until, progress=progress)
 
