@@ -138,8 +138,10 @@ def _card(mode: SharedMode | Kind, scale: Axis, muted: str | None, grids: Callab
 
 def _table(mode: SharedMode | Kind, heading: str, numbers: Sequence[str]) -> tuple[Sequence[str], Sequence[list[str]]]:
     """Return the table of a card: the shares of all sets, and another number of each."""
-    told = zip(mode.shares.items(), numbers, strict=True)
-    rows = [[label, f"{percent(one.share, 1)} {share_interval(one.interval)}", more] for (label, one), more in told]
+    rows = []
+    for label, more in zip(mode.shares, numbers, strict=True):
+        part = mode.shares[label]
+        rows.append([label, f"{percent(part.share, 1)} {share_interval(part.interval)}", more])
     return ("Set", "Share", heading), rows
 
 
