@@ -45,6 +45,7 @@ def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_on
 
 
 def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):
+    assert not Page(report.page(found.showing(1), {})).find("span", "missing")
     found.showing(2).save(tmp_path / "kinds.h5")
     back = fe.load(tmp_path / "kinds.h5")
     assert back.gallery.pictures == found.showing(2).gallery.pictures
