@@ -113,5 +113,14 @@ def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held()
 
 
 def test_unlike_names_of_limits_have_unlike_anchors():
-    names = ["kinds.lose label=猫", "kinds.lose label=犬", "kinds.lose label:犬", "a\udcff", "a\ud800", "a-", "a ", "a:20"]
+    names = [
+        "kinds.lose label=猫",
+        "kinds.lose label=犬",
+        "kinds.lose label:犬",
+        "a\udcff",
+        "a\ud800",
+        "a-",
+        "a ",
+        "a:20",
+    ]
     assert len({anchor(name) for name in names}) == len(names)
