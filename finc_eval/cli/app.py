@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from finc_eval.cli.exit_codes import INTERRUPTED, USAGE_OR_DATA, VerdictExit
+from finc_eval.cli.exit_codes import INTERRUPTED, PIPE_CLOSED, USAGE_OR_DATA, VerdictExit
 from finc_eval.cli.group import Group, Verb
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
@@ -75,6 +75,10 @@ RESUMES = ("extract",)
 RESUME_HINT = "; finished work is kept, and the same command goes on from there"
 
 
+CODES_OF_CLICK = {1: PIPE_CLOSED, 2: USAGE_OR_DATA}
+"""What the exit codes of click become, which are those of verdicts."""
+
+
 class LazyVerb(Verb):
     """A verb known by its name and its line of help; its module is imported when it is called."""
 
@@ -112,7 +116,7 @@ class LazyGroup(Group):
         except VerdictExit:
             raise
         except SystemExit as end:
-            raise SystemExit(USAGE_OR_DATA if end.code == 2 else end.code) from None
+            raise SystemExit(CODES_OF_CLICK.get(end.code, end.code)) from None
         except Exception as error:
             # Python would end with 1, which a pipeline takes for a regression.
             traceback.print_exc()
@@ -180,8 +184,8 @@ def finc_eval(
     Results are printed on standard output, progress on standard error. A file finc-eval.toml in the working folder
     has defaults for repeated runs. --install-completion lets the shell complete verbs and options.
     Nothing is decoded that takes more than 1 GiB of memory; FINC_EVAL_MAX_DECODED=4GiB allows more.
-    Exit codes: 0 done; 1 regression and 2 undecided, of gate alone; 3 wrong options or unusable data, explained in one
-    sentence; 130 interrupted.
+    Exit codes: 0 done; 1 regression and 2 undecided, of gate alone (1 of doctor: another library disagrees); 3 wrong
+    options or unusable data, explained in one sentence; 130 interrupted; 141 nobody reads the output.
     """
 
 

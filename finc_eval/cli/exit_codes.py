@@ -5,6 +5,9 @@ USAGE_OR_DATA = 3
 
 INTERRUPTED = 130
 
+PIPE_CLOSED = 141
+"""Nobody reads standard output any more, as after `| head`: the code with which a shell ends other programs."""
+
 
 class VerdictExit(SystemExit):
     """The end of a verb with the exit code of a verdict, whose 2 is not that of wrong options."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import subprocess
 import sys
 from contextvars import ContextVar
@@ -115,7 +116,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _command() -> str | None:
-    """Return the command line of finc-eval, without the program's folder; None for other programs."""
+    """Return the command line of finc-eval, as a shell takes it and without its folder; None for other programs."""
     program = Path(sys.argv[0]) if sys.argv else Path()
     ours = program.name == "finc-eval" or program.parts[-2:] == ("finc_eval", "__main__.py")
-    return " ".join(["finc-eval", *sys.argv[1:]]) if ours else None
+    return shlex.join(["finc-eval", *sys.argv[1:]]) if ours else None

@@ -95,10 +95,10 @@ def kind_evidence(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> tu
     evidence: list[KindEvidence] = []
     distances: list[Distance] = []
     for against in sets.comparisons:
-        moved = _moved(against, found, limits.moved)
-        distances.append(moved[0])
+        distance, moved = _distance(against, found, limits.moved)
+        distances.append(distance)
         if limits.moved is not None:
-            evidence.append(moved[1])
+            evidence.append(_alone(moved))
         if limits.lose is not None and promise is not None:
             evidence += _lost(against, found, limits, limits.lose, promise)
         if limits.new is not None:
@@ -179,9 +179,12 @@ def _unseen(sets: GateSets, found: CountedSets, limits: KindLimits, promise: Pro
     lose, new = sets.rule("kinds.lose"), sets.rule("kinds.new")
     if promise is not None and found.clusters:
         least = "" if promise.scattered >= 1 else f" and is less than {100 * promise.scattered:.2g} %"
+        hidden = (
+            f"a class of less than {100 * promise.seen:.2g} % of the samples, or one that is in more than {CUT} of "
+        )
+        hidden = "any class" if promise.seen >= 1 else f"{hidden}them{least},"
         yield (
-            f"{lose} divides the samples into {promise.kinds} kinds: a class of less than {100 * promise.seen:.2g} % "
-            f"of the samples, or one that is in more than {CUT} of them{least}, can be lost unseen; more samples, a "
+            f"{lose} divides the samples into {promise.kinds} kinds: {hidden} can be lost unseen; more samples, a "
             "smaller min_share or a labelled column show more"
         )
     elif promise is not None:
@@ -205,9 +208,10 @@ def _lost(
     kinds = [kind for kind in _named(names, limits) if level.ref_share[kind] >= promise.smallest]
     yield from _unmatched(found, limits, rule, lose, promise, kinds)
     if limits.min_share == "auto" and promise.kinds and promise.seen > MOST_HIDDEN:
+        hidden = "any class" if promise.seen >= 1 else f"a class of {100 * promise.seen:.2g} %"
         note = (
-            f"with so few kinds, a class of {100 * promise.seen:.2g} % could be lost within them: draw more "
-            "samples, raise lose, or set min_share to what may be hidden"
+            f"with so few kinds, {hidden} could be lost within them: draw more samples, raise lose, or set min_share "
+            "to what may be hidden"
         )
         yield _alone(Unseen(name=rule, margin=lose, n=sets.gen.n, enough=found.more, note=note))
     for kind in kinds:
@@ -256,14 +260,18 @@ def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) 
         yield _alone(GainedShare(name=rule, value=0.0, margin=margin, n=n, note=note, counts=counts))
 
 
-def _moved(sets: GateSets, found: CountedSets, margin: float | None) -> tuple[Distance, KindEvidence]:
-    """Return how far the release is from the older one, and the evidence on it."""
-    new = found.counted[GEN].counts.effective(found.place)
-    old = np.sum([found.counted[label].counts.effective(found.place) for label in sets.baselines], axis=0)
+def _distance(sets: GateSets, found: CountedSets, margin: float | None) -> tuple[Distance, Moved]:
+    """Return how far the release is from the older one, and the evidence on the limit on it.
+
+    Without a limit on what has moved, the finest kinds tell: those that a loss is limited in may be two.
+    """
+    place = len(found.names) - 1 if margin is None else found.place
+    new = found.counted[GEN].counts.effective(place)
+    old = np.sum([found.counted[label].counts.effective(place) for label in sets.baselines], axis=0)
     whole = total_variation(new, old)
     rule, (label, *more) = sets.rule("kinds.moved"), sets.baselines
     evidence = Moved(name=rule, value=whole.value, margin=margin or 0.0, n=sets.gen.n, new=new, old=old, unchanged=0.0)
-    return Distance.of(BASELINE if more else label, whole), _alone(evidence)
+    return Distance.of(BASELINE if more else label, len(found.names[place]), whole), evidence
 
 
 def _named(names: list[str], limits: KindLimits) -> list[int]:

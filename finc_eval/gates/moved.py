@@ -25,12 +25,14 @@ class Distance(Record):
 
     Attributes:
         to: label of the older one.
+        kinds: number of kinds that both were divided into.
         moved: total variation between their shares of kinds: the share of samples that would have to be of other kinds
             to make both alike, without the part that chance makes.
         interval: 95 % interval of it.
     """
 
     to: str
+    kinds: int
     moved: float
     interval: tuple[float, float]
 
@@ -38,12 +40,13 @@ class Distance(Record):
     def sentence(self) -> str:
         """The distance in one sentence."""
         low, high = (f"{100 * end:.2g}" for end in self.interval)
-        return f"{100 * self.moved:.2g} % [{low} %, {high} %] of the samples have moved since the {self.to}."
+        moved = f"{100 * self.moved:.2g} % [{low} %, {high} %] of the samples"
+        return f"{moved} have moved between the {self.kinds} kinds since the {self.to}."
 
     @classmethod
-    def of(cls, to: str, found: Difference) -> Distance:
+    def of(cls, to: str, kinds: int, found: Difference) -> Distance:
         """Return the distance to a set of this label."""
-        return cls(to, found.value, found.interval)
+        return cls(to, kinds, found.value, found.interval)
 
 
 @dataclass(frozen=True, kw_only=True)

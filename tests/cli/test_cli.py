@@ -111,6 +111,18 @@ def test_score_writes_a_row_a_sample(folders, tmp_path):
     again = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv", "--json")
     told = json.loads(again.stdout)
     assert told["modes"][0]["members"] == members and told["columns"] == rows[0]
+    assert told["warnings"] == []
+
+
+def test_score_names_what_it_could_not_read(folders, tmp_path):
+    comparison, few = tmp_path / "c" / "comparison.h5", tmp_path / "few"
+    run("compare", "--gen", folders / "gen", "--ref", folders / "ref", "--out", tmp_path / "c", "--features", 100)
+    few.mkdir()
+    (few / "good.png").write_bytes(next((folders / "gen").rglob("*.png")).read_bytes())
+    (few / "bad.png").write_bytes(b"no picture")
+    result = run("score", few, "--comparison", comparison, "--out", tmp_path / "s.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "note: 1 sample of the set could not be read and is left out: bad.png (" in " ".join(result.stdout.split())
 
 
 def test_report_from_another_folder_gives_the_same_page(folders, tmp_path, monkeypatch):
@@ -522,6 +534,16 @@ def test_importing_the_api_needs_neither_faiss_nor_timm_nor_torchvision():
         "assert not {'faiss', 'timm', 'torchvision'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_pipe_that_nobody_reads_does_not_end_as_a_regression():
+    reading, writing = os.pipe()
+    os.close(reading)
+    code = "from finc_eval.cli import main; main()"
+    command = [sys.executable, "-c", code, "schema", "comparison"]
+    process = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (process.returncode, process.stderr) == (141, "")
 
 
 def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):

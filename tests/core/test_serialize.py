@@ -102,3 +102,8 @@ def test_provenance_names_versions_device_and_checkout(tmp_path, monkeypatch):
 def test_the_command_line_is_recorded_without_the_programs_folder(monkeypatch):
     monkeypatch.setattr("sys.argv", ["/somewhere/bin/finc-eval", "compare", "--rho", "2"])
     assert Provenance.here("cpu").command == "finc-eval compare --rho 2"
+
+
+def test_the_command_line_is_recorded_as_a_shell_takes_it(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["finc-eval", "models", "--gen", "one=model one/"])
+    assert Provenance.here("cpu").command == "finc-eval models --gen 'one=model one/'"

@@ -205,6 +205,29 @@ def test_few_samples_never_pass_a_lost_class_without_a_word(lost):
     assert any("can be lost unseen" in warning for warning in verdict.warnings)
 
 
+def test_no_share_is_named_of_classes_that_two_unlike_clusters_can_hide():
+    rng = np.random.default_rng(0)
+    new, old, ref = (rng.normal(0, 1, (100, 4)) + 20.0 * (rng.random((100, 1)) < 0.2) for _ in range(3))
+    verdict = fe.gate(new, old, ref, {"kinds": {"lose": 0.5}})
+    (unseen,) = [limit for limit in verdict.limits if limit.name == "kinds.lose"]
+    assert "with so few kinds, any class could be lost within them" in unseen.note
+    assert "2 kinds: any class can be lost unseen" in verdict.warnings[0]
+
+
+def test_what_has_moved_is_told_of_the_finest_kinds_unless_it_is_limited():
+    old, ref, new = release(300, 10), release(500, 11), release(300, 12, lost=5)
+
+    def distance(**kinds):
+        (found,) = fe.gate(new, old, ref, {"kinds": {"lose": 0.5, "new": 0.03, **kinds}}).distances
+        return found
+
+    fine, limited = distance(), distance(moved=0.5)
+    assert fine.kinds == 50 and limited.kinds == 2  # two kinds, as limits on losses have them here, hide a lost class
+    assert 0.15 < fine.moved < 0.3
+    assert fine.interval[0] > 0.1
+    assert "have moved between the 50 kinds since the baseline" in fine.sentence
+
+
 def test_the_first_policy_shows_the_loss_of_every_class_that_it_names():
     old, ref = release(1000, 1), release(2000, 3)
     text = first_policy([old], ref)

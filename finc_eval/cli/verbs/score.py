@@ -20,7 +20,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted, percent
 from finc_eval.extractors.settings import Extraction
-from finc_eval.report.terminal import print_table
+from finc_eval.report.terminal import print_notes, print_table
 
 BEFORE = ("id", "best_mode", "member_of")
 """Columns before those of the modes."""
@@ -69,6 +69,7 @@ def score(
     check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
     from finc_eval.embeddings.opening import as_embeddings, opened_sets  # loads torch: wrong options need not wait
+    from finc_eval.embeddings.set_info import set_info
 
     result = fe.Comparison.load(comparison)
     modes = result.modes
@@ -95,10 +96,12 @@ def score(
         ModeCount(mode.id, mode.title, mode.role, mode.threshold, *((inside, first) if place in told else (None, None)))
         for place, (mode, inside, first) in enumerate(zip(modes, members.tolist(), best.tolist(), strict=True))
     ]
+    notes = set_info("samples", embeddings, embeddings.n, "").warnings("the set")
     if as_json:
-        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "modes": counts})
+        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "modes": counts, "warnings": notes})
         return
     _print_counts(counts, embeddings.n)
+    print_notes(notes)
     print(f"{out}: scores of {counted(embeddings.n, 'sample')} on {counted(len(modes), 'mode')}")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from finc_eval.cli.exit_codes import VerdictExit
 from finc_eval.cli.options import Json, Quiet, shown
 from finc_eval.cli.output import print_json
 from finc_eval.doctor.diagnosis import Diagnosis, diagnose
@@ -38,7 +39,7 @@ def doctor(
     else:
         print_diagnosis(found)
     if found.disagrees:
-        raise typer.Exit(DISAGREES)
+        raise VerdictExit(DISAGREES)
 
 
 def print_diagnosis(diagnosis: Diagnosis) -> None:
