@@ -2,6 +2,7 @@
 # make lint   ruff, mypy, import-linter, and which records of benchmarks are not of today's code
 # make test   set everything up, run the tests
 # make long   run the tests that compute for many seconds
+# make pictures   the demo, and the README's pictures of pages
 # Needs Python >= 3.11 and a package index; everything goes into .venv.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
@@ -11,7 +12,7 @@ BIN := .venv/bin
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long lint bench notebooks browser clean
+.PHONY: demo test long lint bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -34,6 +35,9 @@ notebooks: .venv/.test
 
 browser: .venv/.browser .venv/axe
 	$(BIN)/python -m pytest -m browser
+
+pictures: demo .venv/.browser
+	$(BIN)/python scripts/make_screenshots.py
 
 bench: .venv/.demo
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done

@@ -89,7 +89,7 @@ def evidence(before, now, n):
     noise, old = between_shares(before, np.full_like(before, n)), before.sum(0)
     losses, gains = [], []
     for kind, members in enumerate(now):
-        counts = TwoCounts(members, n, old[kind], n * len(before), noise.moves[kind], noise.degrees)
+        counts = TwoCounts(members, n, old[kind], n * len(before), noise.training[kind], noise.degrees)
         lost = LostShare.value_of(counts.share, counts.old_share, LEAST)
         losses.append(LostShare(name="", value=lost, margin=0.01, least=LEAST, counts=counts))
         gains.append(GainedShare(name="", value=counts.share - counts.old_share, margin=1e-9, counts=counts))

@@ -70,8 +70,8 @@ if __name__ == "__main__" and (data := mnist()) is not None:
     rows = rows_of("kahm_federated", SETTINGS, row)
     alone = {found["ε"]: found["accuracy"] for found in rows if found["parties"] == 1}
     for found in rows:
-        found["more than one party"] = f"{found['accuracy'] - alone[found['ε']]:+.4f}" if found["parties"] > 1 else ""
-        found["paper"] = PARTS.get(found["a party's part"], "")
+        found["against one party"] = f"{found['accuracy'] - alone[found['ε']]:+.4f}" if found["parties"] > 1 else ""
+        found["against one party, paper"] = PARTS.get(found["a party's part"], "")
     record(
         "kahm_federated",
         rows,

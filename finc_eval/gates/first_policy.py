@@ -158,13 +158,8 @@ def _floor(one: LostShare | GainedShare, family: int) -> float:
     """Return the margin that an unchanged release keeps, with probability 0.95 for all kinds together."""
     mean, gain = max(one.counts.old_share * one.counts.size, 0.5), isinstance(one, GainedShare)
     members = gammaincinv(mean + 1, 1 - ALPHA / family) if gain else gammaincinv(mean, ALPHA / family)
-    counts = replace(one.counts, members=float(members))
-    if isinstance(one, LostShare):
-        value = one.value_of(counts.share, counts.old_share, one.least)
-    else:
-        value = counts.share - counts.old_share
-    unlucky = replace(one, counts=counts, value=max(value, one.half(ALPHA / family)))
-    return unlucky.bound("high", ALPHA)
+    unlucky = one.with_members(float(members))
+    return replace(unlucky, value=max(unlucky.value, one.half(ALPHA / family))).bound("high", ALPHA)
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str]:

@@ -145,7 +145,7 @@ class _Level:
             size=float(self.size[kind]),
             old_members=float(self.old_members[kind]),
             old_size=float(self.old_size[kind]),
-            moves=float(self.retrained.moves[kind]),
+            training=float(self.retrained.training[kind]),
             degrees=self.retrained.degrees,
         )
 

@@ -2,7 +2,7 @@
 
 Moving only the seed of the training changes the Fréchet distance 3.2 times as much as drawing other samples of one
 network (arXiv 2606.20536). With R replicates the variance between them has R − 1 degrees of freedom, which is few: over
-many kinds it is moderated (Smyth 2004), so that all kinds together tell how much a share moves.
+many kinds it is moderated (Smyth 2004), so that all kinds together tell how much a share training.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class Retrained:
     """Noise of shares that training once more adds, of each kind.
 
     Attributes:
-        moves: variance that training adds to new share − share of the replicates together, in parts of p·(1 − p) at
+        training: variance that training adds to new share − share of the replicates together, in parts of p·(1 − p) at
             a share p, shape (t,).
         degrees: degrees of freedom of it; infinite without enough replicates.
     """
 
-    moves: Array
+    training: Array
     degrees: float
 
 

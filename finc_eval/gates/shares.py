@@ -11,6 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, inf, isfinite, sqrt
+from typing import Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -43,7 +44,7 @@ class TwoCounts:
     Attributes:
         members, size: effective number of samples of the kind and of all samples in the new release.
         old_members, old_size: the same of the baseline; of several replicates, of all together.
-        moves: variance that training once more adds, in parts of p·(1 − p) at a share p; 0 without replicates.
+        training: variance that training once more adds, in parts of p·(1 − p) at a share p; 0 without replicates.
         degrees: degrees of freedom of that variance; infinite without replicates.
     """
 
@@ -51,7 +52,7 @@ class TwoCounts:
     size: float
     old_members: float
     old_size: float
-    moves: float = 0.0
+    training: float = 0.0
     degrees: float = inf
 
     @property
@@ -71,15 +72,15 @@ class TwoCounts:
     def half(self, level: float, factor: float = 1.0) -> float:
         """Return how far Student's bound is from the difference of both shares; 0 without replicates.
 
-        The law of a retrained share is not known. So the smaller share is held against the larger one on the plain
-        scale, where it can fall to 0 within a few standard errors, and no law takes it further. They are standard
-        errors of the baseline's share, or where the new release has more, of the share of all samples together.
+        The law of a retrained share is not known. So the difference is measured in parts of the larger share: there,
+        the smaller one can fall to 0 within a few standard errors, and no law takes it further. The standard error is
+        that of the baseline's share, or where the new release has more, of the share of all samples together.
         """
         if not isfinite(self.degrees):
             return 0.0
         together = (self.members + self.old_members + 0.5) / (self.size + self.old_size + 1)
         share = min(max(self.old_share, together), 1.0)
-        variance = (1 - share) / share * ((1 / self.size + 1 / self.old_size) / factor + self.moves)
+        variance = (1 - share) / share * ((1 / self.size + 1 / self.old_size) / factor + self.training)
         return upper_quantile(level, self.degrees) * sqrt(variance) * max(self.share, self.old_share)
 
 
@@ -92,15 +93,21 @@ class TwoShares(Evidence):
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the wider bound: from the counts, or with replicates from how much their shares differ."""
-        by_counts = self._by_counts(side, level, factor)
-        if not isfinite(self.counts.degrees):
-            return by_counts
-        half = self.half(level, factor)
+        by_counts, half = self._by_counts(side, level, factor), self.half(level, factor)
         return min(by_counts, self.value - half) if side == "low" else max(by_counts, self.value + half)
 
     def half(self, level: float, factor: float = 1.0) -> float:
         """Return how far Student's bound is from the value; 0 without replicates."""
         return self.counts.half(level, factor)
+
+    def with_members(self, members: float) -> Self:
+        """Return the evidence on a release with so many members."""
+        counts = replace(self.counts, members=members)
+        return replace(self, counts=counts, value=self._value(counts))
+
+    @abstractmethod
+    def _value(self, counts: TwoCounts) -> float:
+        """Return the estimate from counts."""
 
     @abstractmethod
     def _by_counts(self, side: Side, level: float, factor: float) -> float:
@@ -125,6 +132,9 @@ class LostShare(TwoShares):
     def value_of(cls, share: float, old_share: float, least: float) -> float:
         """Return the loss from two shares."""
         return (old_share - share) / max(old_share, least)
+
+    def _value(self, counts: TwoCounts) -> float:
+        return self.value_of(counts.share, counts.old_share, self.least)
 
     def half(self, level: float, factor: float = 1.0) -> float:
         """Return how far Student's bound is from the loss."""
@@ -153,10 +163,9 @@ class LostShare(TwoShares):
         if power(0.0) < POWER:
             return None
         mean = float(brentq(lambda mean: power(mean) - POWER, 0.0, 2 * max(counts) + 10))
-        found = self.value_of(mean / self.counts.size, self.counts.old_share, self.least)
-        gone = replace(self, counts=replace(self.counts, members=0.0))
-        found = max(found, self.margin + gone.half(level) + gone.half(1 - POWER))
-        return found if found <= self.value_of(0.0, self.counts.old_share, self.least) else None
+        gone = self.with_members(0.0)
+        found = max(self.with_members(mean).value, self.margin + gone.half(level) + gone.half(1 - POWER))
+        return found if found <= gone.value else None
 
     def _most_regressed(self, old: float, level: float) -> int:
         """Return the most members with which the release is a regression against this many; −1 if there are none."""
@@ -193,6 +202,9 @@ class GainedShare(TwoShares):
     Its exact bounds are those of the two exact intervals, joined (MOVER).
     """
 
+    def _value(self, counts: TwoCounts) -> float:
+        return counts.share - counts.old_share
+
     def _by_counts(self, side: Side, level: float, factor: float) -> float:
         """Return the exact bound of the difference."""
         k, n, old, m = self.counts.times(factor)
@@ -209,14 +221,13 @@ class GainedShare(TwoShares):
         count = float(int(fewest) + 1)
         mean = float(gammaincinv(count, POWER))
         of_old = (self.counts.old_members + 0.5) * (self.counts.size / self.counts.old_size) ** 2 / mean
-        beside = of_old + self.counts.moves * self.counts.size
+        beside = of_old + self.counts.training * self.counts.size
         mean = float(gammaincinv(count, power_beside(beside)))
         found = mean / self.counts.size - self.counts.old_share
         return found if found <= 1 else None
 
     def _is_regression(self, members: float, level: float) -> bool:
-        counts = replace(self.counts, members=members)
-        return replace(self, value=counts.share - counts.old_share, counts=counts).bound("low", level) > self.margin
+        return self.with_members(members).bound("low", level) > self.margin
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
 from finc_eval.partitions.tally import Tally
 
 SHARES: dict[str, tuple[str, ShareRule]] = {
-    "unmatched": ("share of its samples that the reference has no match for, at least", ShareRule(True, 1.0)),
+    "unmatched": ("share of its samples that the reference has no match for, at least", ShareRule(False, 1.0)),
     "missing": ("share of the reference that is missing", ShareRule(True, FACTOR)),
     "novel": ("share of its samples that are novel", ShareRule(False, FACTOR)),
 }

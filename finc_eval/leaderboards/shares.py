@@ -1,15 +1,17 @@
-"""Shares of the reference that are missing, and of a model's samples that are novel, from counts of kinds.
+"""Shares of the reference that are missing, and of a model's samples that are novel or unmatched, from counts of kinds.
 
 A kind counts as missing as far as the reference has more than ρ times as much of it as the model: e = q − ρ·p. The sum
 of max(0, e) over kinds, put in for the shares of the laws, would be the share of the reference that is missing; of two
-samples it is never 0. So kinds are chosen on one part of the samples, those where e exceeds its standard error τ there,
-and e is counted on the others. The mean over all such divisions has a closed form (Rao and Blackwell), and its
-expectation
+samples it is never 0. So kinds are chosen on one part of the samples, those where e exceeds its standard error τ there
+times a margin c, and e is counted on the others. The mean over all such divisions has a closed form (Rao and
+Blackwell), and its expectation
 
-    Σ e·Φ(e / τ − 1)
+    Σ e·Φ(e / τ − c)
 
-is at most Σ max(0, e). All models of a board choose by as many samples, half of the smallest set. So their estimates
-are of one and the same number, whatever the sizes of their sets.
+is at most Σ max(0, e). With ρ = 1 the excesses of all kinds add to 0, and the margin is 0: what a model has too much of
+and what it lacks are then one number, whichever of the two is spread over more kinds. All models of a board choose by
+as many samples, half of the smallest set. So their estimates are of one and the same number, whatever the sizes of
+their sets.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ CHOOSING = 0.5
 """Part of the smallest set that chooses the kinds."""
 
 MARGIN = 1.0
-"""Standard errors by which a kind must exceed ρ in the samples that choose. Without a margin, rare kinds of a set of
-500 that are in truth below ρ brought the share of a perfect model to −10 %."""
+"""c where ρ is above 1. Without a margin, rare kinds of a set of 500 that are in truth below ρ brought the share of a
+perfect model to −10 %."""
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -51,6 +53,11 @@ class ShareRule:
 
     of_ref: bool
     factor: float
+
+    @property
+    def margin(self) -> float:
+        """Standard errors by which a kind must exceed ρ in the samples that choose."""
+        return MARGIN if self.factor > 1 else 0.0
 
 
 def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> list[Estimate]:
@@ -78,7 +85,7 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     squared = by_model / n + by_ref / m
     # Variance of e in the part that chooses, given e in all samples.
     spread = np.sqrt(np.maximum(by_model / choosing[0] + by_ref / choosing[1] - squared, np.finfo(float).tiny))
-    least_excess = MARGIN * np.sqrt(squared + spread**2)
+    least_excess = rule.margin * np.sqrt(squared + spread**2)
     counted, slope = _counted(excess, least_excess, squared, spread)
     of_model, of_ref = a * (slope - slope @ p), b * (slope - slope @ q)
     # Where a kind is near ρ, it is counted or not by chance, and the slope there says too little.

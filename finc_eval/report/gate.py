@@ -13,7 +13,7 @@ from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
-from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -51,6 +51,7 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
         pictures=gallery.pictures,
         notes=gallery.notes,
         cards=cards,
+        leads={limit.name: _lead(limit) for limit in pictured} if any(gallery.pictures.values()) else {},
         cards_shown=[card for name, card in cards.items() if name not in settled],
         cards_folded=[card for name, card in cards.items() if name in settled],
         roles={verb: verb for verb in VERBS if verb not in SETTLED},
@@ -59,6 +60,12 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
         sorts=SORTS,
         settled=SETTLED,
     )
+
+
+def _lead(limit: Limit) -> tuple[str, tuple[str, ...]]:
+    """Return the set that has most of the kind of a limit, and a few of its samples."""
+    label = max(limit.examples, key=lambda label: limit.shares[label])
+    return label, limit.examples[label][:LEAD_SAMPLES]
 
 
 def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:

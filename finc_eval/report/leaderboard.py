@@ -118,8 +118,8 @@ def summary(board: Leaderboard) -> str:
     if len(main.names) < 2:
         return f"By {main.key}, {told}"
     first, *others = main.groups[0]
-    tied = f", and {listed(others)} cannot be told apart from it" if others else ""
-    return f"By {main.key}, {first} is first of {counted(len(main.names), 'model')}{tied}. {told}"
+    tied = f", and {listed(others)} cannot be told apart from it" if others and len(main.names) > 2 else ""
+    return f"By {main.key}, {first} is first of {len(main.names)} models{tied}: {told}"
 
 
 def header(criterion: Criterion) -> str:
@@ -127,6 +127,8 @@ def header(criterion: Criterion) -> str:
     neighbors = len(criterion.names) - 1
     if neighbors < 1:
         return "fewer than two models are ranked"
+    if neighbors == 1:
+        return f"the two {'can' if criterion.separable_pairs else 'cannot'} be told apart (5 %)"
     gap = criterion.smallest_separable_gap
     told = (
         f"{criterion.separable_neighbors} of {counted(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "

@@ -32,6 +32,8 @@ def read_feature_map(file: StoredFile, device: str | torch.device = "cpu") -> Fe
         state[name.removeprefix(PLACE)] = tensor
     kernel = state.pop("kernel")
     if "kind" in state:
+        if state["dim"] != len(state["center"]):  # a forged number of entries could be any
+            raise ValueError(f"the feature map has {state['dim']} entries and a center of {len(state['center'])}")
         return HERMITE_MAPS[state.pop("kind")](device=device, **state)
     if kernel == CosineFeatures.kernel:
         return CosineFeatures(int(state["dim"]), device)

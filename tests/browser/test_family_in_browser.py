@@ -34,6 +34,9 @@ def pictured(squares, tmp_path_factory):
         "models": fe.compare_models({"a": squares["gen"], "b": squares["ref"]}, features=60, modes=3),
         "kinds": fe.kinds({"a": squares["gen"], "b": squares["ref"]}, levels=(5,), level=5),
         "leaderboard": fe.leaderboard({"a": squares["gen"], "b": squares["ref"]}, squares["ref"], level=5),
+        "many models": fe.leaderboard(
+            {f"a model {i}": squares["ref" if i % 2 else "gen"] for i in range(12)}, squares["ref"], level=5
+        ),
         "verdict": fe.gate(
             squares["gen"], squares["ref"], squares["ref"], {"kinds": {"lose": 0.5, "level": 5, "min_share": 0.1}}
         ),
@@ -89,6 +92,12 @@ def test_the_results_of_an_index_are_sorted_filtered_and_found_and_the_address_k
     page.locator(".card .link").last.click()
     assert page.locator(".card:target").count() == 1
     page.close()
+
+
+@pytest.mark.parametrize("name", ["kinds", "many models", "verdict"])
+def test_a_page_with_pictures_opens_quietly_fits_and_is_legible(visit, pictured, check_page, name):
+    page, events = visit(pictured[name])
+    check_page(page, events, pictured[name])
 
 
 @pytest.mark.parametrize("name", ["kinds", "leaderboard", "verdict"])

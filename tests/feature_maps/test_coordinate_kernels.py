@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum, SumAndProduct
 from finc_eval.feature_maps.hermite_series import hermite, length_scale_of, rho_of
 from finc_eval.sketches.sketch import Sketch
@@ -62,6 +62,16 @@ def test_a_map_with_numbers_of_its_own_is_stored_and_read_back(tmp_path):
     again = Sketch.load(tmp_path / "s.h5").feature_map
     assert again.digest == phi.digest
     torch.testing.assert_close(again(points(4)), phi(points(4)))
+
+
+def test_a_file_that_claims_a_trillion_coordinates_is_refused_before_they_are_made(tmp_path, monkeypatch):
+    phi = CoordinateSum(3, 2, length_scale=1.0)
+    forged = phi.parameters | {"dim": 10**12}
+    with monkeypatch.context() as patch:
+        patch.setattr(CoordinateSum, "parameters", property(lambda self: forged))
+        Sketch.of(points(30), phi).save(tmp_path / "s.h5")
+    with pytest.raises(DataError, match="1000000000000 entries and a center of 3"):
+        Sketch.load(tmp_path / "s.h5")
 
 
 @pytest.mark.parametrize(

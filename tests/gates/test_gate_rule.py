@@ -156,7 +156,7 @@ def most_regressed(one: LostShare, level: float) -> int:
     """The largest number of members with which a release is a regression; −1 if there is none."""
 
     def regressed(members: int) -> bool:
-        return replace(one, counts=replace(one.counts, members=float(members))).bound("low", level) > one.margin
+        return one.with_members(float(members)).bound("low", level) > one.margin
 
     return bisect_left(range(int(one.counts.old_members) + 1), True, key=lambda members: not regressed(members)) - 1
 
@@ -215,8 +215,8 @@ def test_replicates_of_the_baseline_keep_alpha_under_the_noise_of_training(ancho
         pairs = list(zip(now, old, strict=True))
         given = {"size": size, "old_size": size if anchored else 3 * size, "margin": 0.1}
         noisy = [
-            lost(float(k), float(o), **given, moves=float(moves), degrees=found.degrees)
-            for (k, o), moves in zip(pairs, found.moves, strict=True)
+            lost(float(k), float(o), **given, training=float(training), degrees=found.degrees)
+            for (k, o), training in zip(pairs, found.training, strict=True)
         ]
         alone = [lost(float(k), float(o), **given) for k, o in pairs]
         false += any(one.verdict == "regressed" for one in judge(noisy))
@@ -240,8 +240,8 @@ def test_gains_keep_alpha_under_the_noise_of_training(law):
         before, now = np.array([members() for _ in range(4)]), members()
         found, old = between_shares(before, np.full_like(before, size)), before.sum(0)
         counts = [
-            TwoCounts(k, size, o, 4 * size, float(moves), found.degrees)
-            for k, o, moves in zip(now, old, found.moves, strict=True)
+            TwoCounts(k, size, o, 4 * size, float(training), found.degrees)
+            for k, o, training in zip(now, old, found.training, strict=True)
         ]
         limits = [
             GainedShare(name="", value=one.share - one.old_share, margin=1e-9, n=int(size), counts=one)
@@ -257,8 +257,8 @@ def test_a_kind_that_no_replicate_has_says_nothing_of_training():
     found = between_shares(before, np.full_like(before, size))
     more = between_shares(np.c_[before, np.zeros((3, 5))], np.full((3, 25), size))
     assert more.degrees == found.degrees
-    assert more.moves[:20] == pytest.approx(found.moves)
-    assert more.moves[20:] == pytest.approx(np.median(found.moves), rel=0.5)
+    assert more.training[:20] == pytest.approx(found.training)
+    assert more.training[20:] == pytest.approx(np.median(found.training), rel=0.5)
 
 
 @pytest.mark.parametrize("training, least, most", [(0.0, 0.05, 0.07), (0.001, 0.09, 0.12)])
@@ -268,21 +268,20 @@ def test_a_new_kind_is_seen_where_replicates_differ(training, least, most):
     one = GainedShare(name="", value=0.0, margin=0.02, n=2000, counts=counts)
     detectable = one.detectable(0.05 / 20)
     assert least < detectable < most
-    gained = replace(counts, members=detectable * 2000 * 1.3)
-    assert judge([replace(one, value=gained.share, counts=gained)])[0].verdict == "regressed"
+    assert judge([one.with_members(1.3 * detectable * 2000)])[0].verdict == "regressed"
 
 
 def test_replicates_that_agree_cost_little():
     rng = np.random.default_rng(4)
     before, _, size = retrained(rng, 3, spread=0.0)
     found = between_shares(before, np.full_like(before, size))
-    assert float(np.median(found.moves)) < 0.5 / size
+    assert float(np.median(found.training)) < 0.5 / size
     assert found.degrees > 5
 
 
 def test_two_replicates_are_too_few_for_a_variance():
     found = between_shares(np.full((2, 5), 10.0), np.full((2, 5), 100.0))
-    assert (found.moves.tolist(), found.degrees) == ([0.0] * 5, inf)
+    assert (found.training.tolist(), found.degrees) == ([0.0] * 5, inf)
     assert between_scores(np.array([1.0, 2.0])) == (0.0, inf)
     error, degrees = between_scores(np.array([1.0, 2.0, 3.0]))
     assert (error, degrees) == (pytest.approx(np.sqrt(4 / 3)), 2.0)

@@ -65,10 +65,10 @@ def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
 def test_the_headline_begins_with_who_is_first(board, sets):
     (first, *tied), (_, twin, *_) = board.groups[0], sets
     assert twin in board.groups[0]
-    told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be told apart from it. "
+    told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be told apart from it: "
     assert summary(board).startswith(told)
     clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5), level=20)
-    assert summary(clear).startswith("By unmatched, good is first of 2 models. 1 of 1 neighbor ")
+    assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be told apart (5 %). ")
 
 
 def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path):

@@ -20,7 +20,7 @@ REF = 1 / np.arange(1, KINDS + 1)
 REF /= REF.sum()
 LACKING = np.where(np.arange(KINDS) % 5 == 1, 0.1 * REF, REF)
 LACKING /= LACKING.sum()
-MISSING, NOVEL, DIFFERENCE = ShareRule(True, 2.0), ShareRule(False, 2.0), ShareRule(True, 1.0)
+MISSING, NOVEL, UNMATCHED = ShareRule(True, 2.0), ShareRule(False, 2.0), ShareRule(False, 1.0)
 
 
 def expected(rule, law, ref, choosing):
@@ -28,10 +28,10 @@ def expected(rule, law, ref, choosing):
     a, b = (-rule.factor, 1) if rule.of_ref else (1, -rule.factor)
     excess = a * law + b * ref
     error = np.sqrt(a**2 * law * (1 - law) / choosing[0] + b**2 * ref * (1 - ref) / choosing[1])
-    return float((excess * norm.cdf(excess / error - 1)).sum())
+    return float((excess * norm.cdf(excess / error - rule.margin)).sum())
 
 
-@pytest.mark.parametrize("rule", [MISSING, NOVEL, DIFFERENCE])
+@pytest.mark.parametrize("rule", [MISSING, NOVEL, UNMATCHED])
 def test_shares_have_no_bias_at_any_size_and_covariances_that_hold(rule):
     rng, found, covariances = np.random.default_rng(0), [], []
     for _ in range(400):
@@ -58,6 +58,22 @@ def test_a_model_that_makes_nothing_of_a_kind_misses_about_its_share():
     assert low < 0.1 < high
     (same,) = share_estimates(MISSING, [ref], ref)
     assert same.value < 0.001
+
+
+def test_too_much_of_one_kind_is_as_unmatched_as_too_little_of_it():
+    """One model has too much of a large kind in place of many small ones, and another has it the other way round."""
+    rng, moved = np.random.default_rng(0), np.zeros(KINDS)
+    moved[0], moved[1::2] = 0.1, -0.1 * REF[1::2] / REF[1::2].sum()
+    found = []
+    for _ in range(100):
+        ref, *models = (rng.multinomial(500, law).astype(float) for law in (REF, REF + moved, REF - moved))
+        found.append([share_estimates(rule, models, ref) for rule in (UNMATCHED, NOVEL)])
+    unmatched, novel = np.vectorize(lambda one: one.value)(np.array(found)).mean(0)
+    assert unmatched[0] == pytest.approx(unmatched[1], abs=0.01)
+    assert (unmatched > novel).all() and (unmatched > 0.03).all()
+    ref, model = rng.multinomial(500, REF).astype(float), rng.multinomial(800, REF + moved).astype(float)
+    sides = [share_estimates(ShareRule(of_ref, 1.0), [model], ref)[0] for of_ref in (False, True)]
+    assert sides[0].value == pytest.approx(sides[1].value, abs=1e-9)
 
 
 def frechet(x, weights_x, y, weights_y):

@@ -2,10 +2,14 @@
 
 import random
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, a_tail, made_by, noise
 
+import finc_eval as fe
+from finc_eval import report
+from finc_eval.demo import example_sets
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.captions import Caption
 from finc_eval.gallery.thumbnails import thumbnail
@@ -39,8 +43,61 @@ def made_of(text):
     )
 
 
-@pytest.mark.parametrize("render", [lambda one: page(one, {}), fragment])
-def test_hostile_text_changes_no_element(render):
+@cache
+def small():
+    """Kinds of two sets, and a verdict on the first of them."""
+    gen, ref = example_sets(200)
+    return fe.kinds([gen, ref], levels=(3,), level=3), fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 3}})
+
+
+def kinds_made_of(text):
+    """Kinds of two sets in which `text` gives every name, label and id."""
+    made, _ = small()
+    labels = {label: f"{place}{text()}" for place, label in enumerate(made.sets)}
+    modes = tuple(
+        replace(
+            kind,
+            name=text(),
+            evidence=(Evidence(text(), text(), 0.9, 0.1, 0.001),),
+            set_with_most=labels[kind.set_with_most],
+            shares={
+                labels[label]: replace(part, top_ids=tuple(f"{one}{text()}" for one in part.top_ids))
+                for label, part in kind.shares.items()
+            },
+        )
+        for kind in made.modes
+    )
+    sets = {labels[label]: replace(info, name=text(), source=text()) for label, info in made.sets.items()}
+    differences = {labels[label]: one for label, one in made.differences.items()}
+    return replace(made, modes=modes, sets=sets, differences=differences, warnings=(text(),))
+
+
+def verdict_made_of(text):
+    """A verdict in which `text` gives every name and id."""
+    _, made = small()
+    limits = tuple(
+        replace(
+            limit,
+            name=f"kinds.lose {place}{text()}",
+            note=f"x{text()}",
+            examples={label: tuple(f"{one}{text()}" for one in ids) for label, ids in limit.examples.items()},
+        )
+        for place, limit in enumerate(made.limits)
+    )
+    return replace(made, limits=limits, warnings=(text(),))
+
+
+@pytest.mark.parametrize(
+    ("render", "made_of"),
+    [
+        (lambda one: page(one, {}), made_of),
+        (fragment, made_of),
+        (lambda one: report.page(one, {}), kinds_made_of),
+        (lambda one: report.page(one, {}), verdict_made_of),
+    ],
+    ids=["comparison", "fragment", "kinds", "verdict"],
+)
+def test_hostile_text_changes_no_element(render, made_of):
     harmless = [(tag, sorted(attributes)) for tag, attributes, _ in Page(render(made_of(lambda: "x"))).elements]
     for seed in range(40):
         rng = random.Random(seed)

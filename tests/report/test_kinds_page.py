@@ -10,6 +10,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.report.cards.card import anchor
+from finc_eval.report.pages import LEAD_SAMPLES
 
 CENTERS = np.random.default_rng(0).normal(0, 3, (6, 16))
 
@@ -44,6 +45,7 @@ def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_on
 
 
 def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):
+    assert not Page(report.page(found.showing(1), {})).find("span", "missing")
     found.showing(2).save(tmp_path / "kinds.h5")
     back = fe.load(tmp_path / "kinds.h5")
     assert back.gallery.pictures == found.showing(2).gallery.pictures
@@ -103,10 +105,22 @@ def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held()
     assert page.texts("p", "tag", card) == [lost.verdict]
     ids = [name for label in lost.examples for name in lost.examples[label][:SHOWN_SAMPLES]]
     assert [page.attributes(n)["alt"] for n in page.find("img", inside=card)] == ids
-    links = [page.attributes(n)["href"] for n in page.find("a", inside=page.find("table")[0])]
-    assert f"#{anchor(lost.name)}" in links
+    (table,) = page.find("table", "modes")
+    assert f"#{anchor(lost.name)}" in [page.attributes(n)["href"] for n in page.find("a", inside=table)]
+    most = max(lost.examples, key=lambda label: lost.shares[label])
+    shown = [page.attributes(n)["alt"] for n in page.find("img", inside=table)]
+    assert shown[:LEAD_SAMPLES] == [*lost.examples[most][:LEAD_SAMPLES]]
 
 
 def test_unlike_names_of_limits_have_unlike_anchors():
-    names = ["kinds.lose label=猫", "kinds.lose label=犬", "kinds.lose label:犬", "a\udcff", "a-", "a ", "a:20"]
+    names = [
+        "kinds.lose label=猫",
+        "kinds.lose label=犬",
+        "kinds.lose label:犬",
+        "a\udcff",
+        "a\ud800",
+        "a-",
+        "a ",
+        "a:20",
+    ]
     assert len({anchor(name) for name in names}) == len(names)

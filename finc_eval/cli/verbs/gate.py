@@ -113,6 +113,7 @@ def gate(
     check_given(sources.values(), extraction.extractor)
     limits = Policy.of(policy).with_looks(looks)
     if history is not None:
+        # What is the latest baseline already is said before its outputs are held against those of the first time.
         with work.running() as run:
             history.opened(gen, extraction, run)
     output = output_folder("gate", "verdict", sources, out, force)

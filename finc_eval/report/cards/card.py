@@ -110,4 +110,4 @@ def anchor(name: str, place: str = "", *, of: str = "mode") -> str:
         place: what tells this card from others of the same mode on the page.
         of: what the card is of.
     """
-    return f"{of}-" + quote(f"{name}{place}".encode("utf-8", "surrogateescape"), safe="").replace("%", ":")
+    return f"{of}-" + quote(f"{name}{place}".encode("utf-8", "surrogatepass"), safe="").replace("%", ":")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from finc_eval.comparison.models import SharedMode
@@ -62,7 +63,7 @@ def cards_of_sets(
         "axis": forest_axis(scale),
         "in_others": in_others,
         "short": short,
-        "legend": _inks(sets, "") if len(sets) == 2 else {REFERENCE: "ref", "other sets": "other"},
+        "legend": _legend(sets),
         "lead": LEAD_SAMPLES,
         "roles": {label: f"most in {label}" for label in sets},
         "sorts": {"": order, **{key: words for key, words in SORTS.items() if words != order}},
@@ -78,9 +79,11 @@ def mode_of_sets(mode: SharedMode, scale: Axis, shown: int) -> Card:
         drawn = Grid("Members drawn at random", label, part.drawn_ids[:shown])
         return Grid(heading, label, part.top_ids[:shown]), drawn
 
-    masses = ("Mass", {label: number(part.mass) for label, part in mode.shares.items()})
-    facts = {heading: text(mode) for heading, text in MODE_FACTS.items()}
-    return _card(mode, scale, remark(mode), facts, masses, grids, "", "Most typical")
+    return replace(
+        _card(mode, scale, remark(mode), grids),
+        facts={heading: text(mode) for heading, text in MODE_FACTS.items()},
+        table=_table(mode, "Mass", [number(part.mass) for part in mode.shares.values()]),
+    )
 
 
 def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
@@ -89,67 +92,64 @@ def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
     def grids(label: str) -> tuple[Grid, ...]:
         return (Grid("Nearest to the center of the kind", label, kind.shares[label].top_ids[:shown]),)
 
-    counts = ("Samples", {label: f"{part.count:,}" for label, part in kind.shares.items()})
-    facts = {heading: text(kind) for heading, text in KIND_FACTS.items()}
+    card = _card(kind, scale, NOT_SIGNIFICANT if kind.p_value > ALPHA else None, grids)
     low, high = map(points, kind.interval)
     others = "the other set" if len(kind.shares) == 2 else "all others together"
-    more = f" {points(kind.difference)} points against {others} (interval {low} to {high})."
-    muted = NOT_SIGNIFICANT if kind.p_value > ALPHA else None
-    return _card(kind, scale, muted, facts, counts, grids, more, "Nearest to the center")
+    return replace(
+        card,
+        says=f"{card.says} {points(kind.difference)} points against {others} (interval {low} to {high}).",
+        facts={heading: text(kind) for heading, text in KIND_FACTS.items()},
+        table=_table(kind, "Samples", [f"{part.count:,}" for part in kind.shares.values()]),
+    )
 
 
-def _card(
-    mode: SharedMode | Kind,
-    scale: Axis,
-    muted: str | None,
-    facts: Mapping[str, str],
-    column: tuple[str, Mapping[str, str]],
-    grids: Callable[[str], tuple[Grid, ...]],
-    more: str,
-    first: str,
-) -> Card:
-    """Return the card of a mode or kind.
+def _card(mode: SharedMode | Kind, scale: Axis, muted: str | None, grids: Callable[[str], tuple[Grid, ...]]) -> Card:
+    """Return what the cards of modes and kinds have in common.
 
     Args:
         mode: the mode or kind.
         scale: scale of its drawing.
         muted: why it does not count; None if it does.
-        facts: numbers by name.
-        column: heading and, by set, numbers of a further column of its table.
         grids: function from the label of a set to the samples to show.
-        more: what to say after the shares.
-        first: what its first samples are.
     """
     own, shares = mode.set_with_most, mode.shares
     rest = [f"{percent(part.share, 1)} of {label}" for label, part in shares.items() if label != own]
     ink = _inks([*shares], own)
-    heading, values = column
-    rows = [
-        [label, f"{percent(part.share, 1)} {share_interval(part.interval)}", values[label]]
-        for label, part in shares.items()
-    ]
+    drawn = [Drawn(ink[label], label, part.share, part.interval) for label, part in shares.items()]
+    typical, *_ = grids(own)
     return Card(
         id=mode.id,
         title=mode.title,
         ink=ink[own],
         tag=muted or f"most in {own}",
         is_muted=muted is not None,
-        says=f"{percent(shares[own].share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.{more}",
-        drawing=forest(
-            mode.title,
-            [Drawn(ink[label], label, part.share, part.interval) for label, part in shares.items()],
-            scale,
-        ),
+        says=f"{percent(shares[own].share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.",
+        drawing=forest(mode.title, drawn, scale),
         views=tuple(
             View(ink[label], label, "most of this kind" if label == own else "", grids(label))
             for label in told_sets(shares, own)
         ),
-        facts=facts,
+        facts={},
         evidence=mode.evidence,
-        table=(("Set", "Share", heading), rows),
-        named=((f"{first} of {own}", grids(own)[0].ids),),
+        named=((f"{typical.heading}, {own}", typical.ids),),
         keys={"role": own, "share": f"{shares[own].share:.6f}", "p": f"{mode.p_value:.3e}"},
     )
+
+
+def _table(mode: SharedMode | Kind, heading: str, numbers: Sequence[str]) -> tuple[Sequence[str], Sequence[list[str]]]:
+    """Return the table of a card: the shares of all sets, and another number of each."""
+    rows = []
+    for label, more in zip(mode.shares, numbers, strict=True):
+        part = mode.shares[label]
+        rows.append([label, f"{percent(part.share, 1)} {share_interval(part.interval)}", more])
+    return ("Set", "Share", heading), rows
+
+
+def _legend(sets: Sequence[str]) -> dict[str, Ink]:
+    """Return what the colors of a forest mean."""
+    if len(sets) == 2:
+        return _inks(sets, "")
+    return {**({REFERENCE: "ref"} if REFERENCE in sets else {}), "other sets": "other"}
 
 
 def in_others(mode: SharedMode | Kind) -> str:

@@ -6,7 +6,7 @@ import torch
 from _points import Points
 
 from finc_eval.core.errors import BudgetError, FincEvalError, UsageError
-from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
+from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum, SumAndProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger
@@ -33,6 +33,7 @@ def statistics():
         Statistic(CoordinateProduct(2, 3, length_scale=0.5), view, 0.5),
         Statistic(RandomFourierFeatures(4, 20, sigma=1.0, orthogonal=False)),
         Statistic(BoundedMoments(4, 2, length_scale=1.0)),
+        Statistic(SumAndProduct(2, (3, 5), length_scale=(0.5, 2.0), product_order=2), view),
         Statistic(TotalDegree(4, 3, length_scale=1.0), by_class=False),
     ]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import UsageError
-from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
+from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum, SumAndProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
@@ -38,6 +38,8 @@ AMOUNTS = TABLE.amounts.shape[1]
         Statistic(CoordinateSum(3, 6, length_scale=0.7), TABLE.positions),
         Statistic(CoordinateProduct(3, 3, length_scale=0.7, coordinates=[0, 2]), TABLE.positions),
         Statistic(CoordinateProduct(3, 2, length_scale=0.7), TABLE.positions),
+        Statistic(CoordinateProduct(3, (2, 4, 3), length_scale=(0.5, 0.7, 2.0)), TABLE.positions),
+        Statistic(SumAndProduct(3, 5, length_scale=0.7, product_order=2, coordinates=[1, 2]), TABLE.positions),
         Statistic(RandomFourierFeatures(WIDTH, 30, sigma=0.8, orthogonal=False), TABLE.codes),
     ],
     ids=lambda statistic: f"{type(statistic.phi).__name__} {statistic.phi.size}",
@@ -76,6 +78,14 @@ def test_a_mixture_refuses_features_whose_expectation_it_does_not_know():
 def network(seed=0, head=None):
     head = head or Bounded(6)
     return Network(FullyConnected(3, (20,), head.width), head, classes=3, batch=10, seed=seed)
+
+
+def test_the_means_of_a_network_are_those_of_the_features_of_its_batch():
+    statistics = [Statistic(CoordinateProduct(6, 2, length_scale=1.0)), Statistic(TotalDegree(6, 2, length_scale=1.0))]
+    one, other = network(), network()
+    records = other._records(torch.arange(3).repeat_interleave(10), other._chance)
+    for statistic, found in zip(statistics, one.means(statistics), strict=True):
+        torch.testing.assert_close(found, statistic(records).view(3, 10, -1).mean(1))
 
 
 def test_a_network_is_decided_by_its_seed_and_leaves_the_state_of_torch_alone():
