@@ -75,7 +75,7 @@ RESUMES = ("extract",)
 RESUME_HINT = "; finished work is kept, and the same command goes on from there"
 
 
-CODES_OF_CLICK = {1: PIPE_CLOSED, 2: USAGE_OR_DATA}
+CODES_OF_CLICK: dict[Any, Any] = {1: PIPE_CLOSED, 2: USAGE_OR_DATA}
 """What the exit codes of click become, which are those of verdicts."""
 
 
