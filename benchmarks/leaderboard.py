@@ -65,7 +65,8 @@ def one(regime, seed):
         board = fe.leaderboard(models, draw(law, 2 * n, centers, rng), metrics=metrics, run=fe.Run("cpu"))
         sets = {one.key: [board[name].scores[one.key].rank_set for name in NAMES] for one in board.criteria}
         pairs = {one.key: one.separable_pairs for one in board.criteria}
-        return figures(sets, pairs)
+        same = {f"{key} of no difference": board[NAMES[0]].scores[key].value for key in SHARES}
+        return figures(sets, pairs) | same
     references = {name: draw(law, 2 * n, centers, rng) for name in models}
     return figures(*separate(models, references, metrics))
 
@@ -103,10 +104,10 @@ def separate(models, references, metrics):
     counts = {label: count(one, partition).counts.effective(0) for label, one in sets.items()}
     ref_counts = {label: count(one, partition).counts.effective(0) for label, one in refs.items()}
     found = {}
-    for key, (_, rule) in SHARES.items():
+    for key, (_, rules) in SHARES.items():
         every = list(counts.values())
         found[key] = {
-            label: share_estimates(rule, every, ref_counts[label])[place] for place, label in enumerate(counts)
+            label: share_estimates(rules, every, ref_counts[label])[place] for place, label in enumerate(counts)
         }
     for metric in metrics:
         found[metric] = {
@@ -138,6 +139,11 @@ def figures(sets, pairs):
     return held | {f"{key} pairs": number for key, number in pairs.items()}
 
 
+def mean(found, key):
+    values = [one[key] for one in found if key in one]
+    return f"{np.mean(values):.4f}" if values else ""
+
+
 def report(runs):
     rows = []
     different = sum(a != b for place, a in enumerate(PARTS) for b in PARTS[:place])
@@ -154,6 +160,7 @@ def report(runs):
                         "reference": refs,
                         "all true ranks held": rate(found, f"{key} holds"),
                         f"pairs told apart, of {different}": f"{np.mean(told):.1f}",
+                        "mean where nothing differs": mean(found, f"{key} of no difference"),
                     }
                 )
     total = sum(len(found) for found in ranked.values())

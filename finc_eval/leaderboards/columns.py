@@ -13,12 +13,17 @@ from finc_eval.leaderboards.replicates import over_runs, training_noise
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
 from finc_eval.partitions.tally import Tally
 
-SHARES: dict[str, tuple[str, ShareRule]] = {
-    "unmatched": ("share of its samples that the reference has no match for, at least", ShareRule(False, 1.0)),
-    "missing": ("share of the reference that is missing", ShareRule(True, FACTOR)),
-    "novel": ("share of its samples that are novel", ShareRule(False, FACTOR)),
+NOVEL, MISSING = ShareRule(False, FACTOR), ShareRule(True, FACTOR)
+
+SHARES: dict[str, tuple[str, tuple[ShareRule, ...]]] = {
+    "unmatched": (
+        "share of its samples that the reference has no match for, at least",
+        (ShareRule(False, 1.0), ShareRule(True, 1.0), NOVEL, MISSING),
+    ),
+    "missing": ("share of the reference that is missing", (MISSING,)),
+    "novel": ("share of its samples that are novel", (NOVEL,)),
 }
-"""Numbers from counts of kinds: what each is in words, and its rule."""
+"""Numbers from counts of kinds: what each is in words, and its rules. What is novel or missing is unmatched, too."""
 
 NOT_MEASURED = "it was not measured"
 """Why a model of a stored board is not ranked by a metric that its entry lacks."""
@@ -64,12 +69,12 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
     owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
     sets = [one for name, own in counts.items() if name not in reasons for one in own]
     found = []
-    for key, (title, rule) in SHARES.items():
+    for key, (title, rules) in SHARES.items():
         runs: dict[str, list[Estimate]] = {name: [] for name in owners}
-        estimates = share_estimates(rule, sets, ref.effective(0)) if sets else []
+        estimates = share_estimates(rules, sets, ref.effective(0)) if sets else []
         for name, estimate in zip(owners, estimates, strict=True):
             runs[name].append(estimate)
-        own = Signature(key, (*signature.fields, ("factor", f"{rule.factor:g}")))
+        own = Signature(key, (*signature.fields, ("factor", f"{rules[0].factor:g}")))
         found.append(
             Column(key, title, False, own, (0.0, 1.0), over_runs(runs), training_error(runs), reasons=dict(reasons))
         )

@@ -2,16 +2,18 @@
 
 A kind counts as missing as far as the reference has more than ρ times as much of it as the model: e = q − ρ·p. The sum
 of max(0, e) over kinds, put in for the shares of the laws, would be the share of the reference that is missing; of two
-samples it is never 0. So kinds are chosen on one part of the samples, those where e exceeds its standard error τ there
-times a margin c, and e is counted on the others. The mean over all such divisions has a closed form (Rao and
-Blackwell), and its expectation
+samples it is never 0. So kinds are chosen on one part of the samples, those where e exceeds its standard error τ there,
+and e is counted on the others. The mean over all such divisions has a closed form (Rao and Blackwell), and its
+expectation
 
-    Σ e·Φ(e / τ − c)
+    Σ e·Φ(e / τ − 1)
 
-is at most Σ max(0, e). With ρ = 1 the excesses of all kinds add to 0, and the margin is 0: what a model has too much of
-and what it lacks are then one number, whichever of the two is spread over more kinds. All models of a board choose by
-as many samples, half of the smallest set. So their estimates are of one and the same number, whatever the sizes of
-their sets.
+is at most Σ max(0, e). All models of a board choose by as many samples, half of the smallest set. So their estimates
+are of one and the same number, whatever the sizes of their sets.
+
+What a model has too much of and what it lacks are one share (ρ = 1), but of the two, less is seen of the one that is
+spread over more kinds. The larger estimate stands for both: a model is as far from the reference by one kind too much
+as by one too little.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ CHOOSING = 0.5
 """Part of the smallest set that chooses the kinds."""
 
 MARGIN = 1.0
-"""c where ρ is above 1. Without a margin, rare kinds of a set of 500 that are in truth below ρ brought the share of a
-perfect model to −10 %."""
+"""Standard errors by which a kind must exceed ρ in the samples that choose. Without a margin, rare kinds of a set of
+500 that are in truth below ρ brought the share of a perfect model to −10 %."""
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -54,23 +56,18 @@ class ShareRule:
     of_ref: bool
     factor: float
 
-    @property
-    def margin(self) -> float:
-        """Standard errors by which a kind must exceed ρ in the samples that choose."""
-        return MARGIN if self.factor > 1 else 0.0
 
-
-def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> list[Estimate]:
+def share_estimates(rules: Sequence[ShareRule], models: Sequence[Array], ref: Array) -> list[Estimate]:
     """Estimate the share of each model.
 
     Args:
-        rule: what is counted.
+        rules: what is counted; of several, each a lower bound of the share, the largest estimate stands.
         models: number of samples of each kind in the set of each model, shape (kinds,); effective numbers where samples
             are grouped.
         ref: those of the reference.
     """
     choosing = CHOOSING * min(float(one.sum()) for one in models), CHOOSING * float(ref.sum())
-    return [_share(rule, one, ref, choosing) for one in models]
+    return [max((_share(rule, one, ref, choosing) for rule in rules), key=lambda found: found.value) for one in models]
 
 
 def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, float]) -> Estimate:
@@ -85,7 +82,7 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     squared = by_model / n + by_ref / m
     # Variance of e in the part that chooses, given e in all samples.
     spread = np.sqrt(np.maximum(by_model / choosing[0] + by_ref / choosing[1] - squared, np.finfo(float).tiny))
-    least_excess = rule.margin * np.sqrt(squared + spread**2)
+    least_excess = MARGIN * np.sqrt(squared + spread**2)
     counted, slope = _counted(excess, least_excess, squared, spread)
     of_model, of_ref = a * (slope - slope @ p), b * (slope - slope @ q)
     # Where a kind is near ρ, it is counted or not by chance, and the slope there says too little.

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.influences import FrechetReference, Influence, kernel_influence
 from finc_eval.leaderboards.shares import ShareRule, share_estimates
@@ -20,7 +21,7 @@ REF = 1 / np.arange(1, KINDS + 1)
 REF /= REF.sum()
 LACKING = np.where(np.arange(KINDS) % 5 == 1, 0.1 * REF, REF)
 LACKING /= LACKING.sum()
-MISSING, NOVEL, UNMATCHED = ShareRule(True, 2.0), ShareRule(False, 2.0), ShareRule(False, 1.0)
+MISSING, NOVEL, LESS, MORE = (ShareRule(of_ref, factor) for factor in (2.0, 1.0) for of_ref in (True, False))
 
 
 def expected(rule, law, ref, choosing):
@@ -28,16 +29,16 @@ def expected(rule, law, ref, choosing):
     a, b = (-rule.factor, 1) if rule.of_ref else (1, -rule.factor)
     excess = a * law + b * ref
     error = np.sqrt(a**2 * law * (1 - law) / choosing[0] + b**2 * ref * (1 - ref) / choosing[1])
-    return float((excess * norm.cdf(excess / error - rule.margin)).sum())
+    return float((excess * norm.cdf(excess / error - 1)).sum())
 
 
-@pytest.mark.parametrize("rule", [MISSING, NOVEL, UNMATCHED])
+@pytest.mark.parametrize("rule", [MISSING, NOVEL, LESS, MORE])
 def test_shares_have_no_bias_at_any_size_and_covariances_that_hold(rule):
     rng, found, covariances = np.random.default_rng(0), [], []
     for _ in range(400):
         ref = rng.multinomial(3000, REF).astype(float)
         models = [rng.multinomial(n, law).astype(float) for n, law in ((1000, LACKING), (4000, LACKING), (1000, REF))]
-        estimates = share_estimates(rule, models, ref)
+        estimates = share_estimates([rule], models, ref)
         found.append([one.value for one in estimates])
         covariances.append(joint_covariance(estimates))
     truth = [expected(rule, law, REF, (500, 1500)) for law in (LACKING, LACKING, REF)]
@@ -52,11 +53,11 @@ def test_shares_have_no_bias_at_any_size_and_covariances_that_hold(rule):
 
 def test_a_model_that_makes_nothing_of_a_kind_misses_about_its_share():
     ref, model = np.array([100.0, 300, 600]), np.array([0.0, 350, 650])
-    (found,) = share_estimates(MISSING, [model], ref)
+    (found,) = share_estimates([MISSING], [model], ref)
     assert found.value == pytest.approx(0.1, abs=0.005)
     low, high = found.interval
     assert low < 0.1 < high
-    (same,) = share_estimates(MISSING, [ref], ref)
+    (same,) = share_estimates([MISSING], [ref], ref)
     assert same.value < 0.001
 
 
@@ -66,14 +67,14 @@ def test_too_much_of_one_kind_is_as_unmatched_as_too_little_of_it():
     moved[0], moved[1::2] = 0.1, -0.1 * REF[1::2] / REF[1::2].sum()
     found = []
     for _ in range(100):
-        ref, *models = (rng.multinomial(500, law).astype(float) for law in (REF, REF + moved, REF - moved))
-        found.append([share_estimates(rule, models, ref) for rule in (UNMATCHED, NOVEL)])
-    unmatched, novel = np.vectorize(lambda one: one.value)(np.array(found)).mean(0)
-    assert unmatched[0] == pytest.approx(unmatched[1], abs=0.01)
-    assert (unmatched > novel).all() and (unmatched > 0.03).all()
-    ref, model = rng.multinomial(500, REF).astype(float), rng.multinomial(800, REF + moved).astype(float)
-    sides = [share_estimates(ShareRule(of_ref, 1.0), [model], ref)[0] for of_ref in (False, True)]
-    assert sides[0].value == pytest.approx(sides[1].value, abs=1e-9)
+        ref, *models = (rng.multinomial(500, law).astype(float) for law in (REF, REF + moved, REF - moved, REF))
+        found.append([[one.value for one in share_estimates(rules, models, ref)] for _, rules in SHARES.values()])
+    unmatched, missing, novel = np.array(found).transpose(1, 0, 2)
+    assert (unmatched >= np.maximum(missing, novel)).all()
+    more, less, same = unmatched.mean(0)
+    assert more == pytest.approx(less, abs=0.015)
+    assert 0.06 < more < 0.1
+    assert same < 0.015
 
 
 def frechet(x, weights_x, y, weights_y):
