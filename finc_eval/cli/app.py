@@ -76,7 +76,7 @@ RESUME_HINT = "; finished work is kept, and the same command goes on from there"
 
 
 CODES_OF_CLICK: dict[Any, Any] = {1: PIPE_CLOSED, 2: USAGE_OR_DATA}
-"""What the exit codes of click become, which are those of verdicts."""
+"""Exit codes in place of those of click, which a pipeline would take for verdicts."""
 
 
 class LazyVerb(Verb):

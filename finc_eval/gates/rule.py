@@ -108,6 +108,8 @@ def overall_of(verdicts: Sequence[Verb]) -> Overall:
 def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> str:
     """Say which error the run keeps, over which family."""
     family, facts = sum(not one.certain for one in evidence), sum(one.certain for one in evidence)
+    if not family:
+        return "Nothing that was judged is a matter of chance."
     plain = f", beside {facts} plain fact{'s' * (facts != 1)}" if facts else ""
     shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
     return (

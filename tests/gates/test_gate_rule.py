@@ -94,6 +94,11 @@ def test_facts_are_sure_and_spend_nothing():
     assert [one.verdict for one in found] == ["held", "regressed"]
     assert found[0].interval == judge([estimate("fd")])[0].interval
     assert "1 limit, beside 1 plain fact" in family_sentence([estimate(), fact], 0.05, 1)
+    assert (
+        family_sentence([fact], 0.05, 1)
+        == family_sentence([], 0.05, 1)
+        == "Nothing that was judged is a matter of chance."
+    )
 
 
 def test_missing_evidence_is_missing():

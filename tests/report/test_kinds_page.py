@@ -1,6 +1,7 @@
 """The pages that show kinds of samples: those of kinds, of leaderboards, and of the gate."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,14 @@ def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_on
     assert f"+{100 * first.difference:.1f} points against the other set" in page.texts("p", "says", card)[0]
     rows = [page.attributes(n)["data-mode"] for n in page.find("tr") if "data-mode" in page.attributes(n)]
     assert rows == [anchor(kind.id) for kind in found.significant()]
+
+
+def test_a_significant_kind_whose_interval_holds_0_says_why(found):
+    first, *others = found.modes
+    page = Page(report.page(replace(found, modes=(replace(first, interval=(-0.01, 0.2)), *others)), {}))
+    told = [text for text in page.texts("p", "says") if "The interval holds 0" in text]
+    assert len(told) == 1
+    assert "interval −1.0 to +20.0" in told[0]
 
 
 def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):

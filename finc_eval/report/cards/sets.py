@@ -39,6 +39,12 @@ KIND_FACTS: dict[str, Callable[[Kind], str]] = {
 SORTS = {"share": "largest share", "p": "p", "name": "name"}
 """Values to sort by, after the one that the page is in the order of."""
 
+HOLDS_ZERO = (
+    " The interval holds 0, though the kind is significant: p is of a test for more alone, and the interval is wider, "
+    "because all of them hold together."
+)
+"""Why a significant kind may have an interval that holds 0."""
+
 AnyMode = TypeVar("AnyMode", SharedMode, Kind)
 
 
@@ -95,9 +101,11 @@ def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
     card = _card(kind, scale, NOT_SIGNIFICANT if kind.p_value > ALPHA else None, grids)
     low, high = map(points, kind.interval)
     others = "the other set" if len(kind.shares) == 2 else "all others together"
+    is_open = kind.p_value <= ALPHA and kind.interval[0] <= 0
     return replace(
         card,
-        says=f"{card.says} {points(kind.difference)} points against {others} (interval {low} to {high}).",
+        says=f"{card.says} {points(kind.difference)} points against {others} (interval {low} to {high})."
+        + HOLDS_ZERO * is_open,
         facts={heading: text(kind) for heading, text in KIND_FACTS.items()},
         table=_table(kind, "Samples", [f"{part.count:,}" for part in kind.shares.values()]),
     )
