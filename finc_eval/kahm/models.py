@@ -271,7 +271,7 @@ def fit_classes(
 
 
 def tell_fewer_components(settings: KahmSettings, dim: int, smallest: int) -> None:
-    """Warn if a model cannot have as many components as the settings ask for.
+    """Warn if a model cannot have as many components as somebody asked for: the default means "at most".
 
     Args:
         settings: settings of the models.
@@ -279,7 +279,7 @@ def tell_fewer_components(settings: KahmSettings, dim: int, smallest: int) -> No
         smallest: number of samples of the smallest class.
     """
     most = min(dim, smallest - 1)
-    if settings.components > most:
+    if settings.components > most and settings.components != KahmSettings.components:
         warnings.warn(
             f"components is {settings.components}, but {counted(smallest, 'sample')} of {counted(dim, 'entry')} have "
             f"at most {most}: a model of them has these",

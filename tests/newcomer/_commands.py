@@ -231,7 +231,7 @@ STEPS = [
     refused("leaderboard add board --ref ref.h5", "no model was given to add"),
     refused("leaderboard add board --ref ref.h5 a=gone.h5", "gone.h5"),
     refused("leaderboard add", "Missing argument 'BOARD'"),
-    refused("leaderboard show board", "board is not a leaderboard: add models to make one"),
+    refused("leaderboard show nowhere", "nowhere does not exist"),
     refused("leaderboard render gen", "gen is not a leaderboard: add models to make one"),
     refused("leaderboard remove board a", "board is not a leaderboard"),
     refused("leaderboard export gen.h5 --dataset a/b --out o", "gen.h5 is not a leaderboard"),
