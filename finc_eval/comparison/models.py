@@ -94,6 +94,11 @@ class SharedMode(Record, Shown):
         return self.name or self.id
 
     @property
+    def side(self) -> str:
+        """Set that it sets apart, in words: "most in gen"."""
+        return f"most in {self.set_with_most}"
+
+    @property
     def firm(self) -> bool:
         """True unless refits find less than half of the mode again."""
         return self.stability >= FIRM_STABILITY

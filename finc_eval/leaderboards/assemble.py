@@ -114,7 +114,7 @@ def _covers(entries: Sequence[Entry]) -> str:
 def _kinds(
     reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings] | None
 ) -> tuple[Kind, ...]:
-    """Return the kinds that a set has more of than all others together; training runs of a model are one set."""
+    """Return the kinds that set a model or the reference apart; training runs of a model are one set."""
     tallies = {one.name: Tally.pooled([run.tally for run in one.runs]) for one in entries}
     tests = test_kinds(tallies | {REFERENCE: reference.tally})
     p, best = tests.adjusted.min(0), tests.raw.min(0)

@@ -38,7 +38,7 @@ class Leaderboard(Document):
         rank_by: key of the number that orders the rows.
         criteria: the numbers that the models are ranked by.
         covers: noise that ranks and intervals cover.
-        modes: kinds of samples that models or the reference have more of than all others, the clearest first.
+        modes: kinds of samples that a model or the reference has more or less of than all others, the clearest first.
         sets: the models and the reference, by label.
         alpha: probability that any of the rank sets by one number is wrong.
         settings: settings, as asked for.

@@ -17,7 +17,7 @@ from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted
-from finc_eval.partitions.overlap import distinct_kinds, shared_members
+from finc_eval.partitions.overlap import distinct_kinds, overlapping, shared_members
 from finc_eval.partitions.tests import KindTests
 
 TOP = 16
@@ -49,12 +49,14 @@ class Kind(Record, Shown):
         id: stable name, from the number of kinds of its level and its place there, such as "k50-17", or "k50-far".
         level: number of kinds of its level.
         index: its number there, from 0.
-        set_with_most: label of the set that has more of it than the others together, most clearly.
-        p_value: p-value of "it does not have more", adjusted for all kinds of all levels and all sets.
+        set_with_most: label of the set that has more of it than the others together, most clearly; where it is clearer
+            that a set has less, the one with the largest share.
+        set_with_least: label of the set that has less of it than the others together, where this is clearer; else None.
+        p_value: p-value of "it does not have more", or less, adjusted for all kinds of all levels and all sets.
         name: what most of its samples have in common and other samples have not; None without significant evidence.
         evidence: what supports the name.
         shares: the part of each set, by label.
-        difference: share in that set minus the share in all others together.
+        difference: share in that set, with most or with least, minus the share in all others together.
         interval: interval of the difference; all intervals of a result hold together with probability 0.95.
     """
 
@@ -62,6 +64,7 @@ class Kind(Record, Shown):
     level: int
     index: int
     set_with_most: str
+    set_with_least: str | None
     p_value: float
     name: str | None
     evidence: tuple[Evidence, ...]
@@ -77,6 +80,11 @@ class Kind(Record, Shown):
     def title(self) -> str:
         """The name, or the id of a kind without one."""
         return self.name or self.id
+
+    @property
+    def side(self) -> str:
+        """Set that it sets apart, in words: "most in gen" or "least in gen"."""
+        return f"least in {self.set_with_least}" if self.set_with_least else f"most in {self.set_with_most}"
 
     @property
     def share_gen(self) -> float:
@@ -120,11 +128,12 @@ def reported_kinds(
     best, p = tests.raw.argmin(0), tests.adjusted.min(0)
     significant = np.flatnonzero(p <= ALPHA)
     shared = shared_members([one.counts for one in counted.values()])
-    clear = [
-        int(number)
-        for row in range(len(tests.labels))
-        for number in distinct_kinds(tests.raw[row], significant[best[significant] == row], shared)
-    ]
+    clear: list[int] = []
+    for row in range(len(tests.raw)):
+        found = distinct_kinds(tests.raw[row], significant[best[significant] == row], shared)
+        if tests.side(row)[1]:  # what one set lacks may be what another has more of, at another level
+            found = found[~overlapping(found, clear, shared)]
+        clear += found.tolist()
     near = [{label: one.nearest_to(number) for label, one in counted.items()} for number in clear]
     names = dict(zip(clear, name_modes(near, embeddings), strict=True))
     others = np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
@@ -182,8 +191,10 @@ def _kind(
     levels: tuple[int, ...],
 ) -> Kind:
     row = int(tests.raw[:, number].argmin())
+    label, is_less = tests.side(row)
+    own = row % len(tests.labels)
     level, index = levels[tests.level[number]], int(tests.index[number])
-    low, high = (float(end[row, number]) for end in intervals.ends)
+    low, high = (float(end[own, number]) for end in intervals.ends)
     shares = {
         label: KindShare(
             count=int(tests.members[s, number]),
@@ -197,11 +208,12 @@ def _kind(
         id=f"k{level}-{'far' if index == level else index}",
         level=level,
         index=index,
-        set_with_most=tests.labels[row],
+        set_with_most=tests.labels[int(intervals.share[:, number].argmax())] if is_less else label,
+        set_with_least=label if is_less else None,
         p_value=float(tests.adjusted[row, number]),
         name=name.text,
         evidence=name.evidence,
         shares=shares,
-        difference=float(intervals.share[row, number] - intervals.rest[row, number]),
+        difference=float(intervals.share[own, number] - intervals.rest[own, number]),
         interval=(low, high),
     )

@@ -27,6 +27,13 @@ def shared_members(counts: Sequence[Counts]) -> NDArray[np.float64]:
     return shared
 
 
+def overlapping(numbers: NDArray[np.int64], others: Sequence[int], shared: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which kinds are too much the same as one of others to be reported beside it."""
+    size = shared.diagonal()
+    smaller = np.minimum(size[numbers][:, None], size[list(others)])
+    return np.asarray((shared[np.ix_(numbers, list(others))] > NESTED * smaller).any(1))
+
+
 def distinct_kinds(
     p_values: NDArray[np.float64], numbers: NDArray[np.int64], shared: NDArray[np.float64]
 ) -> NDArray[np.int64]:
@@ -47,7 +54,7 @@ def distinct_kinds(
     def independent(among: Sequence[int]) -> list[int]:
         found: list[int] = []
         for number in sorted(among, key=lambda number: -evidence[number]):
-            if all(shared[number, other] <= NESTED * min(size[number], size[other]) for other in found):
+            if not overlapping(np.array([number]), found, shared)[0]:
                 found.append(number)
         return found
 

@@ -31,9 +31,11 @@ separate kind of 5 was found in 3 of 4 runs, one of 10 in 4 of 4."""
 
 @dataclass(frozen=True, eq=False)
 class KindTests:
-    """Tests of every kind of every level: has a set more of it than all other sets together?
+    """Tests of every kind of every level: has a set more of it than all other sets together, or less?
 
-    The kinds of all levels are numbered through: t in all. Of each set, labels[s], there is one row.
+    The kinds of all levels are numbered through: t in all. The tests have r rows: one for each set, of having more, and
+    of three sets or more, another one for each, of having less. Of two sets, the second has less where the first has
+    more.
 
     Attributes:
         labels: labels of the sets.
@@ -42,8 +44,8 @@ class KindTests:
         members: samples of each kind in each set, shape (s, t).
         sizes: samples of each set, shape (s,).
         effects: design effects, shape (s, t): divide members and sizes by them for effective counts.
-        raw: p-value of each test by itself, shape (s, t).
-        adjusted: p-value adjusted for the whole family of s·t tests, shape (s, t).
+        raw: p-value of each test by itself, shape (r, t).
+        adjusted: p-value adjusted for the whole family of r·t tests, shape (r, t).
         family: the tests.
     """
 
@@ -61,6 +63,10 @@ class KindTests:
     def shares(self) -> Array:
         """Share of each kind in each set, shape (s, t): of each level they sum to 1."""
         return np.asarray(self.members / self.sizes[:, None])
+
+    def side(self, row: int) -> tuple[str, bool]:
+        """Return the set that a row of tests is of, and whether they are of having less."""
+        return self.labels[row % len(self.labels)], row >= len(self.labels)
 
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
         """Return the smallest share of a separate kind that only one set has, whichever it is, found with 80 % power.
@@ -83,7 +89,9 @@ class KindTests:
 def test_kinds(counts: Mapping[str, Counts | Tally], rho: float = 1.0) -> KindTests:
     """Test all kinds of all levels: each set against all others together, in one family.
 
-    Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. The
+    Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. Of more sets,
+    each has a further row, "more in the others together than ρ times this one": what one set lacks, no other needs to
+    have more of than the rest. The
     partition must be blind to which set a sample is from (`pooled_sample`). Then all samples may be counted, and the
     family-wise error holds exactly. Grouped samples are counted by effective numbers.
 
@@ -99,7 +107,10 @@ def test_kinds(counts: Mapping[str, Counts | Tally], rho: float = 1.0) -> KindTe
     sizes = np.array([one.n for one in sets])
     k, n = members / effects, sizes[:, None] / effects
     rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
-    family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_n.ravel(), rho)
+    tested = [k, n, rest_k, rest_n]
+    if len(sets) > 2:
+        tested = [np.concatenate(both) for both in ((k, rest_k), (n, rest_n), (rest_k, k), (rest_n, n))]
+    family = ShareTests(*(one.ravel() for one in tested), rho)
     return KindTests(
         labels=labels,
         level=np.repeat(np.arange(len(levels)), levels),
@@ -107,8 +118,8 @@ def test_kinds(counts: Mapping[str, Counts | Tally], rho: float = 1.0) -> KindTe
         members=members,
         sizes=sizes,
         effects=effects,
-        raw=family.p_values.reshape(members.shape),
-        adjusted=family.adjusted.reshape(members.shape),
+        raw=family.p_values.reshape(-1, members.shape[1]),
+        adjusted=family.adjusted.reshape(-1, members.shape[1]),
         family=family,
     )
 

@@ -71,15 +71,17 @@ def show(result: Kinds) -> None:
 
 def summary(result: Kinds) -> str:
     """Return what was found in a few plain sentences."""
+    significant = result.significant(ALPHA)
     told = [
-        f"{label} has significantly more of {kinds_in_words(len(more))}{_such_as(more, label)}"
+        f"{label} has significantly {word} of {kinds_in_words(len(found))}{_such_as(found, label)}"
+        for word, side in (("more", "most in"), ("less", "least in"))
         for label in result.sets
-        if (more := [kind for kind in result.significant(ALPHA) if kind.set_with_most == label])
+        if (found := [kind for kind in significant if kind.side == f"{side} {label}"])
     ]
     difference = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
     most = max(result.differences, key=lambda label: result.differences[label].value)
     sentences = [
-        f"{'; '.join(told) or 'No kind is significantly more frequent in one set'}.",
+        f"{'; '.join(told) or 'No kind is significantly more or less frequent in one set'}.",
         f"{' and '.join(result.sets)} differ in {difference} of their samples."
         if len(result.sets) == 2
         else f"{most} is the most different set: {difference} of its samples set it apart from all others.",
@@ -89,13 +91,13 @@ def summary(result: Kinds) -> str:
 
 
 def _such_as(kinds: Sequence[Kind], label: str) -> str:
-    """Return the clearest kinds that have a name, with their shares of the set that has most of them."""
+    """Return the clearest kinds that have a name, with their shares of a set."""
     named = [f"{words(one)} ({percent(one.shares[label].share)})" for one in kinds if one.name][:TOLD]
     return f", such as {listed(named)}" if named else ""
 
 
 def _columns(result: Kinds) -> list[str]:
-    return ["Kind", "Most in", *result.sets, "Difference", "Adj. p"]
+    return ["Kind", "Set apart", *result.sets, "Difference", "Adj. p"]
 
 
 def _rows(result: Kinds) -> list[list[str]]:
@@ -104,7 +106,7 @@ def _rows(result: Kinds) -> list[list[str]]:
 
 def _row(kind: Kind) -> list[str]:
     shares = [percent(part.share, 1) for part in kind.shares.values()]
-    return [kind.title, kind.set_with_most, *shares, _range(kind.interval), p_value(kind.p_value)]
+    return [kind.title, kind.side, *shares, _range(kind.interval), p_value(kind.p_value)]
 
 
 def _range(ends: tuple[float, float]) -> str:

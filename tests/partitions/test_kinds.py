@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import finc_eval as fe
+from finc_eval import report
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.counts import Counts, count
@@ -96,6 +97,24 @@ def test_of_several_sets_each_is_tested_against_all_others():
     assert {kind.set_with_most for kind in found.significant()} == {"b"}
     assert found.differences["b"].p_value < 0.05 < found.differences["a"].p_value
     assert found.difference == found.differences["b"].value
+
+
+def test_what_one_of_several_sets_lacks_is_told():
+    """Each of the other three has as much of it as the two others, and not more than all together."""
+    rng, rows = np.random.default_rng(0), {label: clusters(600, seed) for seed, label in enumerate("abc")}
+    for own in rows.values():
+        own[:90] = CENTERS[20] + rng.normal(0, 1, (90, 64))
+    found = fe.kinds(rows | {"less": clusters(600, 9)})
+    lacking = found.significant()
+    assert {(one.side, one.set_with_least, one.shares["less"].count) for one in lacking} == {
+        ("least in less", "less", 0)
+    }
+    assert all(one.set_with_most in rows for one in lacking)
+    assert lacking[0].interval[0] < lacking[0].difference < lacking[0].interval[1] < 0
+    assert 0.12 < -sum(one.difference for one in lacking if one.level == 20) < 0.16
+    assert "less has significantly less of" in report.outline(found).headline
+    two = fe.kinds({"a": rows["a"], "less": clusters(600, 9)})
+    assert {one.set_with_least for one in two.modes} == {None}
 
 
 def test_a_sketch_is_counted_by_its_sample():

@@ -63,7 +63,7 @@ def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):
 
 
 def test_of_more_sets_a_card_shows_the_one_with_most_and_the_reference():
-    sets = {"a": a_set(5), "b": a_set(5, seed=2), "ref": a_set(6, seed=3)}
+    sets = {"a": a_set(5, 900), "b": a_set(5, 900, seed=2), "ref": a_set(6, 900, seed=3)}
     made = fe.kinds(sets, levels=(6,), level=6)
     page = Page(report.page(made, {}))
     for kind in made.modes:

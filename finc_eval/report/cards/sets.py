@@ -29,7 +29,7 @@ MODE_FACTS: dict[str, Callable[[SharedMode], str]] = {
 """All that is known of a mode besides its shares."""
 
 KIND_FACTS: dict[str, Callable[[Kind], str]] = {
-    "Most in": lambda kind: kind.set_with_most,
+    "Set apart": lambda kind: kind.side,
     "Adj. p": lambda kind: p_value(kind.p_value),
     "Difference": lambda kind: f"{points(kind.difference)} {points_interval(kind.interval)}",
     "Kinds of this level": lambda kind: str(kind.level),
@@ -40,7 +40,7 @@ SORTS = {"share": "largest share", "p": "p", "name": "name"}
 """Values to sort by, after the one that the page is in the order of."""
 
 HOLDS_ZERO = (
-    " The interval holds 0, though the kind is significant: p is of a test for more alone, and the interval is wider, "
+    " The interval holds 0, though the kind is significant: p is of a test of one side, and the interval is wider, "
     "because all of them hold together."
 )
 """Why a significant kind may have an interval that holds 0."""
@@ -60,7 +60,7 @@ def cards_of_sets(
         card: `mode_of_sets` or `kind_of_sets`, of one of them and the scale of all drawings.
     """
     scale = forest_scale(part.interval[1] for mode in modes for part in mode.shares.values())
-    found = [mode for mode in modes if mode.p_value <= ALPHA]
+    found, sides = [mode for mode in modes if mode.p_value <= ALPHA], {mode.side for mode in modes}
     return {
         "reference": REFERENCE,
         "significant": found,
@@ -71,7 +71,7 @@ def cards_of_sets(
         "short": short,
         "legend": _legend(sets),
         "lead": LEAD_SAMPLES,
-        "roles": {label: f"most in {label}" for label in sets},
+        "roles": {side: side for label in sets for side in (f"most in {label}", f"least in {label}") if side in sides},
         "sorts": {"": order, **{key: words for key, words in SORTS.items() if words != order}},
     }
 
@@ -101,10 +101,11 @@ def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
     card = _card(kind, scale, NOT_SIGNIFICANT if kind.p_value > ALPHA else None, grids)
     low, high = map(points, kind.interval)
     others = "the other set" if len(kind.shares) == 2 else "all others together"
-    is_open = kind.p_value <= ALPHA and kind.interval[0] <= 0
+    of_least = f"{kind.set_with_least} has the least: " if kind.set_with_least else ""
+    is_open = kind.p_value <= ALPHA and kind.interval[0] <= 0 <= kind.interval[1]
     return replace(
         card,
-        says=f"{card.says} {points(kind.difference)} points against {others} (interval {low} to {high})."
+        says=f"{card.says} {of_least}{points(kind.difference)} points against {others} (interval {low} to {high})."
         + HOLDS_ZERO * is_open,
         facts={heading: text(kind) for heading, text in KIND_FACTS.items()},
         table=_table(kind, "Samples", [f"{part.count:,}" for part in kind.shares.values()]),
@@ -129,7 +130,7 @@ def _card(mode: SharedMode | Kind, scale: Axis, muted: str | None, grids: Callab
         id=mode.id,
         title=mode.title,
         ink=ink[own],
-        tag=muted or f"most in {own}",
+        tag=muted or mode.side,
         is_muted=muted is not None,
         says=f"{percent(shares[own].share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.",
         drawing=forest(mode.title, drawn, scale),
@@ -140,7 +141,7 @@ def _card(mode: SharedMode | Kind, scale: Axis, muted: str | None, grids: Callab
         facts={},
         evidence=mode.evidence,
         named=((f"{typical.heading}, {own}", typical.ids),),
-        keys={"role": own, "share": f"{shares[own].share:.6f}", "p": f"{mode.p_value:.3e}"},
+        keys={"role": mode.side, "share": f"{shares[own].share:.6f}", "p": f"{mode.p_value:.3e}"},
     )
 
 
