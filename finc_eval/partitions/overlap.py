@@ -29,9 +29,9 @@ def shared_members(counts: Sequence[Counts]) -> NDArray[np.float64]:
 
 def overlapping(numbers: NDArray[np.int64], others: Sequence[int], shared: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which kinds are too much the same as one of others to be reported beside it."""
-    size = shared.diagonal()
-    smaller = np.minimum(size[numbers][:, None], size[list(others)])
-    return np.asarray((shared[np.ix_(numbers, list(others))] > NESTED * smaller).any(1))
+    size, known = shared.diagonal(), np.array(others, np.int64)
+    smaller = np.minimum(size[numbers][:, None], size[known])
+    return np.asarray((shared[np.ix_(numbers, known)] > NESTED * smaller).any(1))
 
 
 def distinct_kinds(

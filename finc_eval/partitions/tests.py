@@ -107,10 +107,10 @@ def test_kinds(counts: Mapping[str, Counts | Tally], rho: float = 1.0) -> KindTe
     sizes = np.array([one.n for one in sets])
     k, n = members / effects, sizes[:, None] / effects
     rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
-    tested = [k, n, rest_k, rest_n]
     if len(sets) > 2:
-        tested = [np.concatenate(both) for both in ((k, rest_k), (n, rest_n), (rest_k, k), (rest_n, n))]
-    family = ShareTests(*(one.ravel() for one in tested), rho)
+        k, rest_k = np.concatenate([k, rest_k]), np.concatenate([rest_k, k])
+        n, rest_n = np.concatenate([n, rest_n]), np.concatenate([rest_n, n])
+    family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_n.ravel(), rho)
     return KindTests(
         labels=labels,
         level=np.repeat(np.arange(len(levels)), levels),
