@@ -91,9 +91,8 @@ def test_kinds(counts: Mapping[str, Counts | Tally], rho: float = 1.0) -> KindTe
 
     Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. Of more sets,
     each has a further row, "more in the others together than ρ times this one": what one set lacks, no other needs to
-    have more of than the rest. The
-    partition must be blind to which set a sample is from (`pooled_sample`). Then all samples may be counted, and the
-    family-wise error holds exactly. Grouped samples are counted by effective numbers.
+    have more of than the rest. The partition must be blind to which set a sample is from (`pooled_sample`). Then all
+    samples may be counted, and the family-wise error holds exactly. Grouped samples are counted by effective numbers.
 
     Args:
         counts: the counts of each set by its label, from one partition, or their tallies.
