@@ -11,7 +11,7 @@ from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.embeddings.extract import extract
 
 
-def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None) -> Experiment:
+def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None, *, force: bool = False) -> Experiment:
     """Plant differences between two sets of about 2 000 digits, and find them.
 
     Half of the generated digits are colored by class, most gray sixes are missing, and 20 digits are copies of
@@ -21,6 +21,7 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None)
         folder: folder that receives samples, embeddings, comparison and report.
         run: device, portions and progress.
         job: digest of the command, by which it knows its files.
+        force: overwrite files of embeddings that this demo did not make.
     """
     out, run = Path(folder), run or Run()
     for done, (name, planted_set) in enumerate(zip(("gen", "ref"), planted_sets(), strict=True)):
@@ -28,7 +29,8 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None)
         planted_set.write(out / "samples" / name)
     run.progress("write samples", 2, 2)
     gen, ref = (
-        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run) for name in ("gen", "ref")
+        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)
+        for name in ("gen", "ref")
     )
     comparison = compare(gen, ref, run=run).marked(job)
     comparison.save(out / "comparison.h5")

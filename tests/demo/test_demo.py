@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import finc_eval as fe
 from finc_eval.cli.verbs.demo import print_planted
+from finc_eval.core.errors import UsageError
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets, shipped_digits
 from finc_eval.demo.run import run_demo
 
@@ -21,6 +23,20 @@ def test_the_sets_differ_as_planted_and_share_only_the_copies():
     assert not any(kind.startswith("coloured") for kind in ref.kinds)
     assert np.mean([kind.startswith("coloured") for kind in gen.kinds]) == pytest.approx(0.52, abs=0.03)
     assert gen.kinds.count(f"grey-{RARE_DIGIT}") < 0.15 * ref.kinds.count(f"grey-{RARE_DIGIT}")
+
+
+def test_a_forced_demo_replaces_files_of_others(tmp_path):
+    (tmp_path / "gen.h5").write_bytes(b"notes")
+    with pytest.raises(UsageError, match=r"gen\.h5 already exists and is not a finc-eval embedding cache"):
+        run_demo(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run_demo(tmp_path, fe.Run(progress=stop_at_the_sketch), force=True)
+    assert fe.EmbeddingCache(tmp_path / "gen.h5").n == 1905
+
+
+def stop_at_the_sketch(stage, done, total):
+    if "sketch" in stage:
+        raise KeyboardInterrupt
 
 
 def test_the_demo_finds_what_was_planted(tmp_path, capsys):

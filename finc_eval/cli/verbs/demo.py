@@ -30,7 +30,7 @@ def demo(
     output = output_folder("demo", "comparison", {}, out, force)
     make_room(output.files[".h5"], "comparison", force)
     with work.running() as run:
-        experiment = run_demo(output.folder, run, output.job)
+        experiment = run_demo(output.folder, run, output.job, force=force)
     if as_json:
         print(experiment.comparison.to_json())
         return
