@@ -99,7 +99,8 @@ class History:
         spaces = () if parent is None else (parent.stated.space,)
         samples = samples_of(gen)
         (opened,) = opened_sets({"gen": samples}, opened_set, extractor, run, spaces).values()
-        if parent is not None and (samples == parent.samples or parent.stated.content == opened.embeddings.digest):
+        own = isinstance(samples, Path) and parent is not None and samples == parent.samples
+        if parent is not None and (own or parent.stated.content == opened.embeddings.digest):
             raise UsageError(f"this release is the latest baseline already, {parent.folder}: pass a new one")
         return opened
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.core.errors import UsageError
 from finc_eval.core.locks import only_writer_of
 from finc_eval.embeddings.array_files import read_array_file
 from finc_eval.gates.baseline import Bundle
@@ -82,6 +83,14 @@ def test_a_folder_of_other_files_is_not_made_a_history(place):
 
 def test_a_policy_is_not_written_while_a_baseline_is_made(place):
     assert "--init writes a policy and judges no release" in gate("--init", "--first", code=3).output
+
+
+def test_an_array_is_promoted_as_a_file_is(history):
+    kept, new = History.open(history), np.load("new.npy")
+    verdict = fe.gate(new, kept.latest.folder, "ref.npy", POLICY_TABLE)
+    assert kept.promote(verdict, new) == kept.folder / "0002"
+    with pytest.raises(UsageError, match="this release is the latest baseline already"):
+        History.open(history).promote(verdict, new)
 
 
 def test_a_release_that_passed_is_the_next_baseline(history):
