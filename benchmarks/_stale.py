@@ -45,10 +45,14 @@ MARK = "**Stale**: made before "
 
 def code_in_use():
     """Return the digest of each loaded module that may change a number, by its path in the repository."""
-    paths = {
-        Path(found).resolve() for module in list(sys.modules.values()) if (found := getattr(module, "__file__", 0))
-    }
+    paths = {place(found) for module in list(sys.modules.values()) if (found := getattr(module, "__file__", 0))}
     return {str(path.relative_to(HERE.parent)): digest_now(path) for path in sorted(paths) if counts(path)}
+
+
+@lru_cache(None)
+def place(file):
+    """Return the place of a module's file, looked up once: a run is over sooner than all modules are looked up."""
+    return Path(file).resolve()
 
 
 def counts(path):
@@ -62,7 +66,7 @@ def counts(path):
     return path.parent == HERE.resolve() and path.name not in OWN
 
 
-@lru_cache
+@lru_cache(None)
 def digest_now(path):
     """Return `digest_of` a module when it was first asked for: it is what runs, whatever becomes of the file."""
     return digest_of(path)

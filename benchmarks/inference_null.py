@@ -92,11 +92,14 @@ def models(n, seed):
     return judged(found) | {"shares": all(overlap)}
 
 
-def kinds(n, seed):
-    """Count the kinds of three sets of one law."""
+def kinds(law, n, count, seed):
+    """Count the kinds of three sets of one law, each of groups of `count` near copies."""
     rng = np.random.default_rng(seed)
-    parts = same_law(THIRTY()(rng), rng, *n)
-    return judged(fe.kinds({name: part.rows for name, part in zip("abc", parts, strict=True)}, seed=seed))
+    sets = {}
+    for name, part in zip("abc", same_law(law()(rng), rng, *(size // count for size in n)), strict=True):
+        rows, group = copies(part, count, NEAR * (count > 1), rng)
+        sets[name] = fe.EmbeddingSet(rows, metadata={"group": group.astype(str).tolist()})
+    return judged(fe.kinds(sets, seed=seed, groups="group" if count > 1 else None))
 
 
 def releases(n, m, seed):
@@ -159,8 +162,11 @@ REGIMES = {
     "rho-2": partial(boundary, 2.0),
     "models-500-500-500": partial(models, (500, 500, 500)),
     "models-100-300-3000": partial(models, (100, 300, 3000)),
-    "kinds-500-500-500": partial(kinds, (500, 500, 500)),
-    "kinds-100-300-3000": partial(kinds, (100, 300, 3000)),
+    "kinds-500-500-500": partial(kinds, THIRTY, (500, 500, 500), 1),
+    "kinds-100-300-3000": partial(kinds, THIRTY, (100, 300, 3000), 1),
+    "kinds-zipf-100-300-3000": partial(kinds, ZIPF, (100, 300, 3000), 1),
+    "kinds-groups-3": partial(kinds, GAUSS, (600, 600, 600), 3),
+    "kinds-groups-3-unequal": partial(kinds, GAUSS, (300, 900, 3000), 3),
     "releases-1500-1500": partial(releases, 1500, 1500),
     "releases-150-3000": partial(releases, 150, 3000),
 }

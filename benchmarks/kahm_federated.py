@@ -25,7 +25,7 @@ from finc_eval.kahm.settings import KahmSettings
 MEMBERS = 10_000
 EPSILONS = (16, 1, 4, 8, 2)
 PARTS = {"one class": "-.0004", "half of a class": "-.0044", "at random": "-.0030 to -.0130"}
-"""What a party has, and the accuracy that the paper's Tables 8, 9 and 10 lose against one party."""
+"""Change in accuracy against one party, in the paper's Tables 8, 9 and 10, by what each party has."""
 
 SETTINGS = [
     {"ε": epsilon, "parties": parties, "a party's part": part}

@@ -4,9 +4,10 @@ Eight models, of which some are equal. A model lacks a part λ of the reference'
 kind, and has in their place too much of two kinds and one that the reference does not have. Every number of a board
 grows with λ or stays, so the true order is that of λ, with ties. Models have n and 2n samples
 in turn, the reference 2n. *shared*: one reference, as `fe.leaderboard` has it. *separate*: each model is measured
-against a reference of its own. A board *holds* by a number if each of the eight rank sets holds the true rank: a model
-shares the rank of its equals. *halves*: the only models are two halves of one set of 2n samples (λ = 0.2);
-how often does any number call them different? Halves of real sets, too: a quarter each of the photographs of
+against a reference of its own. *large*: the shared reference has 20n samples. *groups*: every sample is one of three
+near copies, in all sets, and a column says so. A board *holds* by a number if each of the eight rank sets holds the
+true rank: a model shares the rank of its equals. *halves*: the only models are two halves of one set of 2n samples (λ
+= 0.2); how often does any number call them different? Halves of real sets, too: a quarter each of the photographs of
 Tiny-ImageNet or of the clips of UCF101, against the other half. They need the test assets (FINC_EVAL_ASSETS).
 
     python benchmarks/leaderboard.py --jobs 1 --minutes 5
@@ -14,6 +15,7 @@ Tiny-ImageNet or of the clips of UCF101, against the other half. They need the t
 
 import numpy as np
 import torch
+from _designs import Part, copies
 from _real import tiny_imagenet, ucf101
 from _record import record
 from _runs import rate, run
@@ -37,7 +39,8 @@ DIM, KINDS = 16, 30
 SIZES = {"300": (300, ("fd", "kid")), "1000": (1000, ("fd",)), "5000": (5000, ("fd",))}
 REAL = {"photographs": tiny_imagenet, "clips": ucf101}
 REGIMES = [f"{refs}-{size}" for size in SIZES for refs in ("shared", "separate", "halves")]
-REGIMES += [f"halves-{name}" for name in REAL]
+REGIMES += ["large-300", "groups-300", *(f"halves-{name}" for name in REAL)]
+COPIES, NOISE = 3, 0.3
 NAMES = [f"model {number}" for number in range(len(PARTS))]
 
 
@@ -61,14 +64,26 @@ def one(regime, seed):
         return halves({"a": rows[:n], "b": rows[n:]}, draw(law, 2 * n, centers, rng), metrics)
     order = rng.permutation(len(laws))
     models = {NAMES[k]: draw(laws[k], n * (1 + place % 2), centers, rng) for place, k in enumerate(order)}
-    if refs == "shared":
-        board = fe.leaderboard(models, draw(law, 2 * n, centers, rng), metrics=metrics, run=fe.Run("cpu"))
+    if refs != "separate":
+        ref = draw(law, (20 if refs == "large" else 2) * n, centers, rng)
+        told = {}
+        if refs == "groups":
+            models, ref = {name: grouped(rows, rng) for name, rows in models.items()}, grouped(ref, rng)
+            told = {"groups": "group"}
+        board = fe.leaderboard(models, ref, metrics=metrics, run=fe.Run("cpu"), **told)
         sets = {one.key: [board[name].scores[one.key].rank_set for name in NAMES] for one in board.criteria}
         pairs = {one.key: one.separable_pairs for one in board.criteria}
         same = {f"{key} of no difference": board[NAMES[0]].scores[key].value for key in SHARES}
-        return figures(sets, pairs) | same
+        lows = [board[name].scores["unmatched"].interval[0] for name in NAMES]
+        return figures(sets, pairs) | same | {"unmatched above the truth": int(sum(lows > PARTS))}
     references = {name: draw(law, 2 * n, centers, rng) for name in models}
     return figures(*separate(models, references, metrics))
+
+
+def grouped(rows, rng):
+    """Return as many rows, of which each three are near copies of one."""
+    rows, group = copies(Part(rows[: len(rows) // COPIES], None), COPIES, NOISE, rng)
+    return fe.EmbeddingSet(rows, metadata={"group": group.astype(str).tolist()})
 
 
 def real_halves(found, rng):
@@ -139,6 +154,11 @@ def figures(sets, pairs):
     return held | {f"{key} pairs": number for key, number in pairs.items()}
 
 
+def above(found, key):
+    told = [one[f"{key} above the truth"] for one in found if f"{key} above the truth" in one]
+    return f"{sum(told)}/{len(NAMES) * len(told)}" if told else ""
+
+
 def mean(found, key):
     values = [one[key] for one in found if key in one]
     return f"{np.mean(values):.4f}" if values else ""
@@ -156,11 +176,12 @@ def report(runs):
                 rows.append(
                     {
                         "number": key,
-                        "n": f"{size} or {2 * int(size)} v {2 * int(size)}",
-                        "reference": refs,
+                        "n": f"{size} or {2 * int(size)} v {(20 if refs == 'large' else 2) * int(size)}",
+                        "reference": {"separate": "separate", "groups": "shared, groups of 3"}.get(refs, "shared"),
                         "all true ranks held": rate(found, f"{key} holds"),
                         f"pairs told apart, of {different}": f"{np.mean(told):.1f}",
                         "mean where nothing differs": mean(found, f"{key} of no difference"),
+                        "intervals above the truth": above(found, key),
                     }
                 )
     total = sum(len(found) for found in ranked.values())

@@ -191,8 +191,7 @@ def _kind(
     levels: tuple[int, ...],
 ) -> Kind:
     row = int(tests.raw[:, number].argmin())
-    label, is_less = tests.side(row)
-    own = row % len(tests.labels)
+    own, is_less = tests.side(row)
     level, index = levels[tests.level[number]], int(tests.index[number])
     low, high = (float(end[own, number]) for end in intervals.ends)
     shares = {
@@ -208,8 +207,8 @@ def _kind(
         id=f"k{level}-{'far' if index == level else index}",
         level=level,
         index=index,
-        set_with_most=tests.labels[int(intervals.share[:, number].argmax())] if is_less else label,
-        set_with_least=label if is_less else None,
+        set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
+        set_with_least=tests.labels[own] if is_less else None,
         p_value=float(tests.adjusted[row, number]),
         name=name.text,
         evidence=name.evidence,

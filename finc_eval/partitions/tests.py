@@ -64,9 +64,10 @@ class KindTests:
         """Share of each kind in each set, shape (s, t): of each level they sum to 1."""
         return np.asarray(self.members / self.sizes[:, None])
 
-    def side(self, row: int) -> tuple[str, bool]:
-        """Return the set that a row of tests is of, and whether they are of having less."""
-        return self.labels[row % len(self.labels)], row >= len(self.labels)
+    def side(self, row: int) -> tuple[int, bool]:
+        """Return the place of the set that a row of tests is of, and whether they are of having less."""
+        less, place = divmod(row, len(self.labels))
+        return place, bool(less)
 
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
         """Return the smallest share of a separate kind that only one set has, whichever it is, found with 80 % power.

@@ -74,9 +74,9 @@ def summary(result: Kinds) -> str:
     significant = result.significant(ALPHA)
     told = [
         f"{label} has significantly {word} of {kinds_in_words(len(found))}{_such_as(found, label)}"
-        for word, side in (("more", "most in"), ("less", "least in"))
+        for word, is_less in (("more", False), ("less", True))
         for label in result.sets
-        if (found := [kind for kind in significant if kind.side == f"{side} {label}"])
+        if (found := [kind for kind in significant if _sets_apart(kind) == (label, is_less)])
     ]
     difference = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
     most = max(result.differences, key=lambda label: result.differences[label].value)
@@ -88,6 +88,11 @@ def summary(result: Kinds) -> str:
         *missed(result.detectable),
     ]
     return " ".join(sentences)
+
+
+def _sets_apart(kind: Kind) -> tuple[str, bool]:
+    """Return the set that a kind sets apart, and whether by having less."""
+    return kind.set_with_least or kind.set_with_most, kind.set_with_least is not None
 
 
 def _such_as(kinds: Sequence[Kind], label: str) -> str:

@@ -151,7 +151,7 @@ def test_modes_spread_the_more_the_wider_the_bandwidth():
 
 
 def test_spreadness_is_the_trace_of_the_covariance_of_the_best_samples_of_the_set_that_has_more(sweep, thinned):
-    """As in appendix B.5 of the paper, over the trace of the reference's, here of all of it and there of its sample."""
+    """Appendix B.5 of the paper. The sweep divides by the trace of a sample of the reference."""
     gen, ref = thinned
     point, traces = sweep.points[1], []
     for mode, spread in zip(point.comparison.modes, point.spreadness, strict=True):

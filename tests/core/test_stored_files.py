@@ -1,9 +1,11 @@
 """A finc-eval file gives back what was written, or one sentence: never what somebody or something else put there."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import warnings
 
 import h5py
 import numpy as np
@@ -263,3 +265,12 @@ def test_json_of_other_programs_may_have_what_they_write():
     assert str(found[0]["a"]) == "nan" and found[1] == {"a": float("-inf"), "b": 123456789012345678901234}
     with pytest.raises(DataError, match=r"^a\.jsonl: line 3 cannot be read as JSON"):
         list(json_lines("{}\n\n{", "a.jsonl"))
+
+
+def test_a_reader_that_nobody_closed_leaves_no_open_file(tmp_path):
+    written(tmp_path / "a.h5")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        StoredFile(tmp_path / "a.h5", "test", 3)
+        gc.collect()
+    assert not [str(one.message) for one in told if one.category is ResourceWarning]

@@ -60,7 +60,7 @@ def cards_of_sets(
         card: `mode_of_sets` or `kind_of_sets`, of one of them and the scale of all drawings.
     """
     scale = forest_scale(part.interval[1] for mode in modes for part in mode.shares.values())
-    found, sides = [mode for mode in modes if mode.p_value <= ALPHA], {mode.side for mode in modes}
+    found = [mode for mode in modes if mode.p_value <= ALPHA]
     return {
         "reference": REFERENCE,
         "significant": found,
@@ -71,7 +71,7 @@ def cards_of_sets(
         "short": short,
         "legend": _legend(sets),
         "lead": LEAD_SAMPLES,
-        "roles": {side: side for label in sets for side in (f"most in {label}", f"least in {label}") if side in sides},
+        "roles": {mode.side: mode.side for mode in modes},
         "sorts": {"": order, **{key: words for key, words in SORTS.items() if words != order}},
     }
 
