@@ -49,6 +49,7 @@ from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings
 from .report.exports.paper import shares_figure as shares_figure
 from .samples import open_source as open_source
+from .shards.merging import merge as merge
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch
 

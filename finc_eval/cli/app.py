@@ -29,6 +29,7 @@ VERBS: dict[str, dict[str, str]] = {
         "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
         "sketch": "Reduce a set to the statistics that a comparison needs.",
+        "merge": "Join the shards of a set that several processes or machines made.",
         "score": "Score samples on the modes of a comparison.",
         "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
         "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",

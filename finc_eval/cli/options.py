@@ -114,9 +114,10 @@ def works(verb: Verb) -> Verb:
 def embeds(verb: Verb) -> Verb:
     """Give a verb the options of samples that it embeds, as its argument `extraction`, and those of `Work`.
 
-    The seed of the subset and the precision of the network are options of extract alone.
+    The seed of the subset and the precision of the network are options of extract alone, and a shard is one of extract
+    and sketch.
     """
-    return takes(Extraction, "extraction", seed=None, precision=None)(works(verb))
+    return takes(Extraction, "extraction", seed=None, precision=None, shard=None)(works(verb))
 
 
 def given_options(context: typer.Context, *names: str) -> list[str]:

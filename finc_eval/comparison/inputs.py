@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 from finc_eval.comparison.directions import FoldedMoments
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
@@ -28,6 +26,7 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.partitions.sets import MIN_SAMPLES
 from finc_eval.sketches.folds import fold_of, rows_of
+from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch
 
@@ -215,11 +214,8 @@ def groups_signature(sketches: Iterable[Sketch]) -> tuple[tuple[str, str], ...]:
 
 def _open(source: object, label: str, run: Run) -> SetInput:
     """Return the sketch or the embeddings in an array, a tensor, an `EmbeddingCache`, a `Sketch`, or a file."""
-    if isinstance(source, Sketch):
-        return source
-    if isinstance(source, str | Path) and file_type(source) == "sketch":
-        return Sketch.load(source, run.torch_device)
-    return as_embeddings(source, label)
+    sketch = as_sketch(source, run.torch_device)
+    return as_embeddings(source, label) if sketch is None else sketch
 
 
 def _with_map(settings: Settings, phi: FeatureMap) -> Settings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 from finc_eval.core.errors import UsageError
@@ -12,8 +14,14 @@ Device = str | torch.device | None
 
 
 def default_device() -> torch.device:
-    """Return the current CUDA device if there is one, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """Return the current CUDA device if there is one, else the CPU.
+
+    The processes of one machine that torchrun started have their number in LOCAL_RANK, and each has its own GPU.
+    """
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    rank = os.environ.get("LOCAL_RANK", "")
+    return torch.device("cuda", int(rank) % torch.cuda.device_count()) if rank.isdecimal() else torch.device("cuda")
 
 
 def usable_device(device: Device) -> torch.device:

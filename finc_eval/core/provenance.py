@@ -69,7 +69,9 @@ class Provenance(Record):
         Args:
             device: the torch device, or its name; default: CUDA if available.
         """
-        return cls(_versions(), _device_name(device), _git_state(Path.cwd()), _command(), config=config_in_use.get())
+        return cls(
+            _versions(), _device_name(device), _git_state(Path.cwd()), command_line(), config=config_in_use.get()
+        )
 
 
 def package_version() -> str:
@@ -115,7 +117,7 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _command() -> str | None:
+def command_line() -> str | None:
     """Return the command line of finc-eval, as a shell takes it and without its folder; None for other programs."""
     program = Path(sys.argv[0]) if sys.argv else Path()
     ours = program.name == "finc-eval" or program.parts[-2:] == ("finc_eval", "__main__.py")

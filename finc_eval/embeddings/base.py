@@ -25,6 +25,7 @@ from finc_eval.embeddings.keys import keys_of, number_hashes, string_hashes, val
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.numerics.arrays import as_tensor
+from finc_eval.samples.shards import Shard
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -72,6 +73,7 @@ class Embeddings(ABC):
         title: name of the set in results; None where only its label names it.
         space: the extractor, as name@digest; embeddings of one space can be compared.
         columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
+        shard: range of a set that the samples are; None for a whole set.
     """
 
     n: int
@@ -80,6 +82,7 @@ class Embeddings(ABC):
     space: str
     title: str | None = None
     columns: tuple[str, ...] = ()
+    shard: Shard | None = None
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
 
@@ -296,7 +299,7 @@ class CachedEmbeddings(Embeddings):
         self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
         self.title = cache_title(cache)
         self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
-        self.columns = cache.columns
+        self.columns, self.shard = cache.columns, cache.shard
 
     @property
     def digest(self) -> str:

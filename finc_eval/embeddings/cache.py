@@ -63,6 +63,7 @@ class EmbeddingCache(Shown):
         profile: encoding of the samples: formats, sizes, JPEG quality.
         columns: names of the columns of metadata: "label" and "prompt", where there are any, are the first.
         clip: choice of frames that makes samples of a video; None for images.
+        shard: range of a set that the samples are, to be merged with the others; None for a whole set.
 
     Args:
         path: path of the file, which `extract` makes.
@@ -113,7 +114,7 @@ class EmbeddingCache(Shown):
         self.key, self.source = header.key, header.source
         self.extractor, self.extractor_digest = header.extractor, header.extractor_digest
         self.manifest_digest, self.recipe, self.profile = header.manifest_digest, header.recipe, header.profile
-        self.ignored, self.columns = header.ignored, header.columns
+        self.ignored, self.columns, self.shard = header.ignored, header.columns, header.shard
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
         self._id_block = lru_cache(MAX_ID_BLOCKS)(lambda b: names.between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
@@ -229,6 +230,7 @@ class EmbeddingCache(Shown):
             "outputs": list(self.outputs),
             "columns": list(self.columns),
             "key": self.key,
+            "shard": self.shard and self.shard.name,
             "source": self.source,
             "unreadable": dict(self.failures),
             "ignored": self.ignored,

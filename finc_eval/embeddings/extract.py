@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.samples import Samples, Source, open_source
+from finc_eval.samples.shards import Shard, shard_path, sharded
 from finc_eval.samples.source import Digests
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def extract(
     strict: bool = False,
     precision: NetworkPrecision = "float32",
     metadata: object | None = None,
+    shard: str | None = None,
     force: bool = False,
     run: Run | None = None,
 ) -> EmbeddingCache:
@@ -81,6 +83,8 @@ def extract(
             .jsonl or .parquet file, a mapping of columns, or a pandas data frame. Its column "file_name" or "id" holds
             the ids of the samples, that of a video for all its windows; without it, the rows are those of an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
+        shard: "i/N" to embed only part i of N of the set, counted from 1, in a file whose name has both:
+            "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
             the same extractor, whose samples have changed since, and never a larger set by a subset of `n`.
         run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
@@ -108,10 +112,15 @@ def extract(
     samples = open_source(source, clip=card.clip, n=n, seed=seed)
     run = run or Run()
     size = run.batch_size or _default_batch_size(card)
-    columns = {**samples.columns, **({} if metadata is None else _matched(metadata, samples.ids))}
-    recipe = recipe_of(card, precision)
-    job = _Job(card, recipe, samples, size, run.workers, precision, run.device, columns, force, n)
+    if metadata is not None:
+        samples.columns = {**samples.columns, **_matched(metadata, samples.ids)}
     target = None if out is None else Path(out).expanduser()
+    part = None
+    if shard is not None:
+        samples, part = sharded(samples, shard)
+        target = target and shard_path(target, shard)
+    columns = samples.columns
+    job = _Job(card, recipe_of(card, precision), samples, size, run.workers, precision, run.device, force, n, part)
     cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
         cache.close()
@@ -160,13 +169,15 @@ class _Job:
     workers: int
     precision: NetworkPrecision
     device: str | torch.device | None
-    columns: Mapping[str, Sequence[str]]
     force: bool
     n: int | None
+    shard: Shard | None
 
     def identity(self, digests: Digests) -> Identity:
         """Return what the cache is made of, from the content digests of the samples."""
-        return Identity(self.samples.name, self.samples.manifest(digests=digests), self.card.name, self.recipe)
+        return Identity(
+            self.samples.name, self.samples.manifest(digests=digests), self.card.name, self.recipe, self.shard
+        )
 
     def run(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
         """Return the finished cache of the set, making what is missing."""
@@ -185,7 +196,7 @@ class _Job:
                     with self._writer(path, identity.key, identity.origin) as writer:
                         self._fill(writer, stage, progress, digests)
                         self._judge(writer, strict)
-                        self._finish(writer, identity, path, progress)
+                        self._finish(writer, identity, path, progress, digests)
                 cache = cache or EmbeddingCache(path)
         elif part_of(path).exists():
             # A kill between the last two steps leaves it; if another process is writing there, the file is its own.
@@ -230,14 +241,17 @@ class _Job:
         widths |= {name: output.dimension for name, output in self.card.extra.items()}
         return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once, origin)
 
-    def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
+    def _finish(
+        self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress, digests: Digests | None = None
+    ) -> None:
         samples = self.samples
         writer.finish(
             identity,
             path,
             labels=samples.labels,
             prompts=samples.prompts,
-            columns=self.columns,
+            columns=samples.columns,
+            digests=digests,
             progress=progress,
         )
 
@@ -269,11 +283,15 @@ class _Job:
                 raise DataError(f"{self.samples.name} changed while it was read ({name}: {why}): {mend}")
 
     def _judge(self, writer: CacheWriter, strict: bool) -> None:
-        """Refuse a set without readable samples and, if `strict`, a set with an unreadable one."""
+        """Refuse a set without readable samples and, if `strict`, a set with an unreadable one.
+
+        A shard may be without any: other shards of the set have them.
+        """
         n, failures = len(self.samples.ids), writer.failures()
-        if len(failures) == n:
+        none = len(failures) == n and self.shard is None
+        if none:
             writer.discard()
-        if len(failures) == n or (strict and failures):
+        if none or (strict and failures):
             raise _unreadable(self.samples.name, failures)
 
     @property

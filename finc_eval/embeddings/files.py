@@ -12,6 +12,7 @@ from finc_eval.core.files.front import file_type
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.locks import only_writer_of
+from finc_eval.core.record import plain
 from finc_eval.core.storage import disk_errors
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache
 from finc_eval.embeddings.journal import title_of
@@ -73,7 +74,7 @@ def copied_cache(
     with new_file(path, WHOLE, CACHE_LAYOUT) as new, StoredFile(cached, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old:
         copy_content(old, new)
         # The same samples may have been embedded from another place.
-        new.header["source"] = identity.source
+        new.header |= {"source": identity.source, "shard": identity.shard and plain(identity.shard)}
     return True
 
 

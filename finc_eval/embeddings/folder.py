@@ -17,6 +17,7 @@ from finc_eval.embeddings.files import only_writer, part_of
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.extractors.card import Card
 from finc_eval.samples import open_source
+from finc_eval.samples.shards import sharded
 from finc_eval.samples.tar import expand
 
 State = Literal["whole", "unfinished", "unreadable"]
@@ -118,6 +119,8 @@ def explain(
     """
     source = cache.source if samples is None else samples
     now = open_source(source, clip=card.clip, n=n, seed=seed)  # type: ignore[arg-type]
+    if cache.shard is not None:
+        now, _ = sharded(now, cache.shard.name)
     lines = changes(cache.recipe, recipe)
     manifest = now.manifest(progress)
     if manifest.digest != cache.manifest_digest:
@@ -127,7 +130,7 @@ def explain(
         lines.append(f"samples: other bytes in {now.name} ({added} added, {removed} removed{same})")
     # Everything else as in the cache, so that only labels and prompts can change the key.
     otherwise = replace(manifest, digest=cache.manifest_digest)
-    if Identity(cache.source, otherwise, cache.extractor, cache.recipe).key != cache.key:
+    if Identity(cache.source, otherwise, cache.extractor, cache.recipe, cache.shard).key != cache.key:
         lines.append(f"annotations: {now.name} has other labels or prompts")
     return lines
 

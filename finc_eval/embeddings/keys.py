@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -11,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_bytes
-
-WINDOW = re.compile(r"#\d+$")
-"""End of the id of a window of a video: "#3" in "clip.mp4#3"."""
+from finc_eval.samples.clips import video_of
 
 FOLD_BIT = np.uint64(1)
 """The bit of a key that is the fold of a sample."""
@@ -48,7 +45,7 @@ def video_hashes(ids: Sequence[str]) -> NDArray[np.uint64] | None:
     """Return the hash of the video of each window, or of the id of another sample; None without windows."""
     if not any("#" in name for name in ids):
         return None
-    return string_hashes([WINDOW.sub("", name) for name in ids])
+    return string_hashes([video_of(name) for name in ids])
 
 
 def value_hashes(values: Sequence[str], ids: Sequence[str]) -> NDArray[np.uint64]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import is_stored
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.run import Run
@@ -18,6 +18,7 @@ from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.samples import Source
+from finc_eval.samples.shards import Shard
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
@@ -41,7 +42,23 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
         source: array-like or tensor of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, or the path of a cache or of
             an .npy, .npz, .pt, .safetensors or .parquet file of embeddings.
         name: name of an array in messages.
+
+    Raises:
+        DataError: the embeddings are a shard.
     """
+    found = as_embeddings_of_any_shard(source, name)
+    if found.shard is not None:
+        raise unmerged(found.name, found.shard)
+    return found
+
+
+def unmerged(name: str, shard: Shard) -> DataError:
+    """Return the error for a shard where a whole set is needed."""
+    return DataError(f"{name} is shard {shard.name} of a set: join all its shards first, by finc-eval merge")
+
+
+def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embeddings:
+    """Open the embeddings of a whole set or of a shard; see `as_embeddings`."""
     if isinstance(source, Embeddings):
         return source
     if isinstance(source, str | Path):
@@ -137,6 +154,7 @@ def embedded(source: object, how: Extraction, extractor: str, label: str, run: R
         seed=how.seed,
         strict=how.strict,
         precision=how.precision,
+        shard=how.shard,
         run=run.prefixed(label),
     )
 

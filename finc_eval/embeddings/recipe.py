@@ -15,6 +15,7 @@ from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
 from finc_eval.samples.profile import Profile
+from finc_eval.samples.shards import Shard
 
 CACHE_LAYOUT = 3
 DTYPE = "<f4"
@@ -32,12 +33,14 @@ class Identity:
         manifest: manifest of the set.
         extractor: name of the card.
         recipe: everything about the card, its weights and the arithmetic that decides the numbers, as plain JSON types.
+        shard: range of a larger set that the samples are; None for a whole set.
     """
 
     source: str
     manifest: Manifest
     extractor: str
     recipe: Recipe
+    shard: Shard | None = None
 
     @property
     def extractor_digest(self) -> str:
@@ -52,7 +55,8 @@ class Identity:
     @property
     def key(self) -> str:
         """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
-        return _digest([self.manifest.digest, self.manifest.metadata, self.extractor_digest, "float32", CACHE_LAYOUT])
+        rows = [self.manifest.digest, self.manifest.metadata, self.extractor_digest, "float32", CACHE_LAYOUT]
+        return _digest(rows if self.shard is None else [*rows, self.shard.key])
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class CacheHeader(Record):
     ignored: dict[str, int]
     columns: tuple[str, ...]
     outputs: tuple[str, ...]
+    shard: Shard | None = None
 
     @classmethod
     def of(
@@ -90,6 +95,7 @@ class CacheHeader(Record):
             ignored=dict(identity.manifest.ignored),
             columns=columns,
             outputs=outputs,
+            shard=identity.shard,
         )
 
 

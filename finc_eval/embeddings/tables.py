@@ -11,7 +11,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.parsed import json_lines
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.embeddings.columns import Columns, columns_in, texts
-from finc_eval.embeddings.keys import WINDOW
+from finc_eval.samples.clips import video_of
 from finc_eval.samples.source import reason
 
 KEYS = ("file_name", "id")
@@ -47,7 +47,7 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[
     if len(rows) < sum(map(bool, names)):
         twice = next(one for row, one in enumerate(names) if one and rows[_normal(one)] != row)
         raise DataError(f"{name} names {twice!r} twice: keep one row a sample")
-    found = [rows.get(one, rows.get(WINDOW.sub("", one))) for one in ids]
+    found = [rows.get(one, rows.get(video_of(one))) for one in ids]
     used = {row for row in found if row is not None}
     if not used:
         raise UsageError(

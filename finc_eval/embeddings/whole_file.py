@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -15,6 +15,10 @@ from finc_eval.embeddings.journal import Journal
 from finc_eval.embeddings.recipe import DTYPE, CacheHeader, Identity
 from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
+from finc_eval.samples.source import Digests
+
+DIGESTS, FAILED, TRAITS = "shard/digests", "shard/failed", "shard/traits"
+"""What a shard keeps until it is merged: the digest of each sample, the numbers of those that failed, and traits."""
 
 
 class Texts(NamedTuple):
@@ -32,7 +36,13 @@ class Texts(NamedTuple):
 
 
 def write_cache(
-    file: NewFile, journal: Journal, identity: Identity, widths: Mapping[str, int], texts: Texts, progress: Progress
+    file: NewFile,
+    journal: Journal,
+    identity: Identity,
+    widths: Mapping[str, int],
+    texts: Texts,
+    digests: Digests | None,
+    progress: Progress,
 ) -> None:
     """Write the good rows, each output to its own array, and all that describes them.
 
@@ -42,6 +52,7 @@ def write_cache(
         identity: what the rows were made of.
         widths: entries of each output, in the order in which they lie in a row.
         texts: texts of all samples.
+        digests: content digests of all samples, which a shard keeps.
         progress: told how many rows are copied.
     """
     n, lost = journal.done, journal.failures
@@ -51,22 +62,30 @@ def write_cache(
         for name, entries in widths.items()
     ]
     content = file.rows("content", (len(kept),), "<u8")
-    bounds, done, traits = np.cumsum([0, *widths.values()]).tolist(), 0, list[Traits]()
+    bounds, done, traits = np.cumsum([0, *widths.values()]).tolist(), 0, list[str]()
     for batch in journal.batches():
         good = np.array([reason is None for reason in batch.reasons])
         content.append(batch.content[good])
         rows = batch.rows[good]
         for number, target in enumerate(targets):
             target.append(rows[:, bounds[number] : bounds[number + 1]])
-        known = (one for one, fine in zip(batch.traits, good, strict=True) if fine and one)
-        traits += [Traits.decode(one.encode("ascii")) for one in known]
+        traits += [one for one, fine in zip(batch.traits, good, strict=True) if fine and one]
         done += len(good)
         progress("write cache", done, n)
     file.texts("ids", [texts.ids[row] for row in kept])
     write_columns(file, {name: [values[row] for row in kept] for name, values in texts.columns.items()})
     file.texts("failures/ids", [name for name, _ in texts.failures])
     file.texts("failures/reasons", [reason for _, reason in texts.failures])
-    file.header |= plain(CacheHeader.of(identity, Profile.of(traits), tuple(texts.columns), tuple(widths)[1:]))
+    if identity.shard is not None and digests is not None:
+        file.array(DIGESTS, digests)
+        file.array(FAILED, np.array(sorted(lost), np.int64))
+        file.texts(TRAITS, traits)
+    file.header |= plain(CacheHeader.of(identity, profile_of(traits), tuple(texts.columns), tuple(widths)[1:]))
+
+
+def profile_of(traits: Iterable[str]) -> Profile:
+    """Count encoded traits."""
+    return Profile.of(Traits.decode(one.encode("ascii")) for one in traits)
 
 
 def write_columns(file: NewFile, columns: Mapping[str, Sequence[str]]) -> None:

@@ -26,6 +26,7 @@ from finc_eval.embeddings.journal import Batch, Journal, Title
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Identity
 from finc_eval.embeddings.whole_file import Texts, write_cache
 from finc_eval.samples import Traits
+from finc_eval.samples.source import Digests
 
 REASON_BYTES, TRAITS_BYTES = 200, 48
 """Bytes of a sample's reason of failure and of its traits in the unfinished cache, at most."""
@@ -124,6 +125,7 @@ class CacheWriter:
         labels: Sequence[str] | None = None,
         prompts: Sequence[str] | None = None,
         columns: Mapping[str, Sequence[str]] | None = None,
+        digests: Digests | None = None,
         progress: Progress = silent,
     ) -> None:
         """Copy the good rows to a whole cache, put it in place, and remove the unfinished one.
@@ -134,6 +136,7 @@ class CacheWriter:
             labels: classes of the samples, one per id.
             prompts: prompts of the samples, one per id.
             columns: further columns of metadata, one text per id.
+            digests: content digests of the samples, which a shard keeps.
             progress: told how many rows are copied.
         """
         new = self.path.with_name(f".{self.path.name}.new")
@@ -141,7 +144,7 @@ class CacheWriter:
             _check_room(self.path, self._bytes)
             with filled_file(new, WHOLE, CACHE_LAYOUT) as file:
                 texts = Texts(self._ids, {**_given(label=labels, prompt=prompts), **(columns or {})}, self.failures())
-                write_cache(file, self._journal, identity, self._widths, texts, progress)
+                write_cache(file, self._journal, identity, self._widths, texts, digests, progress)
             _sync(new)
             new.replace(target or self.path)
             self.discard()

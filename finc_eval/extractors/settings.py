@@ -11,6 +11,7 @@ from finc_eval.core.config import Configured
 from finc_eval.core.record import about
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
+from finc_eval.samples.shards import parsed
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,18 @@ class Extraction(Configured):
         NetworkPrecision,
         about("arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs"),
     ] = "float32"
+    shard: Annotated[
+        str | None,
+        about(
+            "i/N: take only part i of N of the set, counted from 1, for one of N processes or machines; the name of "
+            "the file gets both numbers, and finc-eval merge joins the files"
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, get_args(NetworkPrecision))
+        if self.shard is not None:
+            parsed(self.shard)
         self._store(
             n=None if self.n is None else check_count("n", self.n), seed=check_count("seed", self.seed, least=0)
         )

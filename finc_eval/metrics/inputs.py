@@ -21,6 +21,7 @@ from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
+from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import bottom_rows
 from finc_eval.sketches.sketch import Sketch
 
@@ -118,14 +119,10 @@ def open_set(source: object, name: str) -> OpenedSet:
     """
     if isinstance(source, GaussianStatistics):
         return source
-    if isinstance(source, Sketch):
-        return from_sketch(source, source.name or name)
-    if isinstance(source, str | Path):
-        if Path(source).suffix.lower() in (".npz", ".pkl") and not is_array_file(source):
-            return read_statistics(source)
-        if file_type(source) == "sketch":
-            sketch = Sketch.load(source)
-            return from_sketch(sketch, sketch.name or name)
+    if (sketch := as_sketch(source)) is not None:
+        return from_sketch(sketch, sketch.name or name)
+    if isinstance(source, str | Path) and Path(source).suffix.lower() in (".npz", ".pkl") and not is_array_file(source):
+        return read_statistics(source)
     return as_embeddings(source, name)
 
 

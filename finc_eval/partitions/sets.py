@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
@@ -16,6 +14,7 @@ from finc_eval.embeddings.repeats import repeats_as_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.embeddings.space import check_alike
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.sketch import Sketch
 
 MIN_SAMPLES = 20
@@ -83,10 +82,9 @@ def opened_set(source: object, label: str, groups: str | None = None) -> OpenedS
     Raises:
         DataError: it has too few samples, or is a sketch without any.
     """
-    if isinstance(source, str | Path) and file_type(source) == "sketch":
-        source = Sketch.load(source)
-    if isinstance(source, Sketch):
-        held = source.held(label)
+    sketch = as_sketch(source)
+    if sketch is not None:
+        held = sketch.held(label)
         if held is None:
             raise DataError(
                 f"{label} is a sketch that keeps no samples, or not which groups they are of: pass its embeddings"
@@ -97,4 +95,4 @@ def opened_set(source: object, label: str, groups: str | None = None) -> OpenedS
         embeddings = embeddings if groups is None else embeddings.grouped(groups)
     if embeddings.n < MIN_SAMPLES:
         raise DataError(f"{label} has {counted(embeddings.n, 'sample')}: at least {MIN_SAMPLES} of each set are needed")
-    return OpenedSet(label, embeddings, source if isinstance(source, Sketch) else None)
+    return OpenedSet(label, embeddings, sketch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,9 @@ from pydantic import Field, FiniteFloat, PositiveInt
 from finc_eval.samples.source import Pixels
 
 FrameIndices = npt.NDArray[np.int64]
+
+WINDOW = re.compile(r"#\d+$")
+"""End of the id of a window of a video: "#3" in "clip.mp4#3"."""
 
 MAX_RATE_DENOMINATOR = 10_000
 """Largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001."""
@@ -100,6 +104,11 @@ def _stacked(frames: list[Pixels]) -> Pixels:
 
 def _rate(fps: Fraction | float) -> Fraction:
     return Fraction(fps).limit_denominator(MAX_RATE_DENOMINATOR)
+
+
+def video_of(sample: str) -> str:
+    """Return the id of the video of a window: "clip.mp4" for "clip.mp4#3"; the id of another sample is its own."""
+    return WINDOW.sub("", sample)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from finc_eval.samples.in_memory import is_tensor
 from finc_eval.samples.iterators import iterate
 from finc_eval.samples.rows import ArraySource, NpzSource, check_rows
 from finc_eval.samples.source import Source, reason
-from finc_eval.samples.subset import Subset
+from finc_eval.samples.subset import random_subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
 from finc_eval.samples.video_files import open_clips
 
@@ -78,7 +78,7 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
         raise UsageError(
             f"{opened.name} has {counted(len(opened.ids), 'sample')}, but n is {n}: ask for at most as many"
         )
-    return Subset(opened, n, seed)
+    return random_subset(opened, n, seed)
 
 
 def _open_clips(source: Any, clip: Clip, n: int | None) -> Source:

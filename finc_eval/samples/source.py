@@ -163,13 +163,11 @@ class Source(ABC):
     def manifest(self, progress: Progress = silent, digests: Digests | None = None) -> Manifest:
         """Return the manifest of the set, from its content digests; default: read every byte of the set once."""
         found = self.digests(progress) if digests is None else digests
-        digest = hashlib.sha256()
-        for name, content in zip(self.ids, found, strict=True):
-            # Ids are free of NUL and content digests have one length, so two sets never give the same bytes.
-            digest.update(text_bytes(name) + b"\0" + content.tobytes())
-        return Manifest(self.kind, len(self.ids), digest.hexdigest(), self.ignored, self._metadata_digest())
+        digest = manifest_digest(zip(self.ids, (content.tobytes() for content in found), strict=True))
+        return Manifest(self.kind, len(self.ids), digest, self.ignored, self.metadata_digest())
 
-    def _metadata_digest(self) -> str | None:
+    def metadata_digest(self) -> str | None:
+        """Return the SHA-256 (hex) over labels and prompts; None for a set without them."""
         if self.labels is None and self.prompts is None:
             return None
         digest = hashlib.sha256()
@@ -199,6 +197,15 @@ class RandomAccessSource(Source):
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         return ahead(counted(self.content), numbers)
+
+
+def manifest_digest(samples: Iterable[tuple[str, bytes]]) -> str:
+    """Return the SHA-256 (hex) over the (id, content digest) pairs of samples in id order."""
+    digest = hashlib.sha256()
+    for name, content in samples:
+        # Ids are free of NUL and content digests have one length, so two sets never give the same bytes.
+        digest.update(text_bytes(name) + b"\0" + content)
+    return digest.hexdigest()
 
 
 def fingerprint(pixels: Pixels) -> int:

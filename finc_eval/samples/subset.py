@@ -1,4 +1,4 @@
-"""A seeded random choice of samples from a larger set."""
+"""Samples of a larger set: by their numbers, or a seeded random choice."""
 
 from __future__ import annotations
 
@@ -11,21 +11,11 @@ from finc_eval.samples.source import THREADS, Result, Sample, Source
 
 
 class Subset(Source):
-    """`n` samples of a set, in its order.
+    """The samples of a set with these increasing numbers."""
 
-    They are the samples whose ids have the smallest digests under the seed. So the choice does not depend on the order
-    of the set, and a file that is added or removed changes at most one chosen sample.
-    """
-
-    def __init__(self, inner: Source, n: int, seed: int) -> None:
-        self._inner = inner
+    def __init__(self, inner: Source, numbers: Sequence[int]) -> None:
+        self._inner, self._numbers = inner, numbers
         self.kind = inner.kind
-        key = str(seed).encode()
-
-        def rank(number: int) -> bytes:
-            return hashlib.blake2b(text_bytes(inner.ids[number]), digest_size=16, key=key).digest()
-
-        self._numbers = sorted(nsmallest(n, range(len(inner.ids)), rank))
         super().__init__(
             inner.name,
             self._part(inner.ids),
@@ -56,3 +46,17 @@ class Subset(Source):
 
     def _chosen(self, values: Sequence[str] | None) -> list[str] | None:
         return None if values is None else self._part(values)
+
+
+def random_subset(inner: Source, n: int, seed: int) -> Subset:
+    """Choose `n` samples of a set.
+
+    They are the samples whose ids have the smallest digests under the seed. So the choice does not depend on the order
+    of the set, and a file that is added or removed changes at most one chosen sample.
+    """
+    key = str(seed).encode()
+
+    def rank(number: int) -> bytes:
+        return hashlib.blake2b(text_bytes(inner.ids[number]), digest_size=16, key=key).digest()
+
+    return Subset(inner, sorted(nsmallest(n, range(len(inner.ids)), rank)))

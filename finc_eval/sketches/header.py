@@ -9,6 +9,7 @@ from pydantic import Field
 
 from finc_eval.core.record import Record
 from finc_eval.numerics.names import Precision
+from finc_eval.samples.shards import Shard
 
 SKETCH, SKETCH_LAYOUT = "sketch", 3
 
@@ -35,4 +36,5 @@ class SketchHeader(Record):
     squared_sizes: Number
     capacity: Number
     n: dict[str, Number]
+    shards: tuple[Shard, ...] = ()
     privacy: str = NOT_PRIVATE

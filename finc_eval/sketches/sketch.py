@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.files.reading import StoredFile, existing_file
+from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, settings_from, structured
 from finc_eval.core.run import Run
@@ -20,15 +20,17 @@ from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import sample_keys, video_hashes
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, as_embeddings_of_any_shard
 from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.moments import Moments, from_upper, upper, upper_size, weighted_sum
+from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
+from finc_eval.samples.shards import Shard, joined
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunks
 from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
+from finc_eval.sketches.moments_file import read_moments, write_moments
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
@@ -70,6 +72,7 @@ class Sketch(Shown):
         groups: what groups the samples: a column of metadata, or "video" for windows of videos; None where every
             sample stands for itself.
         squared_sizes: Σ m² over the groups of m samples; n where every sample stands for itself.
+        shards: parts of sets that the sketch is of, to be merged with the others; empty where all its sets are whole.
 
     Example:
         >>> import finc_eval as fe
@@ -112,6 +115,7 @@ class Sketch(Shown):
         self.name: str | None = None
         self.groups: str | None = None
         self.squared_sizes = 0
+        self.shards: tuple[Shard, ...] = ()
 
     @classmethod
     def of(
@@ -127,7 +131,7 @@ class Sketch(Shown):
         """Sketch a set in one pass.
 
         Args:
-            source: array or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
+            source: array or tensor of shape (n, d), `EmbeddingCache` of a whole set or a shard, or the path of one.
             feature_map: φ, or a sketch that has it, usually the reference's.
             sample: number of embeddings to keep.
             precision: precision of the covariance of φ.
@@ -145,7 +149,12 @@ class Sketch(Shown):
                 f"feature_map must be a feature map or a sketch that has one, got {type(phi).__name__}: pass the "
                 "reference's, fe.Sketch.reference(ref)"
             )
-        embeddings = as_embeddings(source)
+        embeddings = as_embeddings_of_any_shard(source)
+        if embeddings.shard is not None and groups is not None:
+            raise UsageError(
+                f"{embeddings.name} is a shard, and a group by {groups} may lie in two: join the shards of embeddings "
+                "by finc-eval merge, and sketch the whole set"
+            )
         if embeddings.dim != phi.dim:
             raise IncompatibleError(
                 f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "
@@ -153,6 +162,7 @@ class Sketch(Shown):
             )
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
+        sketch.shards = () if embeddings.shard is None else (embeddings.shard,)
         return sketch
 
     @classmethod
@@ -253,6 +263,8 @@ class Sketch(Shown):
         total.name = "+".join(dict.fromkeys(one.name for one in (self, other) if one.name)) or None
         total.groups = "+".join(sorted({one.groups for one in (self, other) if one.groups})) or None
         total.squared_sizes = self.squared_sizes + other.squared_sizes
+        named = (("one sketch", self.shards), ("the other", other.shards))
+        total.shards = joined((name, shard) for name, shards in named for shard in shards)
         return total
 
     def check_comparable(self, other: Sketch) -> None:
@@ -275,15 +287,14 @@ class Sketch(Shown):
                     name=self.name,
                     groups=self.groups,
                     squared_sizes=self.squared_sizes,
+                    shards=self.shards,
                     capacity=self.sample.capacity,
                     n={name: moments.n for name, moments in self._moments().items()},
                 )
             )
             write_feature_map(file, self.feature_map)
             for name, moments in self._moments().items():
-                file.array(f"{name}/first", moments.first.cpu().numpy())
-                for rows, block in moments.blocks():
-                    file.array(f"{name}/second/{rows.start}", upper(block.cpu()).numpy())
+                write_moments(file, name, moments)
             file.array("sample/keys", self.sample.keys)
             file.array("sample/rows", self.sample.rows.numpy())
             file.texts("sample/ids", self.sample.ids)
@@ -303,7 +314,7 @@ class Sketch(Shown):
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
             sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), lambda: ids, rows)
             for name, moments in sketch._moments().items():
-                trace, largest = _read_moments(file, name, moments, header.n[name])
+                trace, largest = read_moments(file, name, moments, header.n[name])
                 # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.
                 if moments is not sketch.embedding and max(trace, largest) > LARGEST_SQUARE * moments.n:
                     raise ValueError("its sums are not of its samples")
@@ -312,7 +323,7 @@ class Sketch(Shown):
             if (sketch.embedding is not None and sketch.embedding.n != sketch.n) or header.squared_sizes < sketch.n:
                 raise ValueError("its numbers of samples differ")
         sketch.sources, sketch.name = header.sources, header.name or Path(path).stem
-        sketch.groups, sketch.squared_sizes = header.groups, header.squared_sizes
+        sketch.groups, sketch.squared_sizes, sketch.shards = header.groups, header.squared_sizes, header.shards
         return sketch
 
     def held(self, name: str = "sketch") -> EmbeddingSet | None:
@@ -345,28 +356,11 @@ class Sketch(Shown):
             "groups": self.groups,
             "samples_kept": len(self.sample.ids),
             "sources": list(self.sources),
+            "shards": [shard.name for shard in self.shards],
         }
 
     def _summary(self) -> str:
         return f"n={self.n}, space={self.space!r}, feature_map={self.feature_map}"
-
-
-def _read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> tuple[float, float]:
-    """Read sums of n vectors into empty ones, and return the sum of their squares and the largest number."""
-    dtype = "<f8" if moments.first.dtype == torch.float64 else "<f4"
-    moments.n = n
-    moments.first.copy_(torch.from_numpy(file.array(f"{name}/first", moments.size, dtype=dtype)))
-    trace, largest = 0.0, float(moments.first.abs().max())
-    for rows, block in moments.blocks():
-        kept = file.array(f"{name}/second/{rows.start}", upper_size(*block.shape), dtype=dtype)
-        block.copy_(from_upper(torch.from_numpy(kept), *block.shape))
-        trace += float(block.diagonal().sum())
-        largest = max(largest, float(block.abs().max()))
-        if not block.isfinite().all() or (block.diagonal() < 0).any():
-            raise ValueError(f"{name} has numbers that are not finite, or negative squares")
-    if not moments.first.isfinite().all():
-        raise ValueError(f"{name} has numbers that are not finite")
-    return trace, largest
 
 
 def sketch_all(
@@ -379,7 +373,7 @@ def sketch_all(
 ) -> list[Sketch]:
     """Sketch one set by several feature maps, in one pass over it."""
     run = run or Run()
-    embeddings = as_embeddings(source)
+    embeddings = as_embeddings_of_any_shard(source)
     sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
     groups = embeddings.group_hashes()
     chunks = FoldChunks(run.portion)

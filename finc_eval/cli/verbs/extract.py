@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
+from finc_eval.cli.launch import launched, told
 from finc_eval.cli.options import Json, Work, takes, works
 from finc_eval.cli.output import Force, check_suffix, print_json
 from finc_eval.cli.sets import check_given
@@ -43,7 +44,12 @@ def extract(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped."""
+    """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.
+
+    Several processes share the work by --shard 1/8, --shard 2/8 …, or are started by torchrun, which tells each its
+    number: torchrun --nproc-per-node 8 -m finc_eval extract … --out set.h5. Then finc-eval merge joins what they made.
+    """
+    extraction, work = launched(extraction, work, out)
     check_given([samples, metadata], extraction.extractor)
     if out is not None:
         check_suffix(out, ".h5")
@@ -57,6 +63,7 @@ def extract(
             strict=extraction.strict,
             precision=extraction.precision,
             metadata=metadata,
+            shard=extraction.shard,
             force=force,
             run=run,
         )
@@ -64,6 +71,8 @@ def extract(
         print_json(cache.to_dict())
         return
     print(f"{cache.path}: {counted(cache.n, 'embedding')} of dimension {cache.dim} by {cache.extractor}")
+    if cache.shard is not None:
+        print(f"  {told(cache.shard)}")
     if cache.columns:
         print(f"  metadata: {', '.join(cache.columns)}")
     for name, reason in cache.failures[:MAX_FAILURES_SHOWN]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Json, Samples, Work, embeds, given_options, takes
+from finc_eval.cli.launch import launched, told
+from finc_eval.cli.options import Json, Samples, Work, given_options, takes, works
 from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.extractors.settings import Extraction
+from finc_eval.samples.shards import shard_command, shard_path
 from finc_eval.sketches.settings import SketchSettings
 
 OF_FEATURE_MAP = ("kernel", "sigma", "features", "frequencies", "seed")
@@ -22,7 +25,8 @@ OF_FEATURE_MAP = ("kernel", "sigma", "features", "frequencies", "seed")
 
 
 @takes(SketchSettings, "settings")
-@embeds
+@takes(Extraction, "extraction", seed=None, precision=None)
+@works
 def sketch(
     context: typer.Context,
     samples: Samples,
@@ -39,28 +43,49 @@ def sketch(
     """Reduce a set to the statistics that a comparison needs.
 
     Sketch the reference first, then every other set with --feature-map-of that sketch. Sketches are compared without
-    their samples.
+    their samples. With --shard, the set may also be the .h5 file that extract --shard was given as --out.
+    All shards take one --feature-map-of, and finc-eval merge adds them up.
     """
+    extraction, work = launched(extraction, work, out)
     given = given_options(context, *OF_FEATURE_MAP)
     if feature_map_of is not None and given:
         raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
-    check_given([samples, feature_map_of], extraction.extractor)
     check_suffix(out, ".h5")
+    if extraction.shard is not None:
+        if feature_map_of is None:
+            raise UsageError(
+                "sketches of shards add up if they have one feature map: sketch a part of the reference first, such "
+                "as finc-eval sketch REF --n 20000 --out map.h5, and pass it to all, --feature-map-of map.h5"
+            )
+        out = shard_path(out, extraction.shard)
+        if Path(samples).suffix == ".h5":
+            samples = str(shard_path(Path(samples), extraction.shard))
+    check_given([samples, feature_map_of], extraction.extractor)
     with work.running() as run:
-        from finc_eval.embeddings.opening import as_embeddings, opened_sets  # loads torch: wrong options need not wait
+        from finc_eval.embeddings.opening import (  # loads torch: wrong options need not wait
+            as_embeddings,
+            as_embeddings_of_any_shard,
+            opened_sets,
+        )
 
         shared = None if feature_map_of is None else fe.Sketch.load(feature_map_of)
         spaces = [] if shared is None else [shared.space]
-        embeddings = opened_sets({"samples": samples}, as_embeddings, extraction, run, spaces)["samples"]
+        open_one = as_embeddings if extraction.shard is None else as_embeddings_of_any_shard
+        embeddings = opened_sets({"samples": samples}, open_one, extraction, run, spaces)["samples"]
+        if (embeddings.shard and embeddings.shard.name) != extraction.shard:
+            raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
         refuse_loss(out, lambda found: _sources(found) == [embeddings.digest], force)
         if shared is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
         else:
             phi = shared.feature_map if work.device is None else shared.feature_map.to(work.device)
             result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
+    # The embeddings may have been made by another command.
+    result.shards = tuple(replace(one, command=shard_command()) for one in result.shards)
     make_room(out, "sketch", force)
     result.save(out)
-    size, rows = out.stat().st_size, 4 * result.n * result.dim
+    samples_of_set = result.shards[0].n if result.shards else result.n
+    size, rows = out.stat().st_size, 4 * samples_of_set * result.dim
     if size > rows:
         warnings.warn(
             f"{out} has {size / 1e6:,.1f} MB, and the embeddings have {rows / 1e6:,.1f} MB: a sketch pays from about "
@@ -74,6 +99,8 @@ def sketch(
         print(f"{out}: sketch of {result.n} samples, {phi.kernel} kernel, {phi.dim} entries per embedding")
     else:
         print(f"{out}: sketch of {result.n} samples, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+    if result.shards and not as_json:
+        print(f"  {told(result.shards[0])}")
 
 
 def _sources(path: Path) -> object:

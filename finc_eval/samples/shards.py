@@ -1,0 +1,217 @@
+"""Shards: a set divided into ranges of consecutive samples, each for another process or machine."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from finc_eval.core.digest import text_bytes
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.provenance import command_line
+from finc_eval.core.record import Record
+from finc_eval.core.storage import PROGRAM
+from finc_eval.core.words import listed
+from finc_eval.samples.clips import video_of
+from finc_eval.samples.source import Source
+from finc_eval.samples.subset import Subset
+
+OPTION = "--shard"
+
+MAX_NAMED = 5
+"""Missing shards that a message names; the error has the commands of all of them."""
+
+
+@dataclass(frozen=True)
+class Shard(Record):
+    """A range of a set: the samples from number `start` to before `stop`, in the order of their ids.
+
+    Attributes:
+        ids: SHA-256 (hex) of the ids of the whole set, in their order.
+        metadata: SHA-256 (hex) of labels and prompts of the whole set; None for a set without them.
+        n: number of samples of the whole set.
+        of: number of shards that the set is divided into.
+        first: number of the shard, from 1 on; of several that follow each other, that of the first one.
+        last: number of the last of them.
+        start: number of the first sample, from 0 on.
+        stop: number of the sample after the last one.
+        command: command line that makes any shard of the set when its number is added; None for calls from Python.
+    """
+
+    ids: str
+    metadata: str | None
+    n: int
+    of: int
+    first: int
+    last: int
+    start: int
+    stop: int
+    command: str | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the shard, such as "2/8"."""
+        return f"{self.first}/{self.of}" if self.first == self.last else f"{self.first}–{self.last}/{self.of}"
+
+    @property
+    def key(self) -> list[str | int | None]:
+        """Everything that tells this range from others, of this and of other sets."""
+        return [self.ids, self.metadata, self.n, self.of, self.first, self.last, self.start, self.stop]
+
+    def maker(self, number: int) -> str:
+        """Return the command line, or the argument of a call, that makes the shard of this number."""
+        which = f"{number}/{self.of}"
+        words = shlex.split(self.command or "")
+        # A file may come from anybody: what is printed is one command of ours, whatever the words in it.
+        return shlex.join([*words, OPTION, which]) if words[:1] == [PROGRAM] else f'shard="{which}"'
+
+
+class MissingShards(DataError):
+    """Shards of a set are missing.
+
+    Attributes:
+        commands: command lines that make them.
+    """
+
+    def __init__(self, message: str, commands: Sequence[str]) -> None:
+        super().__init__(message)
+        self.commands = commands
+
+
+def parsed(which: str) -> tuple[int, int]:
+    """Return i and N of "i/N".
+
+    Raises:
+        UsageError: it is of another form, or i is not one of 1 … N.
+    """
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", which) if isinstance(which, str) else None
+    number, of = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise UsageError(f'a shard is "i/N", number i of N counted from 1, got {which!r}: write for example "2/8"')
+    return number, of
+
+
+def shard_path(out: Path, which: str) -> Path:
+    """Return the path of a shard's file beside that of the whole set: "gen.2-of-8.h5" for "gen.h5"."""
+    number, of = parsed(which)
+    return out.with_name(f"{out.stem}.{number:0{len(str(of))}}-of-{of}{out.suffix}")
+
+
+def sharded(samples: Source, which: str) -> tuple[Source, Shard]:
+    """Return the samples of the shard "i/N" of a set, and what the shard is.
+
+    All shards have the same number of samples, give or take one. The windows of a video are never divided, as the
+    samples of a group belong into one sketch.
+
+    Raises:
+        UsageError: the samples are not in files, which another process could read.
+    """
+    number, of = parsed(which)
+    if not Path(samples.name).is_absolute():
+        raise UsageError(
+            f"{samples.name} is in the memory of this process, and a shard is of samples in files: leave the shard "
+            "out, or save the samples first"
+        )
+    ids = samples.ids
+    start, stop = (_cut(ids, at, of) for at in (number - 1, number))
+    digest = ids_digest(ids)
+    shard = Shard(digest, samples.metadata_digest(), len(ids), of, number, number, start, stop, shard_command())
+    return Subset(samples, range(start, stop)), shard
+
+
+def _cut(ids: Sequence[str], at: int, of: int) -> int:
+    """Return the number of the sample at which shard `at + 1` begins."""
+    place = len(ids) * at // of
+    while 0 < place < len(ids) and video_of(ids[place]) == video_of(ids[place - 1]):
+        place += 1
+    return place
+
+
+def ids_digest(ids: Iterable[str]) -> str:
+    """Return the SHA-256 (hex) of ids in their order."""
+    sha = hashlib.sha256()
+    for name in ids:
+        sha.update(text_bytes(name) + b"\0")
+    return sha.hexdigest()
+
+
+def shard_command() -> str | None:
+    """Return the command line of this process without its `--shard`; None for calls from Python."""
+    line = command_line()
+    if line is None:
+        return None
+    words = shlex.split(line)
+    while OPTION in words:
+        place = words.index(OPTION)
+        del words[place : place + 2]
+    return shlex.join(word for word in words if not word.startswith(f"{OPTION}="))
+
+
+def joined(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
+    """Join shards that follow each other; a set that is whole then is left out.
+
+    Args:
+        named: shards of any sets, in any order, each with what to call it in a message.
+
+    Raises:
+        DataError: two shards have samples in common.
+        IncompatibleError: a set was divided into different numbers of shards.
+    """
+    in_order = sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop))
+    found: list[tuple[str, Shard]] = []
+    # A shard without samples joins any other; of nothing but such, one is kept.
+    for name, shard in [one for one in in_order if one[1].start < one[1].stop] or in_order[:1]:
+        before_name, before = found[-1] if found else ("", None)
+        if before is None or before.ids != shard.ids:
+            found.append((name, shard))
+            continue
+        check_same_set(before_name, before, name, shard)
+        if shard.start < before.stop:
+            raise DataError(
+                f"{before_name} and {name} both hold samples {shard.start + 1:,} to {min(before.stop, shard.stop):,} "
+                f"of {shard.n:,} (shards {before.name} and {shard.name}), which would count twice: leave one out"
+            )
+        if shard.start == before.stop:
+            found[-1] = (name, replace(before, last=shard.last, stop=shard.stop))
+        else:
+            found.append((name, shard))
+    return tuple(shard for _, shard in found if (shard.start, shard.stop) != (0, shard.n))
+
+
+def check_same_set(one: str, first: Shard, other: str, second: Shard) -> None:
+    """Raise IncompatibleError unless two shards are of one set and one division of it."""
+    if first.n != second.n:
+        why = f"{first.n:,} samples, and {other} of one of {second.n:,}"
+    elif first.ids != second.ids:
+        why = f"{first.n:,} samples, and {other} of as many by other names"
+    elif first.metadata != second.metadata:
+        why = f"certain labels or prompts, and {other} of one with others"
+    elif first.of != second.of:
+        why = f"{first.of:,} shards, and {other} of {second.of:,}"
+    else:
+        return
+    raise IncompatibleError(f"{one} is of a set of {why}: make one again, so that all are shards of one set")
+
+
+def check_complete(shards: Sequence[Shard]) -> None:
+    """Raise MissingShards unless nothing is left of what `joined` returns."""
+    commands, names = [], []
+    for ids in dict.fromkeys(shard.ids for shard in shards):
+        own = [shard for shard in shards if shard.ids == ids]
+        made = {number for shard in own for number in range(shard.first, shard.last + 1)}
+        missing = [number for number in range(1, own[0].of + 1) if number not in made]
+        commands += [own[0].maker(number) for number in missing]
+        names += [f"{number}/{own[0].of}" for number in missing]
+    if len(names) == 1:
+        raise MissingShards(f"shard {names[0]} is missing: make it by {commands[0]}, and merge again", commands)
+    if names:
+        more = len(names) - MAX_NAMED
+        told = listed([*names[:MAX_NAMED], *([f"{more:,} more"] if more > 0 else [])])
+        raise MissingShards(
+            f"{len(names):,} shards are missing ({told}): make the first by {commands[0]}, the others likewise, and "
+            "merge again",
+            commands,
+        )
