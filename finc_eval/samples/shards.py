@@ -38,7 +38,8 @@ class Shard(Record):
         last: number of the last of them.
         start: number of the first sample, from 0 on.
         stop: number of the sample after the last one.
-        command: command line that makes any shard of the set when its number is added; None for calls from Python.
+        command: words of the command line that makes any shard of the set when its number is added; none for calls
+            from Python.
     """
 
     ids: str
@@ -49,12 +50,17 @@ class Shard(Record):
     last: int
     start: int
     stop: int
-    command: str | None = field(default=None, compare=False)
+    command: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:
         """Name of the shard, such as "2/8"."""
         return f"{self.first}/{self.of}" if self.first == self.last else f"{self.first}–{self.last}/{self.of}"
+
+    @property
+    def size(self) -> int:
+        """Number of samples; 0 for some shards of a set with fewer samples than shards."""
+        return self.stop - self.start
 
     @property
     def key(self) -> list[str | int | None]:
@@ -64,9 +70,9 @@ class Shard(Record):
     def maker(self, number: int) -> str:
         """Return the command line, or the argument of a call, that makes the shard of this number."""
         which = f"{number}/{self.of}"
-        words = shlex.split(self.command or "")
         # A file may come from anybody: what is printed is one command of ours, whatever the words in it.
-        return shlex.join([*words, OPTION, which]) if words[:1] == [PROGRAM] else f'shard="{which}"'
+        own = self.command[:1] == (PROGRAM,)
+        return shlex.join([*self.command, OPTION, which]) if own else f'shard="{which}"'
 
 
 class MissingShards(DataError):
@@ -138,16 +144,13 @@ def ids_digest(ids: Iterable[str]) -> str:
     return sha.hexdigest()
 
 
-def shard_command() -> str | None:
-    """Return the command line of this process without its `--shard`; None for calls from Python."""
-    line = command_line()
-    if line is None:
-        return None
-    words = shlex.split(line)
+def shard_command() -> tuple[str, ...]:
+    """Return the words of the command line of this process without its `--shard`; none for calls from Python."""
+    words = shlex.split(command_line() or "")
     while OPTION in words:
         place = words.index(OPTION)
         del words[place : place + 2]
-    return shlex.join(word for word in words if not word.startswith(f"{OPTION}="))
+    return tuple(word for word in words if not word.startswith(f"{OPTION}="))
 
 
 def joined(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
@@ -163,7 +166,7 @@ def joined(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
     in_order = sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop))
     found: list[tuple[str, Shard]] = []
     # A shard without samples joins any other; of nothing but such, one is kept.
-    for name, shard in [one for one in in_order if one[1].start < one[1].stop] or in_order[:1]:
+    for name, shard in [one for one in in_order if one[1].size] or in_order[:1]:
         before_name, before = found[-1] if found else ("", None)
         if before is None or before.ids != shard.ids:
             found.append((name, shard))

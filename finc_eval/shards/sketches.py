@@ -37,15 +37,18 @@ def merge_sketches(paths: Sequence[Path], out: Path, force: bool, progress: Prog
 def _checked(paths: Sequence[Path]) -> tuple[str, ...]:
     """Check that no sample is in two sketches and that no shard is missing, and return the digests of the sets."""
     of: dict[str, Path] = {}
-    named = []
+    named, n = [], 0
     for path in paths:
         header = _header(path)
+        n += max(header.n.values())
         named += [(str(path), shard) for shard in header.shards]
         for source in header.sources:
             if source in of:
                 raise DataError(f"{of[source]} and {path} are sketches of the same samples: leave one of them out")
             of[source] = path
     check_complete(joined(named))
+    if not n:
+        raise DataError(f"no sample is in any of the {len(paths)} sketches: merge them with those of the other shards")
     # A thousand shards of one set are one set, whose digest should not be a thousand digests.
     return (sha256_of(*sorted(of)),) if named else tuple(sorted(of))
 

@@ -162,7 +162,8 @@ class Sketch(Shown):
             )
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
-        sketch.shards = () if embeddings.shard is None else (embeddings.shard,)
+        if embeddings.shard is not None and embeddings.shard.size:
+            sketch.shards = joined([(embeddings.name, embeddings.shard)])
         return sketch
 
     @classmethod

@@ -1,0 +1,167 @@
+"""Shards in processes of their own, by hand and by torchrun: killed, at once, and joined from the command line."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.cli.launch import shard_of_rank
+
+N = 60
+
+KILLED = """
+import os, signal, sys
+import finc_eval.embeddings.writer as writer
+from finc_eval.cli import main
+
+writer.CHECKPOINT_SECONDS, write, calls = 0, writer.CacheWriter.write, []
+
+def killing(self, *arguments):
+    write(self, *arguments)
+    calls.append(1)
+    if len(calls) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+writer.CacheWriter.write = killing
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "set").mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(N):
+        Image.fromarray(rng.integers(0, 256, (9, 9, 3), dtype=np.uint8)).save(tmp_path / "set" / f"{number:02}.png")
+    (tmp_path / "set" / "30.png").write_bytes(b"not a picture")
+
+
+def extraction(*more):
+    return ["extract", "set", "--extractor", "pixels", "--out", "gen.h5", "--batch-size", "8", "--quiet", *more]
+
+
+def started(*arguments, how=("-m", "finc_eval"), **environment):
+    return subprocess.Popen(
+        [sys.executable, *how, *arguments], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
+    )
+
+
+def run(*arguments, **environment):
+    return CliRunner().invoke(app, [str(one) for one in arguments], env=environment)
+
+
+def bytes_of_one_process():
+    return fe.extract("set", "pixels", "whole.h5", run=fe.Run(batch_size=8)).path.read_bytes()
+
+
+def test_three_processes_one_of_which_is_killed_and_resumed_make_the_file_of_one(tmp_path):
+    working = [started(*extraction("--shard", f"{number}/3")) for number in (1, 3)]
+    dead = started(*extraction("--shard", "2/3"), how=("-c", KILLED))
+    assert [process.wait() for process in working] == [0, 0]
+    assert dead.wait() == -signal.SIGKILL
+    assert sorted(path.name for path in tmp_path.glob("gen*")) == [
+        "gen.1-of-3.h5",
+        "gen.2-of-3.h5.part",
+        "gen.3-of-3.h5",
+    ]
+
+    refused = started("merge", "gen.1-of-3.h5", "gen.3-of-3.h5", "--out", "gen.h5")
+    command = refused.communicate()[0].strip()
+    assert refused.returncode == 3
+    assert command == f"finc-eval {' '.join(extraction())} --shard 2/3"
+
+    resumed = subprocess.run(
+        [sys.executable, "-m", "finc_eval", *(one for one in command.split()[1:] if one != "--quiet")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "extract, resumed: 16/20" in resumed.stderr
+    assert run("merge", *sorted(tmp_path.glob("gen.*-of-3.h5")), "--out", "gen.h5").exit_code == 0
+    assert (tmp_path / "gen.h5").read_bytes() == bytes_of_one_process()
+
+
+@pytest.mark.long
+def test_torchrun_gives_each_of_its_processes_a_shard(tmp_path):
+    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "finc_eval"]
+    subprocess.run([sys.executable, *torchrun, *extraction()], check=True, capture_output=True)
+    assert run("merge", "gen.2-of-2.h5", "gen.1-of-2.h5", "--out", "gen.h5").exit_code == 0
+    assert (tmp_path / "gen.h5").read_bytes() == bytes_of_one_process()
+
+
+def test_ranks_do_not_wait_for_each_other(tmp_path):
+    assert run(*extraction(), RANK="1", WORLD_SIZE="2").exit_code == 0  # nobody has rank 0
+    assert [path.name for path in tmp_path.glob("gen*")] == ["gen.2-of-2.h5"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "shard"),
+    [
+        ({}, None),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, None),
+        ({"RANK": "0"}, None),
+        ({"RANK": "x", "WORLD_SIZE": "4"}, None),
+        ({"RANK": "0", "WORLD_SIZE": "4"}, "1/4"),
+        ({"RANK": "3", "WORLD_SIZE": "4"}, "4/4"),
+    ],
+)
+def test_the_rank_of_a_process_is_its_shard(environment, shard):
+    assert shard_of_rank(environment) == shard
+
+
+def test_the_command_line_prevails_over_the_rank(tmp_path):
+    assert run(*extraction("--shard", "3/3"), RANK="0", WORLD_SIZE="2").exit_code == 0
+    assert [path.name for path in tmp_path.glob("gen*")] == ["gen.3-of-3.h5"]
+
+
+def test_sketches_of_shards_come_from_samples_or_from_their_embeddings(tmp_path):
+    run(*extraction())
+    assert run("sketch", "gen.h5", "--features", 20, "--precision", "float64", "--out", "map.h5").exit_code == 0
+    run(*extraction("--shard", "1/2"))
+    options = ("--feature-map-of", "map.h5", "--precision", "float64", "--out", "sketch.h5", "--quiet")
+    from_embeddings = run("sketch", "gen.h5", "--shard", "1/2", *options)
+    assert "shard 1/2: numbers 1 to 30 of 60 samples" in from_embeddings.output
+    assert run("sketch", "set", "--extractor", "pixels", "--shard", "2/2", *options).exit_code == 0
+    merged = run("merge", "sketch.1-of-2.h5", "sketch.2-of-2.h5", "--out", "sketch.h5")
+    assert "sketch.h5: sketch of 59 samples, from 2 files" in merged.output
+    one, both = fe.Sketch.load("map.h5"), fe.Sketch.load("sketch.h5")
+    np.testing.assert_allclose(both.covariance, one.covariance, atol=1e-6)
+
+
+WRONG = [
+    (("extract", "set", "--shard", "1/2"), "shard 1/2 needs --out: name the file of the whole set"),
+    (extraction("--shard", "3/2"), 'a shard is "i/N", number i of N counted from 1'),
+    (("sketch", "set", "--shard", "1/2", "--out", "s.h5"), "sketches of shards add up if they have one feature map"),
+    (("merge", "gone.h5", "--out", "gen.h5"), "gone.h5 does not exist"),
+    (("merge", "set/00.png", "--out", "gen.html"), "--out must end in .h5"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "why"), WRONG)
+def test_what_cannot_be_is_one_sentence(arguments, why):
+    result = run(*arguments)
+    assert result.exit_code == 3
+    assert why in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_shard_is_refused_by_compare_with_the_verb_that_helps():
+    run(*extraction("--shard", "1/2"))
+    result = run("compare", "--gen", "gen.1-of-2.h5", "--ref", "set")
+    assert result.exit_code == 3
+    assert "gen.1-of-2.h5 is shard 1/2 of a set: join all its shards first, by finc-eval merge" in result.stderr
+
+
+def test_the_result_of_a_merge_is_told_in_json(tmp_path):
+    run(*extraction("--shard", "1/1"))
+    result = run("merge", "gen.1-of-1.h5", "--out", "gen.h5", "--json", "--quiet")
+    assert '"n": 59' in result.stdout and '"shard": null' in result.stdout
