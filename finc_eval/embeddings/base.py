@@ -187,9 +187,8 @@ class Embeddings(ABC):
 
     @cached_property
     def _hashes(self) -> NDArray[np.uint64]:
-        """Hash of each id, without the group, shape (n,)."""
-        portions = (self._hashes_between(start, stop) for start, stop in self._portions())
-        return np.concatenate([np.empty(0, np.uint64), *portions])  # a shard may be without samples
+        """Hash of each id, without the group, shape (n,); a shard may be without samples."""
+        return np.concatenate([np.empty(0, np.uint64), *(self._hashes_between(*ends) for ends in self._portions())])
 
     def _hashes_between(self, start: int, stop: int) -> NDArray[np.uint64]:
         return string_hashes(self.ids_between(start, stop))

@@ -18,7 +18,7 @@ from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Digests
 
 DIGESTS, FAILED, TRAITS = "shard/digests", "shard/failed", "shard/traits"
-"""What a shard keeps until it is merged: the digest of each sample, the numbers of those that failed, and traits."""
+"""Arrays of a shard until it is merged: the digest of each sample, the numbers of those that failed, and traits."""
 
 
 class Texts(NamedTuple):
