@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -80,12 +80,8 @@ def write_cache(
         file.array(DIGESTS, digests)
         file.array(FAILED, np.array(sorted(lost), np.int64))
         file.texts(TRAITS, traits)
-    file.header |= plain(CacheHeader.of(identity, profile_of(traits), tuple(texts.columns), tuple(widths)[1:]))
-
-
-def profile_of(traits: Iterable[str]) -> Profile:
-    """Count encoded traits."""
-    return Profile.of(Traits.decode(one.encode("ascii")) for one in traits)
+    profile = Profile.of(Traits.decode(one.encode("ascii")) for one in traits)
+    file.header |= plain(CacheHeader.of(identity, profile, tuple(texts.columns), tuple(widths)[1:]))
 
 
 def write_columns(file: NewFile, columns: Mapping[str, Sequence[str]]) -> None:

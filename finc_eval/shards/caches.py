@@ -19,7 +19,9 @@ from finc_eval.core.words import listed
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.files import only_writer, whole_cache
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, CacheHeader, Identity, changes
-from finc_eval.embeddings.whole_file import DIGESTS, FAILED, TRAITS, profile_of
+from finc_eval.embeddings.whole_file import DIGESTS, FAILED, TRAITS
+from finc_eval.samples import Traits
+from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, joined
 from finc_eval.samples.source import DIGEST_BYTES, Manifest, manifest_digest
 
@@ -45,8 +47,7 @@ def merge_caches(paths: Sequence[Path], out: Path, force: bool, progress: Progre
         with new_file(out, WHOLE, CACHE_LAYOUT) as new:
             for done in join_content(in_order, _opened, new, (DIGESTS, FAILED, TRAITS)):
                 progress("merge", done, len(in_order))
-            profile = profile_of(_traits(in_order))
-            new.header |= plain(CacheHeader.of(identity, profile, first.columns, first.outputs))
+            new.header |= plain(CacheHeader.of(identity, Profile.of(_traits(in_order)), first.columns, first.outputs))
     return EmbeddingCache(out)
 
 
@@ -115,9 +116,9 @@ def _samples(paths: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
                 yield from zip(names, (one.tobytes() for one in contents), strict=True)
 
 
-def _traits(paths: Sequence[Path]) -> Iterator[str]:
+def _traits(paths: Sequence[Path]) -> Iterator[Traits]:
     for path in paths:
         with _opened(path) as file, content_of(path, AGAIN):
             traits = file.texts(TRAITS)
             for start in range(0, len(traits), SAMPLES):
-                yield from traits.between(start, start + SAMPLES)
+                yield from [Traits.decode(one.encode("ascii")) for one in traits.between(start, start + SAMPLES)]

@@ -47,7 +47,7 @@ def merge(
         >>> parts[1].name
         'gen.2-of-3.h5'
         >>> fe.merge(parts, "gen.h5")
-        EmbeddingCache('gen.h5', n=50, dim=192, 'pixels')
+        EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
     if isinstance(shards, str | Path) or not shards:
         raise UsageError(f"shards must be a list of paths, one or more, got {shards!r}")

@@ -4,10 +4,12 @@ import io
 import json
 import shutil
 import tarfile
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +101,30 @@ def use_cache(path):
             repr(cache),
             cache.clip,
         )
+
+
+@cache
+def two_shards():
+    """Embeddings of both shards of a set, in a folder that is gone when the process ends."""
+    folder = tempfile.TemporaryDirectory()
+    images = Path(folder.name) / "set.npz"
+    np.savez(images, pictures())
+    paths = [fe.extract(images, "pixels", images.with_suffix(".h5"), shard=f"{number}/2").path for number in (1, 2)]
+    return folder, paths
+
+
+def make_shard(path):
+    shutil.copy(two_shards()[1][0], path)
+
+
+def use_shard(path):
+    """Merge: the other shard is as it was."""
+    out = path.with_name("merged.h5")
+    try:
+        with fe.merge([path, two_shards()[1][1]], out) as cache:
+            return cache.key, cache[:].tobytes(), cache.ids, cache.content.tolist(), cache.failures, repr(cache.profile)
+    finally:
+        out.unlink(missing_ok=True)
 
 
 CARD = recipe_of(load_card("pixels"), "float32")
@@ -493,6 +519,7 @@ def use_foreign_statistics(path):
 
 KINDS = {
     "cache": Kind(".h5", make_cache, use_cache, of_own, True),
+    "shard": Kind(".h5", make_shard, use_shard, of_own, True),
     "part": Kind(".h5.part", make_part, use_part, of_bytes, True),
     "sketch": Kind(".h5", make_sketch, use_sketch, of_own, True),
     "comparison": Kind(".h5", make_comparison, use_comparison, of_own, True),

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from finc_eval.core.files.front import BLOCK_BYTES
-from finc_eval.core.files.reading import StoredFile, StoredRows
+from finc_eval.core.files.reading import StoredFile, StoredRows, content_of
 from finc_eval.core.files.writing import TEXT_BYTES, TEXT_ENDS, NewFile
 
 
@@ -49,7 +49,7 @@ def join_content(
     """
     lengths, shapes = Counter[str](), dict[str, tuple[tuple[int, ...], str]]()
     for path in paths:
-        with opened(path) as file:
+        with opened(path) as file, content_of(path):
             found = {name: file.stored(name) for name in _kept(file, without)}
             own = {name: (rows.shape[1:], rows.dtype.str) for name, rows in found.items()}
             if own != (shapes := shapes or own):
@@ -58,7 +58,7 @@ def join_content(
     arrays = {name: new.rows(name, (lengths[name], *shape), dtype) for name, (shape, dtype) in shapes.items()}
     written = Counter[str]()
     for done, path in enumerate(paths, start=1):
-        with opened(path) as file:
+        with opened(path) as file, content_of(path):
             for name, rows in arrays.items():
                 stored = file.stored(name)
                 # The ends of texts count from the first text of the file.
