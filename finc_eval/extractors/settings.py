@@ -51,8 +51,8 @@ class Extraction(Configured):
     shard: Annotated[
         str | None,
         about(
-            "i/N: take only part i of N of the set, counted from 1, for one of N processes or machines; the name of "
-            "the file gets both numbers, and finc-eval merge joins the files"
+            "take only part i of N of the set, such as 2/8, counted from 1: each of N processes or machines takes "
+            "another; the name of the file gets both numbers, and finc-eval merge joins the files"
         ),
     ] = None
 

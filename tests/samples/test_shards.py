@@ -3,10 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.samples import shards
+from finc_eval.samples import open_source, shards
+from finc_eval.samples.clips import Clip
 from finc_eval.samples.shards import MissingShards, Shard, check_complete, joined, shard_path, sharded
 from finc_eval.samples.source import Source
 
@@ -48,6 +50,19 @@ def test_the_windows_of_a_video_stay_together(of):
     assert [name for samples, _ in parts for name in samples.ids] == CLIPS
     for samples, _ in parts:
         assert len(samples.ids) % 3 == 0
+
+
+def test_the_clips_of_a_shard_are_those_of_the_set(tmp_path):
+    videos = np.random.default_rng(0).integers(0, 256, (5, 8, 4, 4, 3), dtype=np.uint8)
+    np.savez(tmp_path / "videos.npz", videos)
+    clip = Clip(frames=2, stride=1, windows=3, short="loop")
+    whole = list(open_source(tmp_path / "videos.npz", clip=clip).samples())
+    found = [sharded(open_source(tmp_path / "videos.npz", clip=clip), f"{number}/2")[0] for number in (1, 2)]
+    assert [len(part.ids) for part in found] == [9, 6]
+    read = [sample for part in found for sample in part.samples()]
+    assert [sample.id for sample in read] == [sample.id for sample in whole]
+    for mine, one in zip(read, whole, strict=True):
+        np.testing.assert_array_equal(mine.pixels, one.pixels)
 
 
 def test_labels_and_columns_go_with_their_samples():

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.cli.launch import shard_of_rank
+from finc_eval.core.device import default_device
 
 N = 60
 
@@ -103,6 +104,14 @@ def test_ranks_do_not_wait_for_each_other(tmp_path):
 )
 def test_the_rank_of_a_process_is_its_shard(environment, shard):
     assert shard_of_rank(environment) == shard
+
+
+@pytest.mark.parametrize(("rank", "device"), [("0", "cuda:0"), ("5", "cuda:1"), ("", "cuda"), ("x", "cuda")])
+def test_each_process_of_a_machine_has_its_gpu(monkeypatch, rank, device):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    assert str(default_device()) == device
 
 
 def test_the_command_line_prevails_over_the_rank(tmp_path):

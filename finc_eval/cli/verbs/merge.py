@@ -18,7 +18,7 @@ from finc_eval.samples.shards import MissingShards
 def merge(
     shards: Annotated[
         list[Path],
-        typer.Argument(metavar="SHARDS…", help="The files of all shards, in any order, such as set.*-of-8.h5."),
+        typer.Argument(metavar="SHARDS", help="The files of all shards, in any order, such as set.*-of-8.h5."),
     ],
     out: Annotated[Path, typer.Option(help="HDF5 file to write.")],
     force: Force = False,
