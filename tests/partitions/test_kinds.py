@@ -117,6 +117,16 @@ def test_what_one_of_several_sets_lacks_is_told():
     assert {one.set_with_least for one in two.modes} == {None}
 
 
+def test_what_one_set_lacks_is_not_told_again_where_another_has_more_of_it():
+    """Of a kind beside 20 others, "a" has none, "b" some and "c" twice as much; a coarser kind shows the lack of it."""
+    rng, rows = np.random.default_rng(5), {}
+    for number, label in enumerate("abc"):
+        rows[label] = clusters(600, 50 + number)
+        rows[label][: 45 * number] = CENTERS[20] + 1.3 * rng.normal(0, 1, (45 * number, 64))
+    (kind,) = fe.kinds(rows, levels=(5, 20, 50), level=20).significant()
+    assert kind.side == "most in c"
+
+
 def test_a_sketch_is_counted_by_its_sample():
     gen, ref = clusters(600, 1, novel=60), clusters(600, 2)
     reference = fe.Sketch.reference(ref, features=50)
