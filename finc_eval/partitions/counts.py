@@ -232,11 +232,8 @@ class Counter:
 
     def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
         """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
-        kinds, order = self.kinds(), np.random.default_rng(0).permutation(self._counted)
-        drawn = [_first(kinds[order, place], level) for place, level in enumerate(self.levels)]
-        return Counted(
-            Counts.of(self.levels, kinds, groups), self._nearest, np.append(order, -1)[np.concatenate(drawn)]
-        )
+        kinds = self.kinds()
+        return Counted(Counts.of(self.levels, kinds, groups), self._nearest, drawn_members(kinds, self.levels))
 
     def kinds(self) -> NDArray[np.int32]:
         """Return the kind of each row at each level, shape (n, levels)."""
@@ -244,13 +241,24 @@ class Counter:
         return np.concatenate(self._cells, dtype=np.int32)
 
 
+def drawn_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
+    """Draw samples of each kind at random, and return their indices as `Counted` has them.
+
+    Args:
+        kinds: kind of each sample at each level, shape (n, levels).
+        levels: number of kinds of each level.
+    """
+    order = np.random.default_rng(0).permutation(len(kinds))
+    first = [_first(kinds[order, place], level) for place, level in enumerate(levels)]
+    return np.append(order, -1)[np.concatenate(first)]
+
+
 def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     """Return the places of the first `MAX_SHOWN` samples of each kind, shape (count, `MAX_SHOWN`); −1 beyond them."""
     members = np.bincount(kinds, minlength=count)
     place = np.arange(MAX_SHOWN) + (members.cumsum() - members)[:, None]
-    inside = np.arange(MAX_SHOWN) < members[:, None]
-    by_kind = kinds.astype(np.int16).argsort(kind="stable")
-    return np.where(inside, by_kind[np.minimum(place, len(kinds) - 1)], -1)
+    by_kind = kinds.astype(np.min_scalar_type(count)).argsort(kind="stable")
+    return np.where(np.arange(MAX_SHOWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
 
 
 def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, run: Run | None = None) -> Counted:
