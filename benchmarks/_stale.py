@@ -32,6 +32,7 @@ NO_NUMBERS = (
     "loading",
     "report",
     "samples",
+    "shards",
 )
 """Rooms of finc_eval that change no number of a benchmark: words, files, pages and options, and those that bring
 vectors, whose values the golden values of cards and the tests of parity hold."""

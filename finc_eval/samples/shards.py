@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +20,9 @@ from finc_eval.samples.source import Source
 from finc_eval.samples.subset import Subset
 
 OPTION = "--shard"
+
+MAX_PARTS = 1_000_000
+"""Shards of a set at most: a file that claims more is forged."""
 
 MAX_NAMED = 5
 """Missing shards that a message names; the error has the commands of all of them."""
@@ -52,6 +55,10 @@ class Shard(Record):
     stop: int
     command: tuple[str, ...] = field(default=(), compare=False)
 
+    def __post_init__(self) -> None:
+        if not (1 <= self.first <= self.last <= self.of <= MAX_PARTS and 0 <= self.start <= self.stop <= self.n):
+            raise ValueError("a shard that no set has")
+
     @property
     def name(self) -> str:
         """Name of the shard, such as "2/8"."""
@@ -79,10 +86,10 @@ class MissingShards(DataError):
     """Shards of a set are missing.
 
     Attributes:
-        commands: command lines that make them.
+        commands: command lines that make them, each made as it is asked for.
     """
 
-    def __init__(self, message: str, commands: Sequence[str]) -> None:
+    def __init__(self, message: str, commands: Iterator[str]) -> None:
         super().__init__(message)
         self.commands = commands
 
@@ -95,8 +102,11 @@ def parsed(which: str) -> tuple[int, int]:
     """
     found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", which) if isinstance(which, str) else None
     number, of = map(int, found.groups()) if found else (0, 0)
-    if not 1 <= number <= of:
-        raise UsageError(f'a shard is "i/N", number i of N counted from 1, got {which!r}: write for example "2/8"')
+    if not 1 <= number <= of <= MAX_PARTS:
+        raise UsageError(
+            f'a shard is "i/N", number i of N counted from 1, at most {MAX_PARTS:,}, got {which!r}: write for example '
+            '"2/8"'
+        )
     return number, of
 
 
@@ -201,20 +211,20 @@ def check_same_set(one: str, first: Shard, other: str, second: Shard) -> None:
 
 def check_complete(shards: Sequence[Shard]) -> None:
     """Raise MissingShards unless nothing is left of what `joined` returns."""
-    commands, names = [], []
+    missing: list[tuple[Shard, int]] = []
     for ids in dict.fromkeys(shard.ids for shard in shards):
         own = [shard for shard in shards if shard.ids == ids]
         made = {number for shard in own for number in range(shard.first, shard.last + 1)}
-        missing = [number for number in range(1, own[0].of + 1) if number not in made]
-        commands += [own[0].maker(number) for number in missing]
-        names += [f"{number}/{own[0].of}" for number in missing]
-    if len(names) == 1:
-        raise MissingShards(f"shard {names[0]} is missing: make it by {commands[0]}, and merge again", commands)
-    if names:
-        more = len(names) - MAX_NAMED
-        told = listed([*names[:MAX_NAMED], *([f"{more:,} more"] if more > 0 else [])])
-        raise MissingShards(
-            f"{len(names):,} shards are missing ({told}): make the first by {commands[0]}, the others likewise, and "
-            "merge again",
-            commands,
+        missing += [(own[0], number) for number in range(1, own[0].of + 1) if number not in made]
+    if not missing:
+        return
+    first, names = missing[0][0].maker(missing[0][1]), [f"{number}/{one.of}" for one, number in missing[:MAX_NAMED]]
+    if len(missing) == 1:
+        sentence = f"shard {names[0]} is missing: make it by {first}, and merge again"
+    else:
+        more = [f"{len(missing) - MAX_NAMED:,} more"] if len(missing) > MAX_NAMED else []
+        sentence = (
+            f"{len(missing):,} shards are missing ({listed([*names, *more])}): make the first by {first}, the others "
+            "likewise, and merge again"
         )
+    raise MissingShards(sentence, (one.maker(number) for one, number in missing))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.record import plain, structured
 from finc_eval.samples import open_source, shards
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.shards import MissingShards, Shard, check_complete, joined, shard_path, sharded
@@ -73,9 +74,12 @@ def test_labels_and_columns_go_with_their_samples():
     assert shard.metadata == whole.metadata_digest() != part.metadata_digest()
 
 
-@pytest.mark.parametrize("which", ["0/3", "4/3", "2", "", "a/b", "1/0", "-1/3", "1/3/5", None, 2])
+@pytest.mark.parametrize("which", ["0/3", "4/3", "2", "", "a/b", "1/0", "-1/3", "1/3/5", "1/1000001", None, 2])
 def test_a_shard_is_named_by_two_numbers(which):
-    with pytest.raises(UsageError, match=r'a shard is "i/N", number i of N counted from 1, got .*: write for example'):
+    with pytest.raises(
+        UsageError,
+        match=r'a shard is "i/N", number i of N counted from 1, at most 1,000,000, got .*: write',
+    ):
         sharded(Names(IDS), which)
 
 
@@ -110,13 +114,13 @@ def test_shards_that_follow_each_other_are_joined_in_any_order():
 def test_missing_shards_are_named_with_the_commands_that_make_them():
     with pytest.raises(MissingShards, match=r"2 shards are missing \(1/4 and 3/4\)") as error:
         check_complete(joined(named(shard(4), shard(2))))
-    assert error.value.commands == ["finc-eval extract x --shard 1/4", "finc-eval extract x --shard 3/4"]
+    assert [*error.value.commands] == ["finc-eval extract x --shard 1/4", "finc-eval extract x --shard 3/4"]
 
 
 def test_of_many_missing_shards_a_few_are_named_and_all_commands_kept():
     with pytest.raises(MissingShards, match=r"98 shards are missing \(2/100, 3/100, .* and 93 more\)") as error:
         check_complete(joined(named(shard(1, 100, 0, 1), shard(100, 100, 99, 100))))
-    assert len(error.value.commands) == 98
+    assert len([*error.value.commands]) == 98
 
 
 def test_shards_without_samples_may_be_missing():
@@ -137,6 +141,12 @@ def test_samples_in_two_shards_are_refused():
 def test_divisions_that_differ_are_refused():
     with pytest.raises(IncompatibleError, match=r"of a set of 4 shards, and 2.h5 of 3: make one again"):
         joined(named(shard(1), shard(2, of=3, start=50)))
+
+
+@pytest.mark.parametrize("forged", [{"of": 10**12}, {"first": 3, "last": 2}, {"last": 5}, {"stop": 101}, {"start": -1}])
+def test_numbers_that_no_shard_has_are_refused_before_they_cost_memory(forged):
+    with pytest.raises(DataError, match=r"x.h5.*a shard that no set has"):
+        structured(Shard, plain(shard(2)) | forged, "x.h5")
 
 
 def test_the_words_of_a_foreign_file_are_never_a_command_of_their_own():
