@@ -35,7 +35,7 @@ def merge_caches(paths: Sequence[Path], out: Path, force: bool, progress: Progre
     """Join the shards of one set; see `merge`."""
     first, shard, in_order = _checked(paths)
     if ids_digest(name for name, _ in _samples(in_order)) != shard.ids:
-        raise DataError(f"the ids in the {len(paths)} shards are not those of their set: make all of them again")
+        raise DataError(f"the ids in the shards of {first.source} are not those of the set: make all of them again")
     manifest = Manifest("shards", shard.n, manifest_digest(_samples(in_order)), first.ignored, shard.metadata)
     identity = Identity(first.source, manifest, first.extractor, first.recipe)
     with only_writer(out):

@@ -9,8 +9,12 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, FincEvalError, IncompatibleError
+from finc_eval.core.files.copying import copy_content
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import new_file
+from finc_eval.embeddings.cache import WHOLE
 from finc_eval.embeddings.folder import explain
-from finc_eval.embeddings.recipe import recipe_of
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, recipe_of
 from finc_eval.privacy.dp.records import open_records
 from finc_eval.samples.shards import MissingShards
 
@@ -152,6 +156,17 @@ def test_an_altered_shard_is_refused_and_nothing_is_left(folder, tmp_path):
     with pytest.raises(DataError, match=r"part.2-of-3.h5 is damaged .embeddings is not what was written.: make this"):
         fe.merge(parts, "merged.h5")
     assert not list(tmp_path.glob("*merged*"))
+
+
+def test_shards_whose_ids_are_not_those_of_their_set_are_refused(folder):
+    (path,) = made(folder, 1)
+    with StoredFile(path, WHOLE, CACHE_LAYOUT) as old, new_file("forged.h5", WHOLE, CACHE_LAYOUT) as new:
+        copy_content(old, new)
+        new.header["shard"]["ids"] = "0" * 64
+    with pytest.raises(
+        DataError, match=r"the ids in the shards of .* are not those of the set: make all of them again"
+    ):
+        fe.merge(["forged.h5"], "merged.h5")
 
 
 def test_whole_sets_sketches_and_shards_in_the_place_of_the_result_are_refused(folder, tmp_path):
