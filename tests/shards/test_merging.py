@@ -85,6 +85,13 @@ def test_rows_of_a_network_are_those_of_one_process_within_the_tolerance_of_batc
     np.testing.assert_allclose(merged, whole, atol=1e-5)
 
 
+def test_a_shard_is_never_taken_for_the_same_samples_as_a_set(folder):
+    whole, part = fe.extract(folder, "pixels"), fe.extract(folder, "pixels", shard="1/1")
+    assert part.shard and part.key != whole.key
+    assert fe.extract(folder, "pixels").shard is None
+    assert fe.merge([part.path], "merged.h5").key == whole.key
+
+
 def test_what_exists_is_not_made_again(folder):
     parts = made(folder, 3)
     before = [path.stat().st_mtime_ns for path in parts]
