@@ -21,6 +21,7 @@ from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.metrics.registry import METRICS
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA
@@ -54,8 +55,8 @@ def assemble(
     check_order(asked.rank_by, reference.settings.metrics)
     models = [one.name for one in entries]
     tallies = {one.name: [run.tally for run in one.runs] for one in entries}
-    shared = Signature("", (*reference.shared, *asked.signature()))
     space = ("fx", reference.space)
+    shared = Signature("", (space, *reference.shared, *asked.signature()))
     columns = [
         *share_columns(tallies, reference.tally, shared),
         *(
@@ -88,17 +89,40 @@ def assemble(
             *reference.shared,
             *asked.signature(),
         ),
-        warnings=tuple(dict.fromkeys([*warnings, *(text for one in entries for text in one.warnings)])),
+        warnings=_warnings(entries, warnings),
         provenance=reference.provenance,
     )
 
 
-def check_order(rank_by: str, metrics: Sequence[str]) -> None:
-    """Raise UsageError if rows are to be ordered by a number that is not asked for."""
+def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metrics") -> None:
+    """Raise UsageError if rows are to be ordered by a number that the board does not have.
+
+    Args:
+        rank_by: key of the number.
+        metrics: metrics of the board.
+        how: how the board would have a metric that it does not have.
+    """
     known = (*SHARES, *metrics)
-    if rank_by not in known:
-        hint = did_you_mean(rank_by, known)
-        raise UsageError(f"rank_by must be one of {', '.join(known)}, got {rank_by!r}{hint}: add it to metrics")
+    if rank_by in known:
+        return
+    choices = f"rank by {listed(known, 'or')}"
+    if rank_by in METRICS:
+        raise UsageError(f"the board does not have {rank_by}: {choices}; or {how}")
+    raise UsageError(f"no number is called {rank_by!r}{did_you_mean(rank_by, known)}: {choices}")
+
+
+def _warnings(entries: Sequence[Entry], warnings: Sequence[str]) -> tuple[str, ...]:
+    """Return all warnings, each once, and one for each set of samples that is on the board under several names."""
+    names: dict[str, list[str]] = {}
+    for one in entries:
+        for run in one.runs:
+            names.setdefault(run.info.digest, []).append(one.name)
+    same = [
+        f"{listed(found)} have the same samples: remove all but one, or pass those of each model"
+        for found in names.values()
+        if len(found) > 1
+    ]
+    return tuple(dict.fromkeys([*same, *warnings, *(text for one in entries for text in one.warnings)]))
 
 
 def _covers(entries: Sequence[Entry]) -> str:

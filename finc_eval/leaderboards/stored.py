@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -218,8 +219,14 @@ class StoredBoard:
         entries, reference = self.entries(), self.reference()
         if len(entries) < 2:
             raise UsageError(f"at least two models are needed to rank, {self.folder} has {len(entries)}: add more")
-        asked = replace(reference.settings, rank_by=rank_by or reference.settings.rank_by)
-        return assemble(reference, entries, asked, ())
+        asked, metrics = reference.settings, reference.settings.metrics
+        command = ["finc-eval", "leaderboard", "render", self.folder.resolve().name]
+        if rank_by is not None:
+            check_order(rank_by, metrics, f"make another board with the metrics {','.join((*metrics, rank_by))}")
+            asked = replace(asked, rank_by=rank_by)
+            command += ["--rank-by", rank_by]
+        provenance = replace(reference.provenance, command=shlex.join(command))
+        return replace(assemble(reference, entries, asked, ()), provenance=provenance)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Leaderboards: real digits with planted gaps, what cannot be ranked, JSON, page, table and verb."""
+"""Leaderboards: planted gaps, what cannot be ranked, JSON, page, table and verb."""
 
 import json
 
@@ -115,6 +115,11 @@ def test_a_collapsed_model_does_not_blind_the_shares_of_others(sets):
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "missing")
     assert board["collapsed"].scores["kid"].rank_set is not None
+    page = Page(report.page(board, {}))
+    (reason,) = [text for text in page.texts("p", "note") if "not ranked" in text]  # one sentence for all numbers
+    assert reason.startswith("collapsed is not ranked by unmatched, missing and novel (its 1,000 samples inform like 4")
+    profile = page.find("article", "profile")[[row.name for row in board.rows].index("collapsed")]
+    assert page.texts("dd", inside=profile)[:3] == ["–, not ranked"] * 3
 
 
 def test_metrics_without_a_common_error_are_ranked_by_their_intervals(sets):
@@ -149,9 +154,19 @@ def test_two_halves_of_one_model_are_not_called_different():
         (["one"], {}, UsageError, "at least two models are needed"),
         (["one", "ref"], {}, UsageError, 'a model cannot be called "ref"'),
         (["one", "two"], {"metrics": ("fdd",)}, UsageError, 'did you mean "fd"'),
-        (["one", "two"], {"metrics": ("kid",), "rank_by": "fd"}, UsageError, "rank_by must be one of"),
-        (["one", "two"], {"rank_by": "mmd"}, UsageError, "rank_by must be one of unmatched, .*: add it to metrics"),
-        (["one", "two"], {"rank_by": "fd"}, UsageError, "rank_by must be one of unmatched, .*: add it to metrics"),
+        (
+            ["one", "two"],
+            {"metrics": ("kid",), "rank_by": "fd"},
+            UsageError,
+            "does not have fd: rank by .*, novel or kid; or",
+        ),
+        (
+            ["one", "two"],
+            {"rank_by": "mmd"},
+            UsageError,
+            "does not have mmd: .*; or add it to metrics",
+        ),
+        (["one", "two"], {"rank_by": "uniq"}, UsageError, "no number is called 'uniq': rank by"),
         (["one", "two"], {"level": 1}, UsageError, "level must be"),
         (["one", "two"], {"kinds": 5}, UsageError, "unknown option 'kinds'"),
     ],
@@ -187,6 +202,31 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     assert len(page.find("tr", "mode", page.find("table", "heat")[0])) == len(board.modes)
 
 
+def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(board, capsys):
+    told = "All numbers see only what these embeddings tell apart."
+    report.show(board)
+    assert told in capsys.readouterr().out
+    assert told in board.to_markdown() and told in report.fragment(board)
+    assert Page(report.page(board, {})).visible.count(told) == 2  # first and in "How to read this"
+    images = np.random.default_rng(0).integers(0, 256, (120, 4, 4, 3), dtype=np.uint8)
+    first, second, ref = (fe.extract(images[part::3].copy(), "pixels") for part in range(3))
+    assert summary(fe.leaderboard({"a": first, "b": second}, ref)).endswith(
+        "All numbers see only what pixels tells apart."
+    )
+
+
+def test_pages_and_tables_have_a_minus_where_csv_and_json_have_a_hyphen(capsys):
+    rows = samples(range(10), 900, 1)
+    board = fe.leaderboard({"a": rows[:300], "b": rows[300:600]}, rows[600:], metrics=("kid",), rank_by="kid", level=5)
+    low = board["a"].scores["kid"].interval[0]
+    assert low < 0
+    report.show(board)
+    for text in (capsys.readouterr().out, report.page(board, {}), report.fragment(board), board.to_markdown()):
+        assert f"{low:.4g}".replace("-", "−") in text
+        assert f"{low:.4g}" not in text
+    assert str(low) in board.to_csv() and str(low) in board.to_json()
+
+
 def test_the_terminal_has_the_board(board, capsys):
     report.show(board)
     printed = capsys.readouterr().out
@@ -217,7 +257,8 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
 
 
 def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
-    for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
+    named = {"a": sets["good"], "b": sets["gaps"], "again": sets["gaps"][::-1], "ref": samples(range(10), 500, 6)}
+    for name, rows in named.items():
         np.save(tmp_path / f"{name}.npy", rows)
 
     def run(*words, rc=0):
@@ -230,8 +271,10 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     assert "is on the board" in run("add", "{}/board", *ref, "a={}/a.npy", rc=3).stderr
     assert "level is 20 here and 10 in" in run("add", "{}/board", *ref, "b={}/b.npy", "--level", "20", rc=3).stderr
     assert "at least two models" in run("show", "{}/board", rc=3).stderr
-    added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", "--json").stdout)
-    assert added["models"] == ["a", "b"]
+    twice = run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", rc=3).stderr
+    assert "training runs 1 and 2 of b are the same samples" in twice
+    added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/again.npy", "--json").stdout)
+    assert (added["models"], added["outdated"]) == (["a", "b"], [])
     shown = json.loads(run("show", "{}/board", "--json").stdout)
     assert (shown["rank_by"], [(row["name"], row["runs"]) for row in shown["rows"]]) == ("fd", [("a", 1), ("b", 2)])
     for _ in range(2):
@@ -239,7 +282,18 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
         page = (tmp_path / "board" / "leaderboard.html").read_bytes()
     run("render", "{}/board", "--rank-by", "missing")
     assert (tmp_path / "board" / "leaderboard.html").read_bytes() == page
-    assert json.loads(run("remove", "{}/board", "b", "--json").stdout)["models"] == ["a"]
+    asked = run("show", "{}/board", "--rank-by", "kid", rc=3).stderr
+    assert "does not have kid: rank by unmatched, missing, novel or fd; or make another board" in asked
+    assert "metrics fd,kid" in asked
+    assert (
+        "fd (did" not in asked
+        and '(did you mean "missing"?)' in run("show", "{}/board", "--rank-by", "mising", rc=3).stderr
+    )
+    files = [f"{tmp_path}/board/leaderboard{suffix}" for suffix in (".html", ".json")]
+    told = run("add", "{}/board", *ref, "c={}/a.npy").stdout
+    assert f"note: {files[0]} and {files[1]} show the board as it was before this" in told
+    removed = json.loads(run("remove", "{}/board", "b", "c", "--json").stdout)
+    assert (removed["models"], removed["outdated"]) == (["a"], files)
     assert "is not a leaderboard" in run("show", "{}", rc=3).stderr
 
 

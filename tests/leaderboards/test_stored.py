@@ -161,7 +161,7 @@ def test_what_does_not_belong_on_a_board_is_refused(board, models, ref, options,
 def test_sets_of_another_extractor_and_sets_that_are_too_small_are_refused(board):
     with pytest.raises(IncompatibleError, match=r"the extractor of ref is array-5 here and array-6 in .*reference.h5"):
         board.add({"c": MODELS["good"][:, :5]}, REF[:, :5])
-    with pytest.raises(DataError, match="c has 100 samples, and the 20 kinds of the board need 200"):
+    with pytest.raises(DataError, match=r"the 20 kinds that .* fixed need 200: give more, or make another .* level 10"):
         board.add({"c": MODELS["good"][:100]}, REF)
 
 
@@ -234,6 +234,16 @@ def test_a_board_of_one_model_and_a_folder_without_a_board_are_refused(tmp_path)
     board.add({"a": MODELS["good"]}, REF, level=20)
     with pytest.raises(UsageError, match=r"at least two models are needed to rank, .* has 1"):
         board.leaderboard()
+
+
+def test_samples_that_are_on_a_board_under_two_names_are_told(board):
+    board.add({"copy": MODELS["good"]}, REF)
+    assert board.leaderboard().warnings[0].startswith("copy and good have the same samples")
+
+
+def test_a_stored_board_names_the_command_that_renders_it_and_no_other(board):
+    assert board.leaderboard().provenance.command == "finc-eval leaderboard render board"
+    assert board.leaderboard("fd").provenance.command == "finc-eval leaderboard render board --rank-by fd"
 
 
 def test_an_entry_comes_back_as_it_was(board):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
 from finc_eval.core.storage import write_text
+from finc_eval.core.words import listed
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
@@ -199,4 +201,12 @@ def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
 
 
 def _print_names(board: fe.StoredBoard, sentence: str, as_json: bool) -> None:
-    print_json({"board": str(board.folder), "models": list(board.names)}) if as_json else print(sentence)
+    """Print what was done to a board, and which of its files show it as it was before."""
+    outdated = [str(path) for suffix in (".html", ".json") if (path := board.folder / f"leaderboard{suffix}").exists()]
+    if as_json:
+        print_json({"board": str(board.folder), "models": list(board.names), "outdated": outdated})
+        return
+    print(sentence)
+    if outdated:
+        again = f"finc-eval leaderboard render {shlex.quote(str(board.folder))}"
+        print(f"note: {listed(outdated)} show the board as it was before this; to write them again: {again}")
