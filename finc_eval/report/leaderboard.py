@@ -17,7 +17,7 @@ from finc_eval.partitions.modes import Kind, shown_of
 from finc_eval.report.cards.card import anchor
 from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
+from finc_eval.report.exports.outline import NOT_MANY, Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
@@ -25,6 +25,9 @@ from finc_eval.samples import Samples
 
 SHOWN_DISAGREEMENTS = 5
 """Pairs of models in opposite orders that are told."""
+
+KEYED_MODELS = 12
+"""Models of a page that says at its top how many samples each has."""
 
 MATRIX_MODELS = 20
 """Models of a board that has a matrix of all pairs at most."""
@@ -39,6 +42,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why.
     """
     gallery = read_gallery(board.sets, shown_of(board.modes, board.sets, SHOWN_SAMPLES), samples)
+    sizes_of_models = [info.n for label, info in board.sets.items() if label != REFERENCE]
     return render(
         "leaderboard.html",
         board,
@@ -46,6 +50,10 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         **cards_of_sets(board.modes, [*board.sets], "p", partial(kind_of_sets, shown=SHOWN_SAMPLES)),
         pictures=gallery.pictures,
         notes=gallery.notes,
+        models=several(row.name for row in board.rows),
+        keyed=KEYED_MODELS,
+        least=min(sizes_of_models),
+        most=max(sizes_of_models),
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         panel=panel_sentences(board),
@@ -122,7 +130,8 @@ def summary(board: Leaderboard) -> str:
     if len(main.names) < 2:
         return f"By {main.key}, {told}"
     first, *others = main.groups[0]
-    tied = f", and {listed(others)} cannot be told apart from it" if others and len(main.names) > 2 else ""
+    names = listed(others) if len(others) <= NOT_MANY else f"{len(others)} others"
+    tied = f", and {names} cannot be told apart from it" if others and len(main.names) > 2 else ""
     return f"By {main.key}, {first} is first of {len(main.names)} models{tied}: {told}"
 
 

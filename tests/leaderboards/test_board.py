@@ -227,6 +227,18 @@ def test_pages_and_tables_have_a_minus_where_csv_and_json_have_a_hyphen(capsys):
     assert str(low) in board.to_csv() and str(low) in board.to_json()
 
 
+def test_the_top_of_a_page_of_many_models_stays_short():
+    models = {f"m{number}": samples(range(10), 60, number) for number in range(14)}
+    board = fe.leaderboard(models, samples(range(10), 80, 99), metrics=("kid",), level=5)
+    page = Page(report.page(board, {}))
+    first = [row.name for row in board.rows]
+    assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
+    assert "14 models, 60 samples each" in page.texts("p", "key")[0]
+    (tied,) = [text for text in page.texts("p") if text.startswith("Group 1")]
+    assert summary(board).startswith(f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be told")
+    assert all(name in tied for name in first)
+
+
 def test_the_terminal_has_the_board(board, capsys):
     report.show(board)
     printed = capsys.readouterr().out
