@@ -36,6 +36,10 @@ SAMPLING_ONLY = "sampling noise only: a model trained again with another seed ma
 """Noise that ranks cover where every model was trained once."""
 
 
+ENOUGH_DEGREES = 4
+"""Degrees of freedom of the noise of training from which on a board does not warn: three runs of each of two models."""
+
+
 def assemble(
     reference: BoardReference,
     entries: Sequence[Entry],
@@ -112,7 +116,7 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
 
 
 def _warnings(entries: Sequence[Entry], warnings: Sequence[str]) -> tuple[str, ...]:
-    """Return all warnings, each once, and one for each set of samples that is on the board under several names."""
+    """Return all warnings, each once: of samples under several names and of few training runs, and those given."""
     names: dict[str, list[str]] = {}
     for one in entries:
         for run in one.runs:
@@ -122,7 +126,13 @@ def _warnings(entries: Sequence[Entry], warnings: Sequence[str]) -> tuple[str, .
         for found in names.values()
         if len(found) > 1
     ]
-    return tuple(dict.fromkeys([*same, *warnings, *(text for one in entries for text in one.warnings)]))
+    repeated = [one for one in entries if len(one.runs) > 1]
+    runs = sum(len(one.runs) for one in repeated)
+    few = [
+        f"the {runs} training runs of {listed([one.name for one in repeated])} say little about the noise of training, "
+        "so that all intervals and ranks are wide: three runs of each of two models are a good start"
+    ] * (0 < runs - len(repeated) < ENOUGH_DEGREES)
+    return tuple(dict.fromkeys([*same, *few, *warnings, *(text for one in entries for text in one.warnings)]))
 
 
 def _covers(entries: Sequence[Entry]) -> str:

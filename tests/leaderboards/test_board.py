@@ -307,6 +307,7 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     removed = json.loads(run("remove", "{}/board", "b", "c", "--json").stdout)
     assert (removed["models"], removed["outdated"]) == (["a"], files)
     assert "is not a leaderboard" in run("show", "{}", rc=3).stderr
+    assert "no command is called 'shwo' (did you mean \"show\"?)" in run("shwo", "{}/board", rc=3).stderr
 
 
 def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
