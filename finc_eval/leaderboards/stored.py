@@ -17,6 +17,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import after_other_writers_of
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structured
 from finc_eval.core.run import Run
 from finc_eval.core.storage import check_own_folder, write_text
@@ -225,8 +226,8 @@ class StoredBoard:
             check_order(rank_by, metrics, f"make another board with the metrics {','.join((*metrics, rank_by))}")
             asked = replace(asked, rank_by=rank_by)
             command += ["--rank-by", rank_by]
-        provenance = replace(reference.provenance, command=shlex.join(command))
-        return replace(assemble(reference, entries, asked, ()), provenance=provenance)
+        made = replace(reference.provenance, command=Provenance.here().command or shlex.join(command))
+        return replace(assemble(reference, entries, asked, ()), provenance=made)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

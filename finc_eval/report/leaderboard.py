@@ -139,7 +139,10 @@ def sight(board: Leaderboard) -> str:
     """Return what the numbers of the board can see, in a sentence."""
     extractor = board.extractor
     seen = "these embeddings tell" if extractor.startswith(ARRAY_SPACE) else f"{extractor} tells"
-    return f"All numbers see only what {seen} apart."
+    moved = () if board.panel is None else board.panel.moved
+    names = listed(moved) if len(moved) <= NOT_MANY else several(moved)
+    elsewhere = f" Other boards rank {names} otherwise." if moved else ""
+    return f"All numbers see only what {seen} apart.{elsewhere}"
 
 
 def header(criterion: Criterion) -> str:

@@ -310,6 +310,28 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     assert "no command is called 'shwo' (did you mean \"show\"?)" in run("shwo", "{}/board", rc=3).stderr
 
 
+def test_a_stored_board_shows_pictures_of_the_samples_that_are_named_and_keeps_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    for name, low in (("a", 0), ("b", 128), ("ref", 0)):
+        np.savez(f"{name}.npz", images=rng.integers(low, low + 128, (60, 4, 4, 3), dtype=np.uint8))
+
+    def run(*words, rc=0):
+        done = CliRunner().invoke(app, ["leaderboard", *words])
+        assert done.exit_code == rc, done.output
+        return done
+
+    run("add", "board", "--ref", "ref.npz", "a=a.npz", "b=b.npz", "--extractor", "pixels", "--level", "3")
+    run("render", "board", *(word for name in ("a", "b", "ref") for word in ("--samples", f"{name}={name}.npz")))
+    page = Page((tmp_path / "board" / "leaderboard.html").read_text())
+    assert page.find("img", inside=page.find("table", "heat")[0])
+    assert page.find("img", inside=page.by_id("model-b"))
+    assert "shows pictures, which are not kept: pass --samples" in run("render", "board", rc=3).stderr
+    run("render", "board", "--force")
+    assert "img" not in [tag for tag, *_ in Page((tmp_path / "board" / "leaderboard.html").read_text()).elements]
+
+
 def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
     ref = samples(range(10), 3000, 5)
     sketch = fe.Sketch.reference(ref, features=50)

@@ -241,7 +241,7 @@ def test_samples_that_are_on_a_board_under_two_names_are_told(board):
     assert board.leaderboard().warnings[0].startswith("copy and good have the same samples")
 
 
-def test_a_stored_board_names_the_command_that_renders_it_and_no_other(board):
+def test_a_stored_board_names_the_command_that_renders_it(board):
     assert board.leaderboard().provenance.command == "finc-eval leaderboard render board"
     assert board.leaderboard("fd").provenance.command == "finc-eval leaderboard render board --rank-by fd"
 

@@ -11,8 +11,8 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.group import DefaultGroup
 from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, given_options, takes
-from finc_eval.cli.output import Force, Out, emit, output_folder, print_json
-from finc_eval.cli.sets import check_given, named_sets, runs_of_models
+from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
+from finc_eval.cli.sets import check_given, named_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import plain
@@ -140,13 +140,25 @@ def render(
         Path | None, typer.Option("--out", metavar="DIR", help="Folder to write to; default: BOARD.")
     ] = None,
     beside: Beside = None,
+    samples: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH",
+            help="Where the samples of a model are, or of ref=…, which the board does not keep: the page then shows "
+            "pictures. Give it once for each.",
+        ),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Rank the models of a stored board, and write its page and the same as JSON. Twice gives the same bytes."""
+    places = paths_by_name(samples or [], "--samples", "one=model-one/")
+    check_given(places.values())
     stored = fe.StoredBoard(board)
     output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
-    emit(_beside(stored.leaderboard(rank_by), beside), output, as_json)
+    if not places:
+        refuse_loss_of_pictures(output.files[".html"], force)
+    emit(_beside(stored.leaderboard(rank_by), beside), output, as_json, samples=places)
 
 
 @app.command()
