@@ -138,7 +138,7 @@ def summary(board: Leaderboard) -> str:
 def sight(board: Leaderboard) -> str:
     """Return what the numbers of the board can see, in a sentence."""
     extractor = board.extractor
-    seen = "these embeddings tell" if extractor.startswith(ARRAY_SPACE) else f"{extractor} tells"
+    seen = "these embeddings tell" if extractor.startswith(ARRAY_SPACE) else f"the extractor {extractor} tells"
     moved = () if board.panel is None else board.panel.moved
     names = listed(moved) if len(moved) <= NOT_MANY else several(moved)
     elsewhere = f" Other boards rank {names} otherwise." if moved else ""

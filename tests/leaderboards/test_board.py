@@ -211,7 +211,7 @@ def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(bo
     images = np.random.default_rng(0).integers(0, 256, (120, 4, 4, 3), dtype=np.uint8)
     first, second, ref = (fe.extract(images[part::3].copy(), "pixels") for part in range(3))
     assert summary(fe.leaderboard({"a": first, "b": second}, ref)).endswith(
-        "All numbers see only what pixels tells apart."
+        "All numbers see only what the extractor pixels tells apart."
     )
 
 
@@ -339,6 +339,8 @@ def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "fd")
     assert any("ref is a sketch: the 2,000 embeddings that it holds are counted" in one for one in board.warnings)
+    with pytest.raises(UsageError, match="a is a sketch, which does not keep the column 'label'"):
+        fe.leaderboard({"a": sketch, "b": sketch}, sketch, groups="label")
 
 
 def test_numbers_that_surely_disagree_are_told():
