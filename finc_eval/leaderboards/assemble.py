@@ -13,6 +13,7 @@ from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.leaderboards.cautions import cautions
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
@@ -34,10 +35,6 @@ SHOWN_KINDS = 30
 
 SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
 """Noise that ranks cover where every model was trained once."""
-
-
-ENOUGH_DEGREES = 4
-"""Degrees of freedom of the noise of training from which on a board does not warn: three runs of each of two models."""
 
 
 def assemble(
@@ -77,6 +74,7 @@ def assemble(
         REFERENCE: reference.info
     }
     sizes = [run.counted for one in entries for run in one.runs]
+    told = [text for one in entries for text in one.warnings]
     return Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
         rank_by=asked.rank_by,
@@ -93,7 +91,7 @@ def assemble(
             *reference.shared,
             *asked.signature(),
         ),
-        warnings=_warnings(entries, warnings),
+        warnings=tuple(dict.fromkeys([*cautions(reference, entries), *warnings, *told])),
         provenance=reference.provenance,
     )
 
@@ -113,26 +111,6 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
     if rank_by in METRICS:
         raise UsageError(f"the board does not have {rank_by}: {choices}; or {how}")
     raise UsageError(f"no number is called {rank_by!r}{did_you_mean(rank_by, known)}: {choices}")
-
-
-def _warnings(entries: Sequence[Entry], warnings: Sequence[str]) -> tuple[str, ...]:
-    """Return all warnings, each once: of samples under several names and of few training runs, and those given."""
-    names: dict[str, list[str]] = {}
-    for one in entries:
-        for run in one.runs:
-            names.setdefault(run.info.digest, []).append(one.name)
-    same = [
-        f"{listed(found)} have the same samples: remove all but one, or pass those of each model"
-        for found in names.values()
-        if len(found) > 1
-    ]
-    repeated = [one for one in entries if len(one.runs) > 1]
-    runs = sum(len(one.runs) for one in repeated)
-    few = [
-        f"the {runs} training runs of {listed([one.name for one in repeated])} say little about the noise of training, "
-        "so that all intervals and ranks are wide: three runs of each of two models are a good start"
-    ] * (0 < runs - len(repeated) < ENOUGH_DEGREES)
-    return tuple(dict.fromkeys([*same, *few, *warnings, *(text for one in entries for text in one.warnings)]))
 
 
 def _covers(entries: Sequence[Entry]) -> str:

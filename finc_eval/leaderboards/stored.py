@@ -128,6 +128,7 @@ class StoredBoard:
         self,
         models: Mapping[str, object] | Sequence[object],
         ref: object,
+        settings: LeaderboardSettings | None = None,
         *,
         extractor: AnyExtractor = None,
         run: Run | None = None,
@@ -138,10 +139,11 @@ class StoredBoard:
         Args:
             models: sets by name, in the forms that `leaderboard` takes, one or more.
             ref: reference set; later calls need the same one.
+            settings: settings of a new board; a board that exists keeps its own.
             extractor: how to embed sets of samples; default: by the extractor behind the others.
             run: device, portions and progress of the computation.
-            options: fields of `LeaderboardSettings`, for a new board. A board that exists keeps its own, and refuses
-                others.
+            options: fields of `LeaderboardSettings`, in place of those of `settings`. A board that exists refuses
+                others than its own.
 
         Raises:
             UsageError: a model of this name is there, or a setting is out of range.
@@ -153,8 +155,8 @@ class StoredBoard:
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:
-            check_own_folder(self.folder, (REFERENCE_FILE, ENTRIES))
-            chosen = settings_from(LeaderboardSettings, None, options)
+            check_own_folder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
+            chosen = settings_from(LeaderboardSettings, settings, options)
             check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
             opened, warnings = open_models(sources, ref, chosen, run, extractor)
             with self._alone():

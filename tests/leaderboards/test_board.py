@@ -227,6 +227,17 @@ def test_pages_and_tables_have_a_minus_where_csv_and_json_have_a_hyphen(capsys):
     assert str(low) in board.to_csv() and str(low) in board.to_json()
 
 
+def test_a_small_set_that_leaves_few_kinds_for_all_models_is_told():
+    def warnings(n, level):
+        models = {"few": samples(range(10), n, 1), "many": samples(range(10), 300, 2)}
+        return fe.leaderboard(models, samples(range(10), 300, 3), metrics=("kid",), level=level).warnings
+
+    assert warnings(30, 20)[0].startswith(
+        "samples are divided into 3 kinds in place of 20, because a set is small (few has 30 samples): shares of all"
+    )
+    assert warnings(30, 5) == warnings(250, 50) == ()
+
+
 def test_the_top_of_a_page_of_many_models_stays_short():
     models = {f"m{number}": samples(range(10), 60, number) for number in range(14)}
     board = fe.leaderboard(models, samples(range(10), 80, 99), metrics=("kid",), level=5)

@@ -8,8 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.sealed import checksum_of
 from finc_eval.leaderboards.assemble import assemble
@@ -138,6 +140,27 @@ def test_two_processes_that_add_at_once_lose_nothing(board, tmp_path):
     assert [one.wait() for one in running] == [0, 0]
     assert board.names == ("gaps", "good", "x0", "x1", "x2", "y0", "y1", "y2")
     assert len(board.leaderboard().rows) == 8
+
+
+def test_a_command_that_another_has_overtaken_in_making_the_board_adds_to_it(board, tmp_path, monkeypatch):
+    for name, rows in (("c", MODELS["good"][::-1]), ("ref", REF)):
+        np.save(tmp_path / f"{name}.npy", rows)
+    seen = iter([False])  # it looks for the board before the other has written it
+    monkeypatch.setattr(fe.StoredBoard, "exists", property(lambda self: next(seen, True)))
+    words = ["add", str(board.folder), "--ref", f"{tmp_path}/ref.npy", f"c={tmp_path}/c.npy"]
+    done = CliRunner().invoke(app, ["leaderboard", *words])
+    assert done.exit_code == 0, done.output
+    assert board.names == ("c", "gaps", "good")
+
+
+def test_settings_are_of_a_new_board_and_options_must_be_those_of_a_board_that_exists(board, tmp_path):
+    asked = fe.LeaderboardSettings(metrics=("kid",), level=10)
+    board.add({"c": MODELS["good"][::-1]}, REF, asked)
+    new = fe.StoredBoard(tmp_path / "new")
+    new.add({"c": MODELS["good"]}, REF, asked, level=15)
+    assert (new.reference().settings.metrics, new.reference().settings.level) == (("kid",), 15)
+    with pytest.raises(IncompatibleError, match="level is 10 here and 20 in"):
+        board.add({"d": MODELS["gaps"]}, REF, asked, level=10)
 
 
 @pytest.mark.parametrize(

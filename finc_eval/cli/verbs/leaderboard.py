@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +16,6 @@ from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, re
 from finc_eval.cli.sets import check_given, named_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import plain
 from finc_eval.core.storage import write_text
 from finc_eval.core.words import listed
 from finc_eval.extractors.settings import Extraction
@@ -88,13 +88,10 @@ def add(
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
     stored = fe.StoredBoard(board)
-    own = plain(settings)
-    if stored.exists:
-        given = {one.removeprefix("--").replace("-", "_") for one in given_options(context, *own)}
-        own = {name: value for name, value in own.items() if name in given}
-    own = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+    names = [one.name for one in fields(settings)]
+    given: Any = {name: getattr(settings, name) for name in names if given_options(context, name)}
     with work.running() as run:
-        added = stored.add(runs, ref, extractor=extraction, run=run, **own)
+        added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
     _print_names(stored, f"added {', '.join(added)} to {board}", as_json)
 
 
