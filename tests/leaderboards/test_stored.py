@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -267,6 +268,17 @@ def test_samples_that_are_on_a_board_under_two_names_are_told(board):
 def test_a_stored_board_names_the_command_that_renders_it(board):
     assert board.leaderboard().provenance.command == "finc-eval leaderboard render board"
     assert board.leaderboard("fd").provenance.command == "finc-eval leaderboard render board --rank-by fd"
+
+
+def test_the_example_board_is_ranked_as_its_page_says():
+    folder = Path(__file__).parents[2] / "reports" / "leaderboard"
+    ranked, shown = fe.StoredBoard(folder / "pixels").leaderboard(), fe.load(folder / "leaderboard.json")
+    assert [row.name for row in ranked.rows][::6] == ["ddpm", "wgan_collapsed"]
+    for row, other in zip(ranked.rows, shown.rows, strict=True):
+        assert (row.name, row.rank_set, row.group) == (other.name, other.rank_set, other.group)
+        for key, standing in row.scores.items():
+            assert standing.rank_set == other.scores[key].rank_set
+            assert (standing.value or 0) == pytest.approx(other.scores[key].value or 0, rel=1e-6)
 
 
 def test_an_entry_comes_back_as_it_was(board):
