@@ -38,7 +38,7 @@ SUFFIXES = {
 JSON file."""
 
 PICTURE = b"data:image/"
-"""How a picture begins in a page."""
+"""First bytes of a picture in a page."""
 
 LARGE_PAGE = 10_000_000
 """Bytes of a page from which browsers open it slowly."""
