@@ -81,6 +81,9 @@ class StoredBoard:
     Args:
         folder: folder of the board; the first `add` makes it.
 
+    Raises:
+        UsageError: the folder is a file.
+
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
@@ -96,6 +99,8 @@ class StoredBoard:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        if self.folder.is_file():
+            raise UsageError(f"{folder} is a file, and a stored board is a folder: pass the folder")
 
     @property
     def exists(self) -> bool:
@@ -111,7 +116,7 @@ class StoredBoard:
         """
         path = self.folder / INDEX
         if not self.exists:
-            raise DataError(f"{self.folder} is not a leaderboard: add models to make one")
+            raise DataError(f"{self.folder} is not a stored board: pass the folder of one, or add models to make one")
         return structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
 
     @property

@@ -317,7 +317,10 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     assert f"note: {files[0]} and {files[1]} show the board as it was before this" in told
     removed = json.loads(run("remove", "{}/board", "b", "c", "--json").stdout)
     assert (removed["models"], removed["outdated"]) == (["a"], files)
-    assert "is not a leaderboard" in run("show", "{}", rc=3).stderr
+    assert "is not a stored board" in run("show", "{}", rc=3).stderr
+    assert run("show", "{}/board/leaderboard.json").exit_code == 0
+    for words in (("show", "{}/board/leaderboard.json", "--rank-by", "fd"), ("render", "{}/board/leaderboard.json")):
+        assert "leaderboard.json is a file, and a stored board is a folder" in run(*words, rc=3).stderr
     assert "no command is called 'shwo' (did you mean \"show\"?)" in run("shwo", "{}/board", rc=3).stderr
 
 

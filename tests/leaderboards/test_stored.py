@@ -253,7 +253,7 @@ def test_a_metric_that_an_entry_lacks_leaves_it_unranked(board):
 
 def test_a_board_of_one_model_and_a_folder_without_a_board_are_refused(tmp_path):
     board = fe.StoredBoard(tmp_path / "board")
-    with pytest.raises(DataError, match="is not a leaderboard: add models"):
+    with pytest.raises(DataError, match="is not a stored board: pass the folder of one, or add"):
         board.leaderboard()
     board.add({"a": MODELS["good"]}, REF, level=20)
     with pytest.raises(UsageError, match=r"at least two models are needed to rank, .* has 1"):
