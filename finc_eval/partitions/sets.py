@@ -81,11 +81,17 @@ def opened_set(source: object, label: str, groups: str | None = None) -> OpenedS
     """Open a set that is embedded.
 
     Raises:
+        UsageError: groups are asked for of a sketch.
         DataError: it has too few samples, or is a sketch without any.
     """
     if isinstance(source, str | Path) and file_type(source) == "sketch":
         source = Sketch.load(source)
     if isinstance(source, Sketch):
+        if groups is not None:
+            raise UsageError(
+                f"{label} is a sketch, which does not keep the column {groups!r} that groups asks for: pass its "
+                "embeddings, or leave groups out"
+            )
         held = source.held(label)
         if held is None:
             raise DataError(
