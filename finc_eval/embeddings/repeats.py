@@ -7,12 +7,14 @@ sets: draws of one law meet as often across sets as within one, and copies of a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.device import sent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import FOLD_BIT, mixed
@@ -56,9 +58,8 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     """Return a 64-bit hash of each row, shape (n,): equal rows have equal ones, unequal rows almost surely not."""
     run = run or Run()
     odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    weights, found = torch.from_numpy(odd.view(np.int64)), []
-    for batch in embeddings.batches(run.portion):
-        weights = weights.to(batch.rows.device)
+    weights, found = sent(torch.from_numpy(odd.view(np.int64)), run.torch_device), []
+    for batch in embeddings.batches(run.portion, partial(sent, device=run.torch_device)):
         found.append(torch.cat([_weighted_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
         run.progress("look for repeats", batch.start + len(batch.rows), embeddings.n)
     return mixed(torch.cat(found).cpu().numpy().view(np.uint64))

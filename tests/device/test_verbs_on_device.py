@@ -23,7 +23,7 @@ def test_neighbors_wait_by_the_block_of_pairs_alone(monkeypatch):
     monkeypatch.setattr(distance_blocks, "BLOCK_ROWS", 50)
     found, device = measured(lambda run: nearest(GEN, TEST, 3, device=run.device))
     assert (found.indices == nearest(GEN, TEST, 3, device="cpu").indices).all()
-    assert device.waits <= 6 * 3 * 3, device.by_place()
+    assert device.waits <= 5 * 3 * 3 + 1, device.by_place()
 
 
 def test_kinds_are_counted_without_a_wait_per_batch():
@@ -58,4 +58,4 @@ def test_extraction_waits_for_the_rows_of_a_batch_alone(tmp_path):
 
     found, device = measured(extracted, SMALL_BATCH)
     assert (found[:] == extracted(fe.Run(device="cpu"))[:]).all()
-    assert device.waits <= batches and device.uploads <= batches + 2, device.by_place()
+    assert device.waits <= batches + 2 and device.uploads <= batches + 2, device.by_place()
