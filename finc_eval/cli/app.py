@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from finc_eval.cli.claims import claims
 from finc_eval.cli.exit_codes import INTERRUPTED, PIPE_CLOSED, USAGE_OR_DATA, VerdictExit
 from finc_eval.cli.group import Group, Verb
 from finc_eval.core.errors import FincEvalError
@@ -100,7 +101,8 @@ class LazyGroup(Group):
         """Run the verb."""
         with visible_output(), _notes_in_one_line():
             try:
-                return super().invoke(ctx)
+                with claims():
+                    return super().invoke(ctx)
             except FincEvalError as error:
                 print(f"finc-eval: {error}", file=sys.stderr)
                 raise typer.Exit(USAGE_OR_DATA) from error

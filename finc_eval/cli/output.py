@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from finc_eval import report
+from finc_eval.cli.claims import claim
 from finc_eval.cli.sets import titled
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import file_type
@@ -122,7 +123,7 @@ def output_folder(
     stem: str | None = None,
     titles: Sequence[str] | None = None,
 ) -> Output:
-    """Choose the files of a result; call it before any work, as it refuses paths that cannot be used.
+    """Choose the files of a result, and claim their names for the command: call it before any work.
 
     Args:
         verb: the verb.
@@ -142,6 +143,7 @@ def output_folder(
         raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
     output = Output(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
     output.check()
+    claim(output.files[".html"])
     return output
 
 

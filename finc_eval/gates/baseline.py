@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -157,13 +158,14 @@ def new_bundle(folder: Path) -> Iterator[Path]:
 
 def write_samples(opened: OpenedSet, folder: Path) -> str:
     """Write what a later gate needs of a set, and return the name of the file."""
-    gen = opened.embeddings
+    gen, title = opened.embeddings, opened.info().name
+    stem = title if re.fullmatch(r"[\w-][\w. -]{0,60}", title) else "samples"  # what the set is called in later results
     if opened.sketch is not None:
-        opened.sketch.save(folder / "samples.h5")
-        return "samples.h5"
+        opened.sketch.save(folder / f"{stem}.h5")
+        return f"{stem}.h5"
     if isinstance(gen, CachedEmbeddings):
-        shutil.copyfile(gen.cache.path, folder / "samples.h5")
-        return "samples.h5"
+        shutil.copyfile(gen.cache.path, folder / f"{stem}.h5")
+        return f"{stem}.h5"
     if taken := sorted({"embeddings", "ids", *SINGULAR}.intersection(gen.columns)):
         raise UsageError(f"a baseline cannot keep a column called {taken[0]!r}: give it another name in all sets")
     columns = {name: np.array(gen.column(name)) for name in gen.columns}
@@ -171,13 +173,13 @@ def write_samples(opened: OpenedSet, folder: Path) -> str:
     for batch in gen.batches():
         rows[batch.start : batch.start + len(batch.rows)] = batch.rows.cpu().numpy()
     arrays: dict[str, Any] = {"embeddings": rows, "ids": np.array(gen.ids_between(0, gen.n)), **columns}
-    with ZipFile(folder / "samples.npz", "w") as file:  # numpy.savez takes no array called "file"
+    with ZipFile(folder / f"{stem}.npz", "w") as file:  # numpy.savez takes no array called "file"
         for name, array in arrays.items():
             with file.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     del rows, arrays
     (folder / "rows.npy").unlink()
-    return "samples.npz"
+    return f"{stem}.npz"
 
 
 def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bundle | None, reason: str | None) -> None:

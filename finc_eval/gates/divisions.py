@@ -13,7 +13,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import members_to_hold
-from finc_eval.partitions.counts import Counted, Counter, Counts
+from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members
 from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
 
 SAMPLES_PER_KIND = 100
@@ -29,9 +29,6 @@ AUTO_LEVELS = (2, 5, 10, 20, 50, 100, 200)
 MOST_HIDDEN = 0.15
 """Share of a class that can be lost within a larger cluster, from which on a limit on lost kinds shows too little to
 hold, unless the policy says so itself (`min_share`)."""
-
-EXAMPLES = 16
-"""Samples of each set and kind that a limit names."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +162,8 @@ def _by_column(sets: GateSets, column: str) -> CountedSets:
     for label, one in sets.all.items():
         cells = np.searchsorted(kinds, values[label]).astype(np.int32)[:, None]
         counts = Counts.of((len(kinds),), cells, one.group_hashes())
-        nearest = [np.flatnonzero(cells[:, 0] == kind)[:EXAMPLES] for kind in range(len(kinds))]
-        padded = np.full((len(kinds), EXAMPLES), -1)
-        for kind, indices in enumerate(nearest):
-            padded[kind, : len(indices)] = indices
-        counted[label] = Counted(counts, padded)
+        drawn = drawn_members(cells, counts.levels)
+        counted[label] = Counted(counts, drawn, drawn)
         every |= {label: cells} if sets.pairs else {}
     names = [[f"{column}={kind}" if kind else "" for kind in kinds.tolist()]]
     return CountedSets(

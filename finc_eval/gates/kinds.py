@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.gates.divisions import (
-    EXAMPLES,
     MOST_HIDDEN,
     CountedSets,
     divided,
@@ -308,7 +307,6 @@ def _shown(evidence: Evidence, sets: GateSets, found: CountedSets, place: int, k
         for label in sets.all
     }
     examples = {
-        label: embeddings.ids_at(found.counted[label].nearest_to(number)[:EXAMPLES])
-        for label, embeddings in sets.all.items()
+        label: found.counted[label].examples(number, embeddings).top_ids for label, embeddings in sets.all.items()
     }
     return KindEvidence(evidence, shares, examples)

@@ -120,9 +120,9 @@ def _kinds(
     p, best = tests.adjusted.min(0), tests.raw.min(0)
     clear = [int(number) for number in np.flatnonzero(p <= ALPHA)]
     shown = sorted(clear, key=lambda number: (p[number], best[number]))[:SHOWN_KINDS]
-    ids = {one.name: one.runs[0].top_ids for one in entries} | {REFERENCE: reference.top_ids}
+    examples = {one.name: one.runs[0].examples for one in entries} | {REFERENCE: reference.examples}
     names = reference.names if embeddings is None else _names(shown, reference, entries, embeddings)
-    return described_kinds(tests, shown, names, lambda label, kind: ids[label][kind], reference.partition.levels)
+    return described_kinds(tests, shown, names, lambda label, kind: examples[label][kind], reference.partition.levels)
 
 
 def _names(

@@ -19,7 +19,7 @@ from finc_eval.core.storage import PROGRAM, write_text
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.measures import Measure
 from finc_eval.metrics.registry import get_metric
-from finc_eval.partitions.counts import Counted
+from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tally import Tally
 
 LAYOUT = 1
@@ -36,7 +36,7 @@ class TrainingRun(Record):
         members: number of samples of each kind.
         effects: factor by which the samples of each kind inform less than independent ones.
         counted: number of samples that were counted: all, or those that a sketch holds.
-        top_ids: ids of the samples nearest to the center of each kind.
+        examples: samples of each kind that show it.
         measures: its metrics, by name.
         nearest: the counted set, to name kinds by; None for a run that was read from a file.
     """
@@ -45,7 +45,7 @@ class TrainingRun(Record):
     members: tuple[int, ...]
     effects: tuple[float, ...]
     counted: int
-    top_ids: tuple[tuple[str, ...], ...]
+    examples: tuple[Examples, ...]
     measures: dict[str, Measure]
     nearest: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 

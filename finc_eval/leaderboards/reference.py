@@ -23,8 +23,7 @@ from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.metrics.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.names import name_modes
-from finc_eval.partitions.counts import Counted, count
-from finc_eval.partitions.modes import TOP
+from finc_eval.partitions.counts import Counted, Examples, count
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.sets import OpenedSet
 from finc_eval.partitions.tally import Tally
@@ -47,7 +46,7 @@ class BoardReference:
         partition: the kinds.
         far: whether samples far from all kinds are counted as a last one, which models that come later need.
         tally: numbers of samples of the reference by kind.
-        top_ids: ids of its samples nearest to the center of each kind.
+        examples: samples of it that show each kind.
         names: names of kinds, by number.
         info: description of the set.
         digest: digest of its embeddings.
@@ -60,7 +59,7 @@ class BoardReference:
     partition: Partition
     far: bool
     tally: Tally
-    top_ids: tuple[tuple[str, ...], ...]
+    examples: tuple[Examples, ...]
     names: Mapping[int, Name]
     info: SetInfo
     digest: str
@@ -103,7 +102,7 @@ class BoardReference:
             partition=partition,
             far=far,
             tally=found.counts.tally(),
-            top_ids=_top_ids(found, ref),
+            examples=_examples(found, ref),
             names=names,
             info=sets[REFERENCE].info(),
             digest=ref.digest,
@@ -172,7 +171,7 @@ class BoardReference:
             members=tuple(tally.members.tolist()),
             effects=tuple(tally.effects.tolist()),
             counted=tally.n,
-            top_ids=_top_ids(found, one.embeddings),
+            examples=_examples(found, one.embeddings),
             measures=dict(measures),
             nearest=found,
         )
@@ -186,7 +185,7 @@ class BoardReference:
             file.header["board"] = {
                 "far": self.far,
                 "n": self.tally.n,
-                "top_ids": self.top_ids,
+                "examples": plain(self.examples),
                 "names": {str(number): plain(name) for number, name in self.names.items()},
                 "info": plain(shareable(self.info)),
                 "digest": self.digest,
@@ -211,7 +210,7 @@ class BoardReference:
                 partition=partition,
                 far=bool(header["far"]),
                 tally=Tally(levels, members, effects, int(header["n"])),
-                top_ids=tuple(tuple(map(str, ids)) for ids in header["top_ids"]),
+                examples=tuple(structured(Examples, one, str(path)) for one in header["examples"]),
                 names={int(number): structured(Name, name, str(path)) for number, name in header["names"].items()},
                 info=structured(SetInfo, header["info"], str(path)),
                 digest=str(header["digest"]),
@@ -227,5 +226,5 @@ def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, .
     return (fd,) if all(has_full_rank(one, ref) for one in sets) else (kid,)
 
 
-def _top_ids(found: Counted, embeddings: Embeddings) -> tuple[tuple[str, ...], ...]:
-    return tuple(embeddings.ids_at(found.nearest_to(number)[:TOP]) for number in range(len(found.nearest)))
+def _examples(found: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
+    return tuple(found.examples(number, embeddings) for number in range(len(found.nearest)))

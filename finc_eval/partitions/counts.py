@@ -14,14 +14,16 @@ from finc_eval.core.device import sent
 from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
+from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.exact_tests import design_effect
 from finc_eval.partitions.partition import Assignment, Partition
 from finc_eval.partitions.tally import Tally
 
 NEAREST = 50
-"""Samples of each set and kind, nearest to its center, that are kept to be shown."""
+"""Samples of each set and kind, nearest to its center, that are kept: what names are taken from."""
 
 COPIED_ROWS = 1 << 17
 """Rows whose kinds are copied from the device together: for every copy, the host waits."""
@@ -137,23 +139,44 @@ class Counts:
         return self.tally().effective(level)
 
 
+@dataclass(frozen=True)
+class Examples(Record):
+    """Samples of a set that show what a kind is: at most 16 of each.
+
+    Attributes:
+        top_ids: ids of the samples nearest to the center of the kind, nearest first.
+        drawn_ids: ids of samples of the kind, drawn at random.
+    """
+
+    top_ids: tuple[str, ...] = ()
+    drawn_ids: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Counts of a set, and the samples nearest to each center.
+    """Counts of a set, and some samples of each kind, which is numbered through all levels.
 
     Attributes:
         counts: samples by kinds.
         nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds of all levels,
             `NEAREST`); −1 where there are fewer.
+        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `MAX_SHOWN`); −1 likewise.
     """
 
     counts: Counts
     nearest: NDArray[np.int64]
+    drawn: NDArray[np.int64]
 
     def nearest_to(self, kind: int) -> NDArray[np.int64]:
-        """Return the indices of the samples nearest to the center of a kind, numbered through all levels."""
+        """Return the indices of the samples nearest to the center of a kind."""
         index: NDArray[np.int64] = self.nearest[kind]
         return np.asarray(index[index >= 0])
+
+    def examples(self, kind: int, embeddings: Embeddings) -> Examples:
+        """Return the ids of samples that show what a kind is, with the embeddings that were counted."""
+        drawn = self.drawn[kind]
+        nearest = self.nearest_to(kind)[:MAX_SHOWN]
+        return Examples(embeddings.ids_at(nearest), embeddings.ids_at(drawn[drawn >= 0]))
 
 
 class Counter:
@@ -218,12 +241,33 @@ class Counter:
 
     def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
         """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
-        return Counted(Counts.of(self.levels, self.kinds(), groups), self._nearest)
+        kinds = self.kinds()
+        return Counted(Counts.of(self.levels, kinds, groups), self._nearest, drawn_members(kinds, self.levels))
 
     def kinds(self) -> NDArray[np.int32]:
         """Return the kind of each row at each level, shape (n, levels)."""
         self._count()
         return np.concatenate(self._cells, dtype=np.int32)
+
+
+def drawn_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
+    """Draw samples of each kind at random, and return their indices as `Counted` has them.
+
+    Args:
+        kinds: kind of each sample at each level, shape (n, levels).
+        levels: number of kinds of each level.
+    """
+    order = np.random.default_rng(0).permutation(len(kinds))
+    first = [_first(kinds[order, place], level) for place, level in enumerate(levels)]
+    return np.append(order, -1)[np.concatenate(first)]
+
+
+def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
+    """Return the places of the first `MAX_SHOWN` samples of each kind, shape (count, `MAX_SHOWN`); −1 beyond them."""
+    members = np.bincount(kinds, minlength=count)
+    place = np.arange(MAX_SHOWN) + (members.cumsum() - members)[:, None]
+    by_kind = kinds.astype(np.min_scalar_type(count)).argsort(kind="stable")
+    return np.where(np.arange(MAX_SHOWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
 
 
 def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, run: Run | None = None) -> Counted:

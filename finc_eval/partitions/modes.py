@@ -16,12 +16,9 @@ from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
-from finc_eval.partitions.counts import Counted
+from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.overlap import distinct_kinds, overlapping, shared_members
 from finc_eval.partitions.tests import KindTests
-
-TOP = 16
-"""Samples of each set that a kind names."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,14 @@ class KindShare(Record):
         share: fraction of the set; over all kinds of a level the shares add to 1.
         interval: exact interval of the share; all intervals of a result hold together with probability 0.95.
         top_ids: ids of the samples nearest to the center of the kind, nearest first.
+        drawn_ids: ids of samples of the kind, drawn at random: they show what most of them look like.
     """
 
     count: int
     share: float
     interval: tuple[float, float]
     top_ids: tuple[str, ...]
+    drawn_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -108,12 +107,13 @@ def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[s
     Args:
         kinds: the kinds.
         labels: labels of all sets.
-        count: number of samples of each kind and set.
+        count: number of samples of each kind and set that are typical, and of those that are drawn at random.
     """
     found: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
         for label in told_sets(kind.shares, kind.set_with_most):
-            found[label] += kind.shares[label].top_ids[:count]
+            part = kind.shares[label]
+            found[label] += (*part.top_ids[:count], *part.drawn_ids[:count])
     return found
 
 
@@ -138,17 +138,17 @@ def reported_kinds(
     names = dict(zip(clear, name_modes(near, embeddings), strict=True))
     others = np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
 
-    def top_ids(label: str, number: int) -> tuple[str, ...]:
-        return embeddings[label].ids_at(counted[label].nearest_to(number)[:TOP])
+    def examples(label: str, number: int) -> Examples:
+        return counted[label].examples(number, embeddings[label])
 
-    return described_kinds(tests, [*clear, *others], names, top_ids, levels)
+    return described_kinds(tests, [*clear, *others], names, examples, levels)
 
 
 def described_kinds(
     tests: KindTests,
     numbers: Iterable[int],
     names: Mapping[int, Name],
-    top_ids: Callable[[str, int], tuple[str, ...]],
+    examples: Callable[[str, int], Examples],
     levels: tuple[int, ...],
 ) -> tuple[Kind, ...]:
     """Return some kinds with their shares, the clearest first.
@@ -157,12 +157,12 @@ def described_kinds(
         tests: the tests of all kinds.
         numbers: the kinds, numbered through all levels.
         names: names of kinds that have one.
-        top_ids: function from the label of a set and a kind to the ids of the samples nearest to its center.
+        examples: function from the label of a set and a kind to samples that show it.
         levels: number of kinds of each level, without the one of samples far from all others.
     """
     best, p, intervals = tests.raw.argmin(0), tests.adjusted.min(0), _Intervals(tests)
     return tuple(
-        _kind(number, names.get(number, Name(None)), tests, intervals, top_ids, levels)
+        _kind(number, names.get(number, Name(None)), tests, intervals, examples, levels)
         for number in sorted(numbers, key=lambda number: (p[number], tests.raw[best[number], number]))
     )
 
@@ -187,22 +187,24 @@ def _kind(
     name: Name,
     tests: KindTests,
     intervals: _Intervals,
-    top_ids: Callable[[str, int], tuple[str, ...]],
+    examples: Callable[[str, int], Examples],
     levels: tuple[int, ...],
 ) -> Kind:
     row = int(tests.raw[:, number].argmin())
     own, is_less = tests.side(row)
     level, index = levels[tests.level[number]], int(tests.index[number])
     low, high = (float(end[own, number]) for end in intervals.ends)
-    shares = {
-        label: KindShare(
+
+    def share(s: int, label: str) -> KindShare:
+        shown = examples(label, number)
+        return KindShare(
             count=int(tests.members[s, number]),
             share=float(intervals.share[s, number]),
             interval=(float(intervals.low[s, number]), float(intervals.high[s, number])),
-            top_ids=top_ids(label, number),
+            top_ids=shown.top_ids,
+            drawn_ids=shown.drawn_ids,
         )
-        for s, label in enumerate(tests.labels)
-    }
+
     return Kind(
         id=f"k{level}-{'far' if index == level else index}",
         level=level,
@@ -212,7 +214,7 @@ def _kind(
         p_value=float(tests.adjusted[row, number]),
         name=name.text,
         evidence=name.evidence,
-        shares=shares,
+        shares={label: share(s, label) for s, label in enumerate(tests.labels)},
         difference=float(intervals.share[own, number] - intervals.rest[own, number]),
         interval=(low, high),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 from finc_eval.comparison.headline import missed
-from finc_eval.core.words import listed, percent
+from finc_eval.core.words import percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
@@ -16,8 +16,7 @@ from finc_eval.report.exports.outline import Outline, Table, several, sizes, unr
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOLD
-from finc_eval.report.verdict import kind as words
+from finc_eval.report.verdict import such_as
 from finc_eval.samples import Samples
 
 
@@ -73,7 +72,7 @@ def summary(result: Kinds) -> str:
     """Return what was found in a few plain sentences."""
     significant = result.significant(ALPHA)
     told = [
-        f"{label} has significantly {word} of {kinds_in_words(len(found))}{_such_as(found, label)}"
+        f"{label} has significantly {word} of {kinds_in_words(len(found))}{such_as(found, label)}"
         for word, is_less in (("more", False), ("less", True))
         for label in result.sets
         if (found := [kind for kind in significant if _sets_apart(kind) == (label, is_less)])
@@ -93,12 +92,6 @@ def summary(result: Kinds) -> str:
 def _sets_apart(kind: Kind) -> tuple[str, bool]:
     """Return the set that a kind sets apart, and whether by having less."""
     return kind.set_with_least or kind.set_with_most, kind.set_with_least is not None
-
-
-def _such_as(kinds: Sequence[Kind], label: str) -> str:
-    """Return the clearest kinds that have a name, with their shares of a set."""
-    named = [f"{words(one)} ({percent(one.shares[label].share)})" for one in kinds if one.name][:TOLD]
-    return f", such as {listed(named)}" if named else ""
 
 
 def _columns(result: Kinds) -> list[str]:

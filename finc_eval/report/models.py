@@ -17,6 +17,7 @@ from finc_eval.report.exports.outline import Outline, Table, several, sizes, unr
 from finc_eval.report.formats import bare_percent, p_value, share_interval
 from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.verdict import such_as
 from finc_eval.samples import Samples
 
 TABLE = ("Mode", "Most in", "Adj. p")
@@ -84,19 +85,18 @@ def show(result: ModelComparison) -> None:
 def summary(result: ModelComparison) -> str:
     """Return what was found in a few plain sentences."""
     significant = [mode for mode in result.significant(ALPHA) if remark(mode) is None]
-    counts = {label: sum(mode.set_with_most == label for mode in significant) for label in result.sets}
+    found = {label: [mode for mode in significant if mode.set_with_most == label] for label in result.sets}
+    missed = found.pop(REFERENCE, [])
     passed = f"(adjusted p ≤ {ALPHA:g})"
-    models = [(label, count) for label, count in counts.items() if count and label != REFERENCE]
+    told = [
+        f"{label} has more of {kinds_in_words(len(own))}{such_as(own, label)}" for label, own in found.items() if own
+    ]
     sentences = []
-    if models:
-        (first, count), *others = models
-        rest = "".join(f", {label} of {count}" for label, count in others)
-        sentences.append(
-            f"Against the mean of all other sets, {first} has more of {kinds_in_words(count)}{rest} {passed}."
-        )
-    if counts.get(REFERENCE):
-        missed = kinds_in_words(counts[REFERENCE])
-        sentences.append(f"The models make too little of {missed} that the reference has {passed}.")
+    if told:
+        sentences.append(f"Against the mean of all other sets, {'; '.join(told)} {passed}.")
+    if missed:
+        kinds = f"{kinds_in_words(len(missed))} that the reference has"
+        sentences.append(f"The models make too little of {kinds}{such_as(missed, REFERENCE)} {passed}.")
     if not significant:
         sentences.append(f"No kind of samples is significantly more frequent in one set than in the others {passed}.")
     if result.settings.rho != 1:

@@ -97,6 +97,12 @@ def _only_traits(mode: Named) -> bool:
     return any(one.source == TRAIT and (mode.name or "").startswith(one.value) for one in mode.evidence)
 
 
+def such_as(modes: Sequence[SharedMode | Kind], label: str) -> str:
+    """Return the clearest modes that have a name, with their shares of a set, as the end of a sentence on them all."""
+    named = [f"{kind(one, modes)} ({percent(one.shares[label].share)})" for one in modes if one.name][:TOLD]
+    return f", such as {listed(named)}" if named else ""
+
+
 def is_share_open(mode: Mode) -> bool:
     """Return whether a mode is significant though the interval of its shares' difference holds 0."""
     low, high = mode.share_difference_interval

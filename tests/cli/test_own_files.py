@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.cli.claims import claims
 from finc_eval.cli.output import output_folder
 from finc_eval.demo.planted import shipped_digits
 
@@ -141,3 +142,18 @@ def test_files_that_another_job_made_meanwhile_are_not_replaced(made, tmp_path):
     with pytest.raises(fe.FincEvalError, match="did not make it: choose another --out"):
         begun.write(result, {})
     assert {path.name: path.read_bytes() for path in (tmp_path / "race").iterdir()} == before
+
+
+def test_a_command_whose_files_another_one_is_making_is_refused_before_its_work(made, tmp_path):
+    with claims():
+        output_folder("compare", "comparison", {"gen": "a", "ref": "b"}, tmp_path / "out", force=False)
+        assert "comparison.html is being written by another process" in refused(*compare(made, tmp_path / "out"))
+        done("kinds", "--gen", f"a={made / 'gen.h5'}", "--gen", f"b={made / 'ref.h5'}", "--out", tmp_path / "out")
+    done(*compare(made, tmp_path / "out"))
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_a_command_that_fails_leaves_no_folder(made, tmp_path):
+    np.savez(tmp_path / "short.npz", embeddings=np.zeros((3, 2)))
+    refused("compare", "--gen", tmp_path / "short.npz", "--ref", made / "ref.h5", "--out", tmp_path / "new" / "out")
+    assert not (tmp_path / "new").exists()

@@ -257,7 +257,7 @@ def use_entry(path):
 
 def use_reference(path):
     found = BoardReference.load(path)
-    return str(found.signature), found.tally.members.tolist(), found.top_ids, found.settings, found.partition.digest
+    return str(found.signature), found.tally.members.tolist(), found.examples, found.settings, found.partition.digest
 
 
 def make_kinds(path):

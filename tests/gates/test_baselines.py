@@ -62,7 +62,7 @@ def test_the_first_baseline_is_labelled_in_every_output(place):
     assert {one.name for one in (place / "releases" / "0001").iterdir()} == {
         "baseline.json",
         "verdict.json",
-        "samples.npz",
+        "first.npz",
     }
     assert "already" in gate("--first", code=3).output
 
@@ -139,7 +139,7 @@ def test_the_distances_to_the_last_and_to_the_first_baseline_are_printed(history
     assert {"kinds.moved", "kinds.moved-anchor", "metrics.fd-anchor"} <= {one.rule for one in verdict.limits}
 
 
-@pytest.mark.parametrize("name", ["baseline.json", "verdict.json", "samples.npz"])
+@pytest.mark.parametrize("name", ["baseline.json", "verdict.json", "first.npz"])
 def test_an_edited_bundle_is_refused(history, name):
     path = history / "0001" / name
     data = bytearray(path.read_bytes())
@@ -176,7 +176,7 @@ def test_a_promotion_that_was_killed_for_good_is_made_again(history):
     options = [part for name, value in given.items() for part in (f"--{name}", value)]
     call = f"from finc_eval.cli.app import app; app({['gate', *options, '--promote', '--force']})"
     assert subprocess.run([sys.executable, "-c", kill + call], capture_output=True).returncode == -signal.SIGKILL
-    assert (history / ".0002.tmp" / "samples.npz").is_file()
+    assert (history / ".0002.tmp" / "new.npz").is_file()
     assert [one.folder.name for one in History.open(history).bundles] == ["0001"]
     gate()  # without promotion: compares with the first baseline, and leaves all as it is
     gate("--promote")
@@ -212,7 +212,7 @@ def test_a_column_of_any_name_is_kept_or_refused(history):
             History.open(history).promote(verdict, named(column))
     verdict = fe.gate(named("file"), history, "ref.npy", POLICY_TABLE)
     folder = History.open(history).promote(verdict, named("file"))
-    assert read_array_file(folder / "samples.npz").column("file")[:3] == ["a", "b", "a"]
+    assert read_array_file(folder / "gen.npz").column("file")[:3] == ["a", "b", "a"]
 
 
 def test_what_a_bundle_holds_is_what_was_judged(history, place):

@@ -50,6 +50,19 @@ def test_a_novel_cluster_of_two_percent_is_found_and_nothing_else(planted):
     assert 0.01 < planted.detectable < 0.02
 
 
+def test_samples_of_a_kind_are_drawn_from_all_of_it(planted):
+    """Of 20 clusters of which each has 50 samples, not only those nearest to the center are shown."""
+    rows = clusters(1000, 1)
+    found = count(as_embeddings(rows, "rows"), planted.partition)
+    kinds = planted.partition.assign(torch.from_numpy(rows))[0][:, 0]
+    drawn = [found.drawn[number][found.drawn[number] >= 0] for number in range(planted.levels[0])]
+    for number, own in enumerate(drawn):
+        assert len(set(own)) == len(own) == min(16, (kinds == number).sum())
+        assert (kinds[own] == number).all()
+    inner = [np.isin(own, found.nearest[number][:16]).mean() for number, own in enumerate(drawn) if len(own) == 16]
+    assert 0.1 < np.mean(inner) < 0.6
+
+
 def test_shares_of_sets_with_other_names_are_found_under_them(planted):
     (kind,) = planted.significant()
     other = replace(kind, shares={"fgan": kind.shares["gen"], "ddpm": kind.shares["ref"]})
@@ -115,6 +128,16 @@ def test_what_one_of_several_sets_lacks_is_told():
     assert "less has significantly less of" in report.outline(found).headline
     two = fe.kinds({"a": rows["a"], "less": clusters(600, 9)})
     assert {one.set_with_least for one in two.modes} == {None}
+
+
+def test_what_one_set_lacks_is_not_told_again_where_another_has_more_of_it():
+    """Of a kind beside 20 others, "a" has none, "b" some and "c" twice as much; a coarser kind shows the lack of it."""
+    rng, rows = np.random.default_rng(5), {}
+    for number, label in enumerate("abc"):
+        rows[label] = clusters(600, 50 + number)
+        rows[label][: 45 * number] = CENTERS[20] + 1.3 * rng.normal(0, 1, (45 * number, 64))
+    (kind,) = fe.kinds(rows, levels=(5, 20, 50), level=20).significant()
+    assert kind.side == "most in c"
 
 
 def test_a_sketch_is_counted_by_its_sample():

@@ -39,7 +39,8 @@ def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_on
     (first, *_) = found.significant()
     card = page.section(first)
     shown = [page.attributes(n)["alt"] for n in page.find("img", inside=card)]
-    assert shown == [*first.shares["ref"].top_ids[:SHOWN_SAMPLES], *first.shares["gen"].top_ids[:SHOWN_SAMPLES]]
+    parts = [first.shares[label] for label in ("ref", "gen")]
+    assert shown == [one for part in parts for ids in (part.top_ids, part.drawn_ids) for one in ids[:SHOWN_SAMPLES]]
     assert f"+{100 * first.difference:.1f} points against the other set" in page.texts("p", "says", card)[0]
     rows = [page.attributes(n)["data-mode"] for n in page.find("tr") if "data-mode" in page.attributes(n)]
     assert rows == [anchor(kind.id) for kind in found.significant()]
@@ -99,7 +100,7 @@ def test_every_kind_of_a_board_is_a_card_that_the_table_and_the_models_lead_to()
     told = page.find("article", "profile")[[row.name for row in board.rows].index("few")]
     links = [page.attributes(n)["href"] for n in page.find("a", inside=told)]
     assert lost and links == [f"#{anchor(kind.id)}" for kind in lost]
-    assert len(page.find("img", inside=page.section(board.modes[0]))) == 2 * SHOWN_SAMPLES
+    assert len(page.find("img", inside=page.section(board.modes[0]))) == 4 * SHOWN_SAMPLES
 
 
 def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held():

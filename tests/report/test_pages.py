@@ -321,7 +321,7 @@ def test_the_pictures_of_a_mode_are_of_the_set_with_most_and_of_the_reference():
     [
         (
             slice(0, 3),
-            "Against the mean of all other sets, alpha has more of 1 kind of samples (adjusted p ≤ 0.05). The ",
+            "Against the mean of all other sets, alpha has more of 1 kind of samples, such as “3” (8 %) (adj",
         ),
         (
             slice(2, 3),

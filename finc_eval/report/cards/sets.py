@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from finc_eval.comparison.models import SharedMode
+from finc_eval.comparison.models import ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import listed, percent, points
 from finc_eval.gallery.counts import told_sets
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.modes import Kind, KindShare
 from finc_eval.report.cards.card import Card, Grid, View
 from finc_eval.report.cards.modes import NOT_SIGNIFICANT, remark
 from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
@@ -80,10 +80,8 @@ def mode_of_sets(mode: SharedMode, scale: Axis, shown: int) -> Card:
     """Return the card of a mode of several models, with as many typical samples as members drawn at random."""
 
     def grids(label: str) -> tuple[Grid, ...]:
-        part = mode.shares[label]
         heading = "Most typical" if label == mode.set_with_most else "Most alike, members or not"
-        drawn = Grid("Members drawn at random", label, part.drawn_ids[:shown])
-        return Grid(heading, label, part.top_ids[:shown]), drawn
+        return _grids(mode.shares[label], heading, label, shown)
 
     return replace(
         _card(mode, scale, remark(mode), grids),
@@ -93,10 +91,10 @@ def mode_of_sets(mode: SharedMode, scale: Axis, shown: int) -> Card:
 
 
 def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
-    """Return the card of a kind, with the samples nearest to its center."""
+    """Return the card of a kind, with the samples nearest to its center and as many drawn at random."""
 
     def grids(label: str) -> tuple[Grid, ...]:
-        return (Grid("Nearest to the center of the kind", label, kind.shares[label].top_ids[:shown]),)
+        return _grids(kind.shares[label], "Nearest to the center of the kind", label, shown)
 
     card = _card(kind, scale, NOT_SIGNIFICANT if kind.p_value > ALPHA else None, grids)
     low, high = map(points, kind.interval)
@@ -110,6 +108,12 @@ def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
         facts={heading: text(kind) for heading, text in KIND_FACTS.items()},
         table=_table(kind, "Samples", [f"{part.count:,}" for part in kind.shares.values()]),
     )
+
+
+def _grids(part: ModeShare | KindShare, heading: str, label: str, shown: int) -> tuple[Grid, ...]:
+    """Return the typical samples of a set, under a heading, and as many members drawn at random."""
+    drawn = Grid("Members drawn at random", label, part.drawn_ids[:shown])
+    return Grid(heading, label, part.top_ids[:shown]), drawn
 
 
 def _card(mode: SharedMode | Kind, scale: Axis, muted: str | None, grids: Callable[[str], tuple[Grid, ...]]) -> Card:
