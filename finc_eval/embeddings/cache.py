@@ -213,13 +213,14 @@ class EmbeddingCache(Shown):
         rows = np.arange(self.n)[index]
         if rows.ndim == 1 and len(rows) and (np.diff(rows) == 1).all():
             return cast(Floats, self._rows.between(rows[0], rows[-1] + 1))
-        result = np.empty((*rows.shape, self.dim), np.float32)
-        # Whole blocks have checksums, so they are read as a whole.
-        size = block_rows(self.dim)
-        for block in np.unique(rows // size):
-            inside = rows // size == block
-            result[inside] = self._rows.between(block * size, (block + 1) * size)[rows[inside] - block * size]
-        return result
+        wanted, result = rows.ravel(), np.empty((rows.size, self.dim), np.float32)
+        order = wanted.argsort(kind="stable")
+        # Together what has one checksum.
+        for part in np.split(order, np.flatnonzero(np.diff(wanted[order] // block_rows(self.dim))) + 1):
+            if len(part):
+                first, last = wanted[part[0]], wanted[part[-1]]
+                result[part] = self._rows.between(first, last + 1)[wanted[part] - first]
+        return result.reshape(*rows.shape, self.dim)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:

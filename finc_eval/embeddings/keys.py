@@ -29,7 +29,7 @@ def hashes_of(ids: Sequence[str]) -> Hashes:
 
 def hashes_of_bytes(ids: Sequence[bytes]) -> Hashes:
     """Return the hashes of ids, given by their bytes, and of their videos."""
-    windows = any(b"#" in name for name in ids)
+    windows = b"#" in b"".join(ids)
     return byte_hashes(ids), byte_hashes([WINDOW.sub(b"", name) for name in ids]) if windows else None
 
 

@@ -92,7 +92,7 @@ def repeats_as_groups(
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
         own = hashes[label]
-        n, distinct = len(own), len(np.unique(own))
+        n, distinct = len(own), _distinct(own)
         if n - distinct <= FEW_REPEATS * n:
             continue
         others = [found for name, found in hashes.items() if name != label]
@@ -115,13 +115,18 @@ def _shared(hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
     sentences = []
     for (label, own), (other_label, other) in combinations(hashes.items(), 2):
         shared, n = int(np.isin(own, other).sum()), len(own)
-        if shared > FEW_REPEATS * n and n - len(np.unique(own)) <= FEW_REPEATS * n:
+        if shared > FEW_REPEATS * n and n - _distinct(own) <= FEW_REPEATS * n:
             some = f"all {n:,}" if shared == n else f"{shared:,} of the {n:,}"
             sentences.append(
                 f"{some} samples of {label} {IN_BOTH} {other_label}, with equal embeddings: the sets are not "
                 "independent, and what they share cannot differ"
             )
     return sentences
+
+
+def _distinct(hashes: NDArray[np.uint64]) -> int:
+    """Count distinct hashes; numpy's `unique` takes ten times as long."""
+    return 1 + int(np.count_nonzero(np.diff(np.sort(hashes))))
 
 
 def drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:

@@ -203,8 +203,9 @@ class DistanceBlock:
 def blocks(x: Embeddings, y: Embeddings, device: Device = None) -> Iterator[DistanceBlock]:
     """Yield the distances of all pairs of two sets of one dimension."""
     frame = Frame.of(x, y, usable_device(device))
+    width = BLOCK_ROWS * max(1, min(BLOCK_ROWS // x.n, HELD_BLOCKS))  # as many pairs, of few queries
     for held in _held(x, frame):
-        for base in _rows(y, range(0, y.n, BLOCK_ROWS), frame):
+        for base in _rows(y, range(0, y.n, width), frame):
             for queries in held:
                 yield DistanceBlock.of(queries, base, frame.unit)
 
@@ -261,6 +262,6 @@ def _read(source: Embeddings, starts: range, device: torch.device) -> Iterator[t
     """Yield blocks of rows on a device, with their first index; the next block is read while one is in use."""
 
     def block(start: int) -> tuple[int, torch.Tensor]:
-        return start, sent(source.rows_at(np.arange(start, min(start + BLOCK_ROWS, source.n))), device)
+        return start, sent(source.rows_at(np.arange(start, min(start + starts.step, source.n))), device)
 
     return prefetched(map(block, starts))
