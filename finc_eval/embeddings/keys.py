@@ -10,12 +10,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.digest import text_bytes
+from finc_eval.core.digest import text_bytes, text_of
 
 Hashes = tuple[NDArray[np.uint64], NDArray[np.uint64] | None]
 """Hash of each id and of its video, each (n,); None for videos where no sample is a window of one."""
 
-WINDOW = re.compile(rb"#[0-9]+$")
+WINDOW = re.compile(r"#\d+$")
 """End of the id of a window of a video: "#3" in "clip.mp4#3"."""
 
 FOLD_BIT = np.uint64(1)
@@ -30,7 +30,7 @@ def hashes_of(ids: Sequence[str]) -> Hashes:
 def hashes_of_bytes(ids: Sequence[bytes]) -> Hashes:
     """Return the hashes of ids, given by their bytes, and of their videos."""
     windows = b"#" in b"".join(ids)
-    return byte_hashes(ids), byte_hashes([WINDOW.sub(b"", name) for name in ids]) if windows else None
+    return byte_hashes(ids), string_hashes([WINDOW.sub("", text_of(name)) for name in ids]) if windows else None
 
 
 def joined(parts: Sequence[Hashes]) -> Hashes:
