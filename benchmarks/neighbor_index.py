@@ -4,7 +4,7 @@ Generated unit embeddings around 2 000 centers; one in a hundred of the queries 
 Exact search is timed on a part of the queries and extrapolated, as all of its pairs take equally long. Seconds are of
 the processor, all threads together, so that they do not depend on what else runs.
 
-    python benchmarks/neighbor_index.py [n] [d]      default: 200 000 × 512, ten minutes of one core
+    python benchmarks/neighbor_index.py [n] [d]      default: 1 000 000 × 512, ten minutes of one core
 """
 
 import json
@@ -71,8 +71,12 @@ def main(n, dim):
         "peak GB": round(peak_memory() / 1e9, 2),
     }
     print(json.dumps(row), flush=True)
-    record("neighbor_index", [row], notes=f"{faiss.omp_get_max_threads()} thread(s), base and queries in memory; seconds of the processor")
+    record(
+        "neighbor_index",
+        [row],
+        notes=f"{faiss.omp_get_max_threads()} thread(s), base and queries in memory; seconds of the processor",
+    )
 
 
 if __name__ == "__main__":
-    main(*([int(argument) for argument in sys.argv[1:]] or [200_000, 512]))
+    main(*([int(argument) for argument in sys.argv[1:]] or [1_000_000, 512]))
