@@ -13,7 +13,7 @@ Device = str | torch.device | None
 """Device as callers name it; None for CUDA if available."""
 
 Place = Callable[[torch.Tensor], torch.Tensor]
-"""What the reader of batches does with the rows of one, such as sending them to a device."""
+"""Function that the reader of batches applies to the rows of each, such as one that sends them to a device."""
 
 
 def default_device() -> torch.device:

@@ -112,7 +112,8 @@ class Embeddings(ABC):
 
         Args:
             size: rows of a batch.
-            place: what the reader does with the rows of a batch, such as sending them to a device; default: nothing.
+            place: function that the reader applies to the rows of a batch, such as one that sends them to a device;
+                default: none.
         """
         return prefetched(self._batches(size, place))
 

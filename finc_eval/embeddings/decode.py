@@ -83,7 +83,8 @@ def decoded_batches(
         size: samples per batch; the last batch may be smaller.
         how: preprocessing of the card.
         workers: number of threads that decode and resize.
-        place: what the reader does with the pixels of a batch, such as sending them to a device; default: nothing.
+        place: function that the reader applies to the pixels of a batch, such as one that sends them to a device;
+            default: none.
     """
 
     def batches() -> Generator[DecodedBatch, None, None]:
