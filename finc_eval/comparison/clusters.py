@@ -105,7 +105,7 @@ class FoundKinds:
                         p_value=min(float(self.tests.adjusted[row, number]) / weight, 1.0),
                         stability=None,
                         members=partial(self._members, number),
-                        nearest=(self.counted["gen"].nearest_to(number), self.counted["ref"].nearest_to(number)),
+                        samples={label: one.samples(number) for label, one in self.counted.items()},
                     )
                 )
         return found

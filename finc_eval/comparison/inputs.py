@@ -25,7 +25,7 @@ from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.embeddings.space import check_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
 from finc_eval.sketches.folds import fold_of, rows_of
 from finc_eval.sketches.reference import reference_feature_map
@@ -90,15 +90,23 @@ class SketchedSet:
         scores = self.sample[0] @ direction
         return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
 
-    def drawn(self, members: torch.Tensor) -> tuple[str, ...]:
-        """Return ids of members drawn at random: the first of the bottom-k sample, which is in order of hash.
+    def drawn(self, members: torch.Tensor) -> NDArray[np.int64]:
+        """Return indices of members drawn at random: the first of the bottom-k sample, which is in order of hash.
 
         Args:
             members: which samples of the bottom-k sample are members, shape (m,).
         """
         if not self.has_rows:
-            return ()
-        return tuple(self.sketch.sample.ids[row] for row in members.nonzero().flatten()[:MAX_SHOWN].tolist())
+            return np.empty(0, np.int64)
+        rows = members.nonzero().flatten()[:DRAWN].cpu().numpy()
+        return rows if self.embeddings is None else self._indices[rows]
+
+    @cached_property
+    def _indices(self) -> NDArray[np.int64]:
+        """Indices of the bottom-k sample among the embeddings, shape (m,)."""
+        keys = self.at_hand.id_keys()
+        order = keys.argsort(kind="stable")
+        return np.asarray(order[np.searchsorted(keys, self.sketch.sample.keys, sorter=order)])
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the ids of the samples with these indices, as a score pass numbers them."""

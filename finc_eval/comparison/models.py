@@ -31,10 +31,10 @@ from finc_eval.embeddings.opening import labeled
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.counts import told_sets
+from finc_eval.gallery.counts import MAX_SHOWN, told_sets
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.evidence import Evidence
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import in_proportion, name_modes
 from finc_eval.numerics.inference import ALPHA, holm
 from finc_eval.numerics.precision import arithmetic
 
@@ -325,6 +325,8 @@ def _shared_modes(
         typical = scored[label].sketched.typical(sign * fits[label].full.vectors[:, rank])
         name = unique_id(label, [*typical, str(rank)], found)
         known.append(direction)
+        drawn = _drawn(one, scored)
+        shares = _shares(one, scored, drawn, family * len(scored))
         width = float(estimate.half_widths(family)[rank])
         found[name] = SharedMode(
             id=name,
@@ -335,10 +337,10 @@ def _shared_modes(
             interval=(excess - width, excess + width),
             p_value=float(adjusted[start + rank]),
             stability=fits[label].stability_of(rank) or 0.0,
-            shares=_shares(one, scored, family * len(scored)),
+            shares=shares,
             direction=(sign * direction).float().numpy(),
         )
-        members[name] = _members(one, scored)
+        members[name] = in_proportion(drawn, {of: part.share for of, part in shares.items()})
     return _named(found, members, scored)
 
 
@@ -359,13 +361,6 @@ def _named(
     )
 
 
-def _members(found: _Found, scored: Mapping[str, ScoredSet]) -> dict[str, NDArray[np.int64]]:
-    """Return the indices of those of the best samples of each set that are members, best first."""
-    threshold = sum(map(abs, found.thresholds)) / 2
-    best = {label: one.scores.best(tail_of(found.sign), found.column) for label, one in scored.items()}
-    return {label: index[scores >= threshold] for label, (index, scores) in best.items()}
-
-
 def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) -> Sign:
     """Return the sign that makes positive the tail with most of the excess of this set over the others."""
     energies = {name: one.scores.energies()[:, column] for name, one in scored.items()}
@@ -373,7 +368,17 @@ def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) 
     return leading_sign(energies[label] - rho * others)
 
 
-def _shares(found: _Found, scored: Mapping[str, ScoredSet], family: int) -> dict[str, ModeShare]:
+def _drawn(found: _Found, scored: Mapping[str, ScoredSet]) -> dict[str, NDArray[np.int64]]:
+    """Return the indices of members of each set, drawn at random."""
+    return {
+        label: one.sketched.drawn(held_out_members(found.scoring, found.rank, found.thresholds, one.sketched))
+        for label, one in scored.items()
+    }
+
+
+def _shares(
+    found: _Found, scored: Mapping[str, ScoredSet], drawn: Mapping[str, NDArray[np.int64]], family: int
+) -> dict[str, ModeShare]:
     """Return how much each set has of a direction."""
     confidence = confidence_of(family)
     shares = {}
@@ -381,12 +386,11 @@ def _shares(found: _Found, scored: Mapping[str, ScoredSet], family: int) -> dict
         share = share_of(one, found.column, found.thresholds, confidence)
         mass, _ = one.masses[slice(found.column, found.column + 1)].pooled()
         index, _ = one.scores.best(tail_of(found.sign), found.column)
-        members = held_out_members(found.scoring, found.rank, found.thresholds, one.sketched)
         shares[label] = ModeShare(
             share=share.value,
             interval=share.interval,
             mass=float(mass),
             top_ids=one.sketched.ids_at(index),
-            drawn_ids=one.sketched.drawn(members),
+            drawn_ids=one.sketched.ids_at(drawn[label][:MAX_SHOWN]),
         )
     return shares

@@ -22,9 +22,8 @@ from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.naming.evidence import Name
-from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind, described_kinds
+from finc_eval.partitions.modes import Kind, described_kinds, names_of
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tests import test_kinds
 
@@ -128,16 +127,9 @@ def _kinds(
 def _names(
     kinds: Sequence[int], reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings]
 ) -> dict[int, Name]:
-    counted = {label: run.nearest for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
-    near = [
-        {
-            label: found.nearest_to(kind)
-            for label, found in (counted | {REFERENCE: reference.nearest}).items()
-            if found is not None
-        }
-        for kind in kinds
-    ]
-    return dict(zip(kinds, name_modes(near, embeddings), strict=True))
+    runs = {label: run.found for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
+    found = {label: one for label, one in (runs | {REFERENCE: reference.found}).items() if one is not None}
+    return names_of(kinds, found, embeddings)
 
 
 def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:

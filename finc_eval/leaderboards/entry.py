@@ -38,7 +38,7 @@ class TrainingRun(Record):
         counted: number of samples that were counted: all, or those that a sketch holds.
         examples: samples of each kind that show it.
         measures: its metrics, by name.
-        nearest: the counted set, to name kinds by; None for a run that was read from a file.
+        found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
     info: SetInfo
@@ -47,7 +47,7 @@ class TrainingRun(Record):
     counted: int
     examples: tuple[Examples, ...]
     measures: dict[str, Measure]
-    nearest: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
+    found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property
     def tally(self) -> Tally:

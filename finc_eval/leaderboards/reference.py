@@ -22,8 +22,8 @@ from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.metrics.registry import get_metric
 from finc_eval.naming.evidence import Name
-from finc_eval.naming.names import name_modes
 from finc_eval.partitions.counts import Counted, Examples, count
+from finc_eval.partitions.modes import names_of
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.sets import OpenedSet
 from finc_eval.partitions.tally import Tally
@@ -53,7 +53,7 @@ class BoardReference:
         space: extractor, as name@digest.
         settings: settings, with the metrics that the board has.
         provenance: what made it.
-        nearest: the counted set, to name kinds by; None for a reference that was read from a file.
+        found: the counted set, to name kinds by; None for a reference that was read from a file.
     """
 
     partition: Partition
@@ -66,7 +66,7 @@ class BoardReference:
     space: str
     settings: LeaderboardSettings
     provenance: Provenance
-    nearest: Counted | None = None
+    found: Counted | None = None
 
     @classmethod
     def of(
@@ -95,8 +95,7 @@ class BoardReference:
         found = count(ref, partition, far=far, run=run.named(f"count {REFERENCE}"))
         names: dict[int, Name] = {}
         if far:  # later, only what is stored can name kinds
-            near = [{REFERENCE: found.nearest_to(number)} for number in range(kinds)]
-            names = dict(enumerate(name_modes(near, {REFERENCE: ref})))
+            names = names_of(range(kinds), {REFERENCE: found}, {REFERENCE: ref})
         metrics = settings.metrics or default_metrics(embeddings.values(), ref)
         return cls(
             partition=partition,
@@ -109,7 +108,7 @@ class BoardReference:
             space=ref.space,
             settings=replace(settings, metrics=metrics),
             provenance=Provenance.here(run.device),
-            nearest=found,
+            found=found,
         )
 
     @property
@@ -173,7 +172,7 @@ class BoardReference:
             counted=tally.n,
             examples=_examples(found, one.embeddings),
             measures=dict(measures),
-            nearest=found,
+            found=found,
         )
 
     def save(self, path: str | Path) -> None:

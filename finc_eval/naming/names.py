@@ -19,7 +19,7 @@ from finc_eval.naming.traits import trait_questions
 from finc_eval.numerics.inference import holm
 
 SECOND = 0.25
-"""Share of the members from which a second value stands in a name."""
+"""Share of the members from which a value stands in a name that describes fewer than most, or beside another."""
 
 BOTH = 0.6
 """Share of the members that two values must describe together, where neither describes most."""
@@ -39,10 +39,12 @@ def name_modes(
     of all modes are adjusted together (Holm 1979). Members are compared with up to 1000 other samples of each set, and
     the samples of a group count once.
 
-    A name needs substance too: a value that most of the members have, or two that most have together.
+    A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
+    a column of metadata describes most, the name says "partly", of one or two that at least a quarter have.
 
     Args:
-        members: for each mode, indices of its members in each set: {"gen": …, "ref": …}.
+        members: for each mode, indices of members in each set, {"gen": …, "ref": …}: drawn at random, as those that are
+            most typical have more in common than the others.
         sets: the sets by the same names, with embeddings, metadata and pictures.
         alpha: family-wise error of the evidence.
 
@@ -67,6 +69,18 @@ def name_modes(
     return [_named(mine) for mine in found]
 
 
+def in_proportion(drawn: Mapping[str, NDArray[np.int64]], shares: Mapping[str, float]) -> dict[str, NDArray[np.int64]]:
+    """Choose members of a mode for its name as if all sets were of one size, so that no set speaks for another.
+
+    Args:
+        drawn: members of each set, drawn at random.
+        shares: fraction of each set that are members.
+    """
+    most = max(drawn, key=lambda label: shares[label])
+    ratio = len(drawn[most]) / (shares[most] or 1)
+    return {label: own[: round(ratio * shares[label])] for label, own in drawn.items()}
+
+
 def _named(found: list[Question]) -> Name:
     """Name one mode from its significant properties, which come in the order of their sources."""
     by_source = [
@@ -80,7 +94,7 @@ def _named(found: list[Question]) -> Name:
 
 
 def _phrase(values: list[Evidence]) -> str | None:
-    """Say what most members have of one source, from its values, the strongest first; None where they share nothing."""
+    """Say what members have of one source, from its values, the strongest first; None where they share nothing."""
     source = values[0].source if values else TRAIT
     most = [one for one in values if one.share_members >= MOST]
     if source == TRAIT:
@@ -91,8 +105,11 @@ def _phrase(values: list[Evidence]) -> str | None:
     elif source in TEXT_COLUMNS:
         shown, verb = most[:2], f"{source} with "
     else:
-        shown = values[:2] if _make_most(values[:2]) else most[:1]
-        verb = ("mostly " if len(shown) == 1 else "") + ("" if source == "label" else f"{source} ")
+        by_share = sorted(values, key=lambda one: -one.share_members)
+        some = [one for one in by_share if one.share_members >= SECOND][:2]
+        both = _make_most(some)
+        shown = some if both or not most else most[:1]
+        verb = ("" if both else "mostly " if most else "partly ") + ("" if source == "label" else f"{source} ")
     words = " and ".join(f"“{one.value}”" if source in TEXT_COLUMNS else one.value for one in shown)
     shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in shown)
     return f"{verb}{words} ({shares})" if shown else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +24,10 @@ from finc_eval.partitions.partition import Assignment, Partition
 from finc_eval.partitions.tally import Tally
 
 NEAREST = 50
-"""Samples of each set and kind, nearest to its center, that are kept: what names are taken from."""
+"""Samples of each set and kind, nearest to its center, that are kept."""
+
+DRAWN = 50
+"""Samples of each set and kind that are drawn at random, and that its name is taken from."""
 
 COPIED_ROWS = 1 << 17
 """Rows whose kinds are copied from the device together: for every copy, the host waits."""
@@ -152,6 +156,18 @@ class Examples(Record):
     drawn_ids: tuple[str, ...] = ()
 
 
+class KindSamples(NamedTuple):
+    """Indices of samples of a kind.
+
+    Attributes:
+        nearest: those nearest to its center, best first.
+        drawn: some that were drawn at random.
+    """
+
+    nearest: NDArray[np.int64]
+    drawn: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class Counted:
     """Counts of a set, and some samples of each kind, which is numbered through all levels.
@@ -160,23 +176,20 @@ class Counted:
         counts: samples by kinds.
         nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds of all levels,
             `NEAREST`); −1 where there are fewer.
-        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `MAX_SHOWN`); −1 likewise.
+        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `DRAWN`); −1 likewise.
     """
 
     counts: Counts
     nearest: NDArray[np.int64]
     drawn: NDArray[np.int64]
 
-    def nearest_to(self, kind: int) -> NDArray[np.int64]:
-        """Return the indices of the samples nearest to the center of a kind."""
-        index: NDArray[np.int64] = self.nearest[kind]
-        return np.asarray(index[index >= 0])
+    def samples(self, kind: int) -> KindSamples:
+        """Return the indices of samples of a kind."""
+        return KindSamples(*(rows[kind][rows[kind] >= 0] for rows in (self.nearest, self.drawn)))
 
     def examples(self, kind: int, embeddings: Embeddings) -> Examples:
         """Return the ids of samples that show what a kind is, with the embeddings that were counted."""
-        drawn = self.drawn[kind]
-        nearest = self.nearest_to(kind)[:MAX_SHOWN]
-        return Examples(embeddings.ids_at(nearest), embeddings.ids_at(drawn[drawn >= 0]))
+        return Examples(*(embeddings.ids_at(found[:MAX_SHOWN]) for found in self.samples(kind)))
 
 
 class Counter:
@@ -263,11 +276,11 @@ def drawn_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np
 
 
 def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
-    """Return the places of the first `MAX_SHOWN` samples of each kind, shape (count, `MAX_SHOWN`); −1 beyond them."""
+    """Return the places of the first `DRAWN` samples of each kind, shape (count, `DRAWN`); −1 beyond them."""
     members = np.bincount(kinds, minlength=count)
-    place = np.arange(MAX_SHOWN) + (members.cumsum() - members)[:, None]
+    place = np.arange(DRAWN) + (members.cumsum() - members)[:, None]
     by_kind = kinds.astype(np.min_scalar_type(count)).argsort(kind="stable")
-    return np.where(np.arange(MAX_SHOWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
+    return np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
 
 
 def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, run: Run | None = None) -> Counted:

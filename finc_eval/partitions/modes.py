@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import told_sets
 from finc_eval.naming.evidence import Evidence, Name
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import in_proportion, name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted, Examples
@@ -134,14 +134,34 @@ def reported_kinds(
         if tests.side(row)[1]:  # what one set lacks may be what another has more of, at another level
             found = found[~overlapping(found, clear, shared)]
         clear += found.tolist()
-    near = [{label: one.nearest_to(number) for label, one in counted.items()} for number in clear]
-    names = dict(zip(clear, name_modes(near, embeddings), strict=True))
+    names = names_of(clear, counted, embeddings)
     others = np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
 
     def examples(label: str, number: int) -> Examples:
         return counted[label].examples(number, embeddings[label])
 
     return described_kinds(tests, [*clear, *others], names, examples, levels)
+
+
+def names_of(
+    kinds: Sequence[int], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
+) -> dict[int, Name]:
+    """Name kinds by what samples of them have in common that were drawn at random, in proportion to the shares.
+
+    Args:
+        kinds: the kinds, numbered through all levels.
+        counted: the counted sets.
+        embeddings: their embeddings.
+    """
+    shares = {label: one.counts.tally().members / one.counts.n for label, one in counted.items()}
+    members = [
+        in_proportion(
+            {label: one.samples(kind).drawn for label, one in counted.items()},
+            {label: float(share[kind]) for label, share in shares.items()},
+        )
+        for kind in kinds
+    ]
+    return dict(zip(kinds, name_modes(members, embeddings), strict=True))
 
 
 def described_kinds(

@@ -29,6 +29,9 @@ TWO_TESTS = (
 )
 """Why a significant mode may have an interval that holds 0."""
 
+PARTLY = "partly "
+"""Beginning of the name of a mode of which no value describes most members."""
+
 SHARES_IN_NAME = re.compile(r" \([\d %,]+\)")
 """The shares of members in a name, such as " (50 %, 41 %)"."""
 
@@ -89,7 +92,10 @@ def kind(mode: Named, others: Sequence[Named] = ()) -> str:
     """Return the kind of sample that a mode is, in as few words as its name and the modes beside it allow."""
     if mode.name is None:
         return f"samples without a name, {mode.id}"
-    return f"samples that are “{mode.name}”" if _only_traits(mode) else f"“{short(mode, others)}”"
+    if _only_traits(mode):
+        return f"samples that are “{mode.name}”"
+    name = short(mode, others)
+    return f"samples that are partly “{name.removeprefix(PARTLY)}”" if name.startswith(PARTLY) else f"“{name}”"
 
 
 def _only_traits(mode: Named) -> bool:

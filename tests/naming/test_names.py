@@ -2,7 +2,7 @@ import numpy as np
 from naming._described import Described
 from PIL import Image
 
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import in_proportion, name_modes
 
 
 def digits(n, seed):
@@ -35,6 +35,22 @@ def test_two_labels_that_make_most_of_the_members_are_both_named():
     members = np.concatenate([np.flatnonzero(labels == value)[:count] for value, count in ((3, 51), (5, 38), (9, 11))])
     (name,) = named([{"gen": members}], Described(2000, {"label": labels}), Described(500, {"label": digits(500, 1)}))
     assert name.text == "3 and 5 (51 %, 38 %)"
+
+
+def test_labels_that_describe_fewer_than_most_are_called_a_part():
+    labels = digits(2000, 0)
+    counts = {3: 40, **dict.fromkeys(range(4, 10), 10)}
+    members = np.concatenate([np.flatnonzero(labels == value)[:count] for value, count in counts.items()])
+    (name,) = named([{"gen": members}], Described(2000, {"label": labels}), Described(500, {"label": digits(500, 1)}))
+    assert name.text == "partly 3 (40 %)"
+
+
+def test_members_count_as_if_all_sets_were_of_one_size():
+    """A set with a fifth of the share has a fifth of the members, though as many were drawn of it."""
+    drawn = {"gen": np.arange(50), "ref": np.arange(50), "other": np.arange(3)}
+    chosen = in_proportion(drawn, {"gen": 0.1, "ref": 0.02, "other": 0.05})
+    assert {label: len(own) for label, own in chosen.items()} == {"gen": 50, "ref": 10, "other": 3}
+    assert in_proportion({"gen": drawn["gen"][:0]}, {"gen": 0.0})["gen"].size == 0
 
 
 def test_a_mode_of_many_labels_has_no_name():
