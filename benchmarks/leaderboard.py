@@ -2,13 +2,13 @@
 
 Eight models, of which some are equal. A model lacks a part λ of the reference's samples, all of them of every second
 kind, and has in their place too much of two kinds and one that the reference does not have. Every number of a board
-grows with λ or stays, so the true order is that of λ, with ties. Models have n and 2n samples
-in turn, the reference 2n. *shared*: one reference, as `fe.leaderboard` has it. *separate*: each model is measured
-against a reference of its own. *large*: the shared reference has 20n samples. *groups*: every sample is one of three
-near copies, in all sets, and a column says so. A board *holds* by a number if each of the eight rank sets holds the
-true rank: a model shares the rank of its equals. *halves*: the only models are two halves of one set of 2n samples (λ
-= 0.2); how often does any number call them different? Halves of real sets, too: a quarter each of the photographs of
-Tiny-ImageNet or of the clips of UCF101, against the other half. They need the test assets (FINC_EVAL_ASSETS).
+grows with λ or stays, so the true order is that of λ, with ties. Models have n and 2n samples in turn, the reference
+2n. *shared*: one reference, as `fe.leaderboard` has it. *separate*: each model is measured against a reference of its
+own. *large*: the shared reference has 20n samples. *groups*: every sample is one of three near copies, in all sets, and
+a column says so. A board *holds* by a number if each of the eight rank sets holds the true rank: a model shares the
+rank of its equals. *halves*: the only models are two halves of one set of 2n samples (λ = 0.2); how often does any
+number call them different? Halves of real sets, too: a quarter each of the photographs of Tiny-ImageNet or of the clips
+of UCF101, against the other half. They need the test assets (FINC_EVAL_ASSETS).
 
     python benchmarks/leaderboard.py --jobs 1 --minutes 5
 """

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from finc_eval.core.errors import did_you_mean
 
 
 class Group(TyperGroup):
@@ -27,8 +30,14 @@ class DefaultGroup(Group):
     """A group of verbs, the first of which is meant where none is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, with the name of the first verb before them where they do not begin with one."""
+        """Read the arguments, with the name of the first verb before them where they do not begin with one.
+
+        A word that is nearly a verb, and not a path, is refused with that verb.
+        """
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            meant = did_you_mean(args[0], self.commands)
+            if meant and args[0].isalpha() and not Path(args[0]).exists():
+                ctx.fail(f"no command is called {args[0]!r}{meant}")
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 

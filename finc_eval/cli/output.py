@@ -37,6 +37,9 @@ SUFFIXES = {
 """Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a
 JSON file."""
 
+PICTURE = b"data:image/"
+"""First bytes of a picture in a page."""
+
 LARGE_PAGE = 10_000_000
 """Bytes of a page from which browsers open it slowly."""
 
@@ -93,8 +96,13 @@ class Output:
         for path in self.files.values():
             refuse_loss(path, is_own, self.force)
 
-    def write(self, result: Any, texts: Mapping[str, str]) -> None:
-        """Write the files of the result, which is marked, all together, with texts by their suffix.
+    def write(self, result: Any, texts: Mapping[str, str], samples: Mapping[str, str]) -> None:
+        """Write the files of the result, which is marked, all together.
+
+        Args:
+            result: the result.
+            texts: content of further files, by suffix.
+            samples: where the samples of a set are now, by label.
 
         Raises:
             UsageError: another job has put its files there since this one began.
@@ -106,7 +114,7 @@ class Output:
                 make_room(files[".h5"], self.type_name, self.force)
                 result.save(files[".h5"])
             result.to_json(files[".json"])
-            result.to_html(files[".html"])
+            result.to_html(files[".html"], samples=samples)
             if ".md" in files:
                 result.to_markdown(files[".md"])
             for suffix, text in texts.items():
@@ -185,7 +193,19 @@ def make_room(path: Path, type_name: str, force: bool) -> None:
         path.unlink()
 
 
-def emit(result: Document, output: Output | None, as_json: bool, texts: Mapping[str, str] | None = None) -> None:
+def refuse_loss_of_pictures(page: Path, force: bool) -> None:
+    """Raise UsageError where a page with pictures would be overwritten by one without."""
+    if page.exists() and not force and PICTURE in page.read_bytes():
+        raise UsageError(f"{page} shows pictures, which are not kept: pass --samples, another --out, or --force")
+
+
+def emit(
+    result: Document,
+    output: Output | None,
+    as_json: bool,
+    texts: Mapping[str, str] | None = None,
+    samples: Mapping[str, str] | None = None,
+) -> None:
     """Write the files of a result, and print it as a table, or as JSON; without an output, print only.
 
     Args:
@@ -193,10 +213,11 @@ def emit(result: Document, output: Output | None, as_json: bool, texts: Mapping[
         output: its files.
         as_json: whether to print JSON.
         texts: content of further files, by suffix.
+        samples: where the samples of a set are now, by label.
     """
     if output is not None:
         result = result.marked(output.job)
-        output.write(result, texts or {})
+        output.write(result, texts or {}, samples or {})
     if as_json:
         print(result.to_json())
         return

@@ -7,7 +7,7 @@ clusters. With k(x, y) ≈ φ(x)·φ(y), such a function is the direction Σ_i c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,6 +28,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.names import SearchIndex
 from finc_eval.sketches.folds import fold_of
 
 KEN_BYTES = 20
@@ -42,11 +43,13 @@ class KernelExpansion:
         samples: shape (m, d).
         coefficients: shape (m, t), float64, one function a column.
         eigenvalues: eigenvalues of the eigenfunctions, descending; None for kernel means.
+        recall: share of the exact neighbors that were found on the way; None where all are exact.
     """
 
     samples: torch.Tensor
     coefficients: torch.Tensor
     eigenvalues: torch.Tensor | None = None
+    recall: float | None = None
 
     def directions(self, phi: FeatureMap) -> torch.Tensor:
         """Return Σ_i c_i φ(x_i) of each function, shape (q, t), float64."""
@@ -89,7 +92,8 @@ class KernelExpansionDirections:
         order = excess.argsort(descending=True) if mean is not None else torch.arange(len(excess), device=excess.device)
         values = excess.new_empty(0) if found.eigenvalues is None else found.eigenvalues
         restricted = [unit_vectors(raw[part], None if mean is None else mean[part]) for part in parts]
-        return Directions(vectors[:, order], excess[order].cpu(), values.cpu()), [part[:, order] for part in restricted]
+        best = Directions(vectors[:, order], excess[order].cpu(), values.cpu(), found.recall)
+        return best, [part[:, order] for part in restricted]
 
 
 def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tensor:
@@ -128,7 +132,7 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
             find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], modes))
         case Rarity():
             _check_enough_novel(method, (gen, ref), modes)
-            find = partial(rarity_expansion, method=method, clusters=modes, run=run)
+            find = partial(rarity_expansion, method=method, clusters=modes, run=run, index=settings.index)
         case Fld():
             _check_enough_novel(method, (gen, ref), modes)
             find = partial(fld_expansion, method=method, clusters=modes, run=run)
@@ -173,10 +177,11 @@ def ken_expansion(x: Embeddings, y: Embeddings, *, phi: FeatureMap, rho: float, 
 
 
 def rarity_expansion(
-    x: Embeddings, y: Embeddings, *, method: Rarity, clusters: int, run: Run | None = None
+    x: Embeddings, y: Embeddings, *, method: Rarity, clusters: int, run: Run | None = None, index: SearchIndex = "exact"
 ) -> KernelExpansion:
     """Cluster the samples of x that have the highest Rarity scores against y, those outside every ball first."""
-    return _clusters(x, rarity(x, y, k=method.neighbors, run=run).novel(share=method.novel), clusters, run)
+    found = rarity(x, y, k=method.neighbors, run=run, index=index)
+    return replace(_clusters(x, found.novel(share=method.novel), clusters, run), recall=found.recall)
 
 
 def fld_expansion(

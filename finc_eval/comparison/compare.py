@@ -35,6 +35,7 @@ from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
@@ -137,6 +138,7 @@ def _describe(
     copies = copies_between(gen, ref)
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
     overall = kinds.difference if kinds else None
+    recall = least_recall(*(fit.full.recall for fit in fits.values()))
     error = approximation_error(phi, sample) if len(sample) > 1 else None
     found = Comparison(
         over=tuple(mode for mode in modes if mode.role == "over"),
@@ -149,7 +151,7 @@ def _describe(
         ref=ref.info(),
         settings=settings,
         sigma_rule=opened.sigma_rule,
-        signature=_signature(gen, ref, settings),
+        signature=_signature(gen, ref, settings, recall),
         space=_space(gen, ref),
         tested=sum(fit.full.vectors.shape[1] for fit in fits.values()),
         clusters_tested=kinds.family if kinds else 0,
@@ -157,6 +159,7 @@ def _describe(
         kernel_error=error,
         copies=copies,
         warnings=(
+            *recall_notes(recall),
             *rho_warnings(settings.rho),
             *bandwidth_warnings(phi.sigma, sample),
             *kernel_warnings(error, phi.features),
@@ -187,7 +190,7 @@ def _space(gen: SketchedSet, ref: SketchedSet) -> str:
     return spaces[0]
 
 
-def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings) -> Signature:
+def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: float | None) -> Signature:
     return Signature.of(
         settings.method.name,
         (gen.sketch.n, ref.sketch.n),
@@ -195,6 +198,7 @@ def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings) -> Signat
         ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
         *gen.sketch.feature_map.signature(),
         *settings.signature(),
+        *index_signature(recall),
         *groups_signature([gen.sketch, ref.sketch]),
         ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
         ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),

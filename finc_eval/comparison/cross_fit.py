@@ -10,6 +10,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from finc_eval.comparison.directions import Directions, FoldedMoments, padded
+from finc_eval.core.device import sent
 
 SAME_MODE_OVERLAP = 0.5
 """Squared overlap of two directions from which on they are one mode: no direction has it with two others."""
@@ -78,7 +79,7 @@ def cross_fit(
         found = find((fold,))[0].vectors[:, :count]
         rows, columns = match(squared_overlap(full.vectors, found))
         paired = torch.zeros_like(full.vectors)
-        paired[:, rows.to(paired.device)] = found[:, columns.to(found.device)]
+        paired[:, sent(rows, paired.device)] = found[:, sent(columns, found.device)]
         halves.append(torch.where((full.vectors * paired).sum(0) < 0, -paired, paired))
     again = r_squared(full.vectors, [*halves, *refits], sets)
     reproduced = [one.diagonal() for one in again[:2]] + [one[match(one)] for one in again[2:]]

@@ -51,11 +51,14 @@ class Directions:
         vectors: shape (q, t), one direction a column.
         excess: shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards; on the CPU.
         eigenvalues: leading eigenvalues of Λ, descending; on the CPU.
+        recall: share of the exact neighbors that the directions were found by; None where all are exact, or none are
+            needed.
     """
 
     vectors: torch.Tensor
     excess: torch.Tensor
     eigenvalues: torch.Tensor
+    recall: float | None = None
 
 
 def covariance_difference(

@@ -14,6 +14,7 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Masses, design_effects
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import SAMPLES_PER_TAIL
+from finc_eval.core.device import sent
 from finc_eval.core.run import Run
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.folds import fold_of
@@ -75,7 +76,7 @@ class ScorePass:
         with arithmetic("float32"):
             scores = features @ self._vectors
         shown, first, second = torch.split(scores, self._columns, 1)
-        folds = folds.to(scores.device)[:, None]
+        folds = sent(folds, scores.device)[:, None]
         squares = torch.where(folds == 0, first, second).double().square()
         inside = torch.cat([folds == 0, folds == 1], 1).double()
         self._n += inside.sum(0)
@@ -84,7 +85,7 @@ class ScorePass:
         places = (bins + self._places + folds * (len(self._histograms) // 2)).flatten()
         self._histograms.scatter_add_(0, places, torch.ones_like(places))
         if groups is not None:
-            self._group_sums.index_add_(0, groups.to(scores.device), squares)
+            self._group_sums.index_add_(0, sent(groups, scores.device), squares)
         self._keep_best(shown, start)
 
     def _keep_best(self, scores: torch.Tensor, start: int) -> None:
@@ -207,10 +208,11 @@ def score_set(one: SketchedSet, fits: Sequence[CrossFit], run: Run) -> ScoredSet
         return ScoredSet(one, scores, masses)
     groups = one.group_numbers
     found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
-    for batch in one.embeddings.batches(run.portion):
+    phi = one.sketch.feature_map
+    for batch in one.embeddings.batches(run.portion, phi.prepared):
         folds, stop = torch.from_numpy(fold_of(batch.keys)), batch.start + len(batch.rows)
         numbers = None if groups is None else torch.from_numpy(groups[batch.start : stop])
-        found.update(one.sketch.feature_map(batch.rows), folds, batch.start, numbers)
+        found.update(phi.apply(batch.rows), folds, batch.start, numbers)
         run.progress(f"score {one.label}", stop, one.embeddings.n)
     scores = found.result()
     return ScoredSet(one, scores, scores.masses())

@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about, by_name, settings_from
+from finc_eval.numerics.names import INDEXES, SearchIndex
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
@@ -187,6 +188,7 @@ class Settings(SketchSettings):
     method: Method = Finc()
     rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0
     modes: Annotated[int, about("maximum number of modes to report per role")] = 10
+    index: Annotated[SearchIndex, about(f"how methods and metrics find neighbors: {INDEXES}")] = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -195,6 +197,7 @@ class Settings(SketchSettings):
             rho=check_positive("rho", self.rho, most=MAX_RHO),
             modes=check_count("modes", self.modes),
         )
+        check_choice("index", self.index, get_args(SearchIndex))
 
     @classmethod
     def check_keys(cls, table: Mapping[str, Any], where: str) -> None:
@@ -223,11 +226,11 @@ class Settings(SketchSettings):
         return sum(weight > 0 for weight in self.weights)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Return the fields of a signature that the feature map and the sketches do not already give."""
+        """Return the fields of a signature that the feature map, the sketches and neighbors do not already give."""
         given = {field.name for field in fields(SketchSettings)}
         own = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
         method = [(field.name, getattr(self.method, field.name)) for field in fields(self.method)]
-        values = [item for item in [*own, *method] if item[0] not in ("method", "name")]
+        values = [item for item in [*own, *method] if item[0] not in ("method", "name", "index")]
         return tuple((name, _text(value)) for name, value in values)
 
 
@@ -241,6 +244,7 @@ class Options(SketchOptions, total=False):
     method: AnyMethod | MethodName
     rho: float
     modes: int
+    index: SearchIndex
 
 
 def settings_of(settings: Settings | None, options: Options) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import torch
 
@@ -11,6 +12,9 @@ from finc_eval.core.words import listed
 
 Device = str | torch.device | None
 """Device as callers name it; None for CUDA if available."""
+
+Place = Callable[[torch.Tensor], torch.Tensor]
+"""Function that the reader of batches applies to the rows of each, such as one that sends them to a device."""
 
 
 def default_device() -> torch.device:
@@ -43,7 +47,10 @@ def usable_device(device: Device) -> torch.device:
 
 
 def sent(rows: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Copy rows to a device. Those of the host go to a GPU from pinned memory, so that the host does not wait."""
-    if device.type == "cuda" and rows.device.type == "cpu":
+    """Copy rows to a device. Those of the host go to a GPU from pinned memory, so that the host does not wait.
+
+    A plain copy waits until the GPU has done all that it was asked before.
+    """
+    if rows.device.type == "cpu" and device.type not in ("cpu", "mps"):
         return rows.pin_memory().to(device, non_blocking=True)
     return rows.to(device)

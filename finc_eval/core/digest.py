@@ -28,3 +28,8 @@ def text_bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # half of a surrogate pair, which no file name has
         return text.encode("utf-8", "surrogatepass")
+
+
+def text_of(data: bytes) -> str:
+    """Return the text of bytes, those of a file's name included, which need not be UTF-8."""
+    return data.decode("utf-8", "surrogateescape")

@@ -11,9 +11,19 @@ def percent(value: float, decimals: int = 0) -> str:
     return f"< {smallest:g} %" if 0 < 100 * value < smallest / 2 else f"{100 * value:.{decimals}f} %"
 
 
+def figure(value: float | None, form: str = ".4g") -> str:
+    """Write a number as pages and tables do: "−" is its minus, and "–" stands for none. CSV and JSON do not.
+
+    Args:
+        value: the number.
+        form: format of Python, such as ".4g" for four digits.
+    """
+    return "–" if value is None else format(value, form).replace("-", "−")
+
+
 def points(value: float) -> str:
     """Write a difference of shares in percentage points, with its sign: "+9.6"."""
-    return f"{100 * value:+.1f}".replace("-", "−") if abs(value) >= 5e-4 else "0.0"
+    return figure(100 * value, "+.1f") if abs(value) >= 5e-4 else "0.0"
 
 
 def counted(count: int, thing: str) -> str:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,13 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from finc_eval.core.device import Place, sent
 from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
-from finc_eval.embeddings.keys import keys_of, number_hashes, string_hashes, value_hashes, video_hashes
+from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, joined, keys_of, number_hashes, value_hashes
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.numerics.arrays import as_tensor
@@ -40,6 +41,9 @@ PORTION = 16 * BATCH_SIZE
 DIGEST_ENTRIES = 1 << 24
 """Entries of an array that are copied from a device at once, for its digest: 64 MB."""
 
+IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]
+"""Function from indices of samples to their ids."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -49,18 +53,18 @@ class Batch:
         start: index of the first row in its set.
         keys: hashes of the ids (`keys_of`), shape (b,). The lowest bit is the fold: it follows from the group.
         rows: embeddings, shape (b, d), float32, finite.
-        read_ids: function that reads the ids of the samples, once.
+        ids_at: function that reads the ids of samples, from their indices in the set.
     """
 
     start: int
     keys: NDArray[np.uint64]
     rows: torch.Tensor
-    read_ids: Callable[[], list[str]]
+    ids_at: IdsAt
 
     @property
-    def ids(self) -> list[str]:
+    def ids(self) -> Sequence[str]:
         """Ids of the samples, one per row."""
-        return self.read_ids()
+        return self.ids_at(np.arange(self.start, self.start + len(self.rows)))
 
 
 class Embeddings(ABC):
@@ -106,9 +110,15 @@ class Embeddings(ABC):
     @abstractmethod
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]: ...
 
-    def batches(self, size: int = BATCH_SIZE) -> Iterator[Batch]:
-        """Yield all rows in order; the next batch is read while the caller works on one."""
-        return prefetched(self._batches(size))
+    def batches(self, size: int = BATCH_SIZE, place: Place | None = None) -> Iterator[Batch]:
+        """Yield all rows in order; the next batch is read and put in its place while the caller works on one.
+
+        Args:
+            size: rows of a batch.
+            place: function that the reader applies to the rows of a batch, such as one that sends them to a device;
+                default: none.
+        """
+        return prefetched(self._batches(size, place))
 
     def column(self, name: str) -> list[str]:
         """Return a column of the metadata: one text a sample, "" where it is missing.
@@ -173,38 +183,27 @@ class Embeddings(ABC):
 
     def group_hashes(self) -> NDArray[np.uint64] | None:
         """Return a hash of the group of each sample, shape (n,); None where every sample stands for itself."""
-        return self._windows_by_video if self._groups is None else self._groups
+        return self._hashes[1] if self._groups is None else self._groups
 
     @cached_property
-    def _windows_by_video(self) -> NDArray[np.uint64] | None:
-        found = None
-        for start, stop in self._portions():
-            videos = video_hashes(self.ids_between(start, stop))
-            if videos is not None:
-                found = self._hashes.copy() if found is None else found
-                found[start:stop] = videos
-        return found
+    def _hashes(self) -> Hashes:
+        return joined([self._hashes_between(start, stop) for start, stop in self._portions()])
 
-    @cached_property
-    def _hashes(self) -> NDArray[np.uint64]:
-        """Hash of each id, without the group, shape (n,); a shard may be without samples."""
-        return np.concatenate([np.empty(0, np.uint64), *(self._hashes_between(*ends) for ends in self._portions())])
-
-    def _hashes_between(self, start: int, stop: int) -> NDArray[np.uint64]:
-        return string_hashes(self.ids_between(start, stop))
+    def _hashes_between(self, start: int, stop: int) -> Hashes:
+        return hashes_of(self.ids_between(start, stop))
 
     def id_keys(self) -> NDArray[np.uint64]:
         """Return the keys of all samples (`Batch`), shape (n,), without reading a row."""
-        return keys_of(self._hashes, self.group_hashes())
+        return keys_of(self._hashes[0], self.group_hashes())
 
     def _portions(self) -> Iterator[tuple[int, int]]:
         return ((start, min(start + PORTION, self.n)) for start in range(0, self.n, PORTION))
 
-    def _batches(self, size: int) -> Iterator[Batch]:
+    def _batches(self, size: int, place: Place | None) -> Iterator[Batch]:
         keys, start = self.id_keys(), 0
         for rows in self._rows_in_order(size):
-            stop = start + len(rows)
-            yield Batch(start, keys[start:stop], rows, cache(partial(self.ids_between, start, stop)))
+            stop, rows = start + len(rows), rows if place is None else place(rows)
+            yield Batch(start, keys[start:stop], rows, self.ids_at)
             start = stop
 
 
@@ -217,9 +216,8 @@ class ArrayEmbeddings(Embeddings):
             raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
         if not rows.dtype.is_floating_point:
             raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
-        self._rows = rows
+        self._rows, self._checked = rows, False
         self._digest: str | None = None
-        self._checked = False
         self.n, self.dim = rows.shape
         self.name = name
         # Arrays do not name their extractor: any two of the same dimension are taken to be comparable.
@@ -239,16 +237,16 @@ class ArrayEmbeddings(Embeddings):
         """Return the row numbers."""
         return [str(index) for index in range(start, stop)]
 
-    def _hashes_between(self, start: int, stop: int) -> NDArray[np.uint64]:
-        return number_hashes(start, stop)
+    def _hashes_between(self, start: int, stop: int) -> Hashes:
+        return number_hashes(start, stop), None
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the row numbers."""
-        return tuple(str(index) for index in indices)
+        return tuple(map(str, indices.tolist()))
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         """Return these rows, checked to be finite."""
-        return self._finite(self._rows[torch.from_numpy(indices).to(self._rows.device)], indices)
+        return self._finite(self._rows[sent(torch.from_numpy(indices), self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         if self._rows.device.type != "cpu":
@@ -293,8 +291,7 @@ class CachedEmbeddings(Embeddings):
 
     def __init__(self, cache: EmbeddingCache) -> None:
         self.cache = cache
-        self.n = cache.n
-        self.dim = cache.dim
+        self.n, self.dim = cache.n, cache.dim
         # The file of a cache in the folder of caches has its key as name, which tells a reader nothing.
         self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
         self.title = cache_title(cache)
@@ -333,6 +330,9 @@ class CachedEmbeddings(Embeddings):
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         return self.cache.column(name, slice(start, stop))
+
+    def _hashes_between(self, start: int, stop: int) -> Hashes:
+        return hashes_of_bytes(self.cache.id_bytes_between(start, stop))
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (torch.from_numpy(rows) for rows in self.cache.batches(size))
@@ -377,7 +377,7 @@ class Subset(Embeddings):
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         """Return these rows."""
         rows = self.source.rows_at(self.rows[indices])
-        return rows if self.entries is None else rows[:, torch.from_numpy(self.entries).to(rows.device)]
+        return rows if self.entries is None else rows[:, sent(torch.from_numpy(self.entries), rows.device)]
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         values = self.source.column(name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from finc_eval.core.digest import text_of
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.front import BLOCK_BYTES, is_other_hdf5, is_stored
 from finc_eval.core.files.reading import StoredFile, content_of
@@ -117,7 +118,7 @@ class EmbeddingCache(Shown):
         self.ignored, self.columns, self.shard = header.ignored, header.columns, header.shard
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
-        self._id_block = lru_cache(MAX_ID_BLOCKS)(lambda b: names.between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
+        self._id_block = lru_cache(MAX_ID_BLOCKS)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
 
     @cached_property
     def ids(self) -> list[str]:
@@ -128,9 +129,13 @@ class EmbeddingCache(Shown):
         """Read the ids of consecutive samples."""
         return self._ids.between(start, stop)
 
+    def id_bytes_between(self, start: int, stop: int) -> list[bytes]:
+        """Read the ids of consecutive samples as their bytes, from which they are hashed."""
+        return self._ids.bytes_between(start, stop)
+
     def ids_at(self, indices: npt.NDArray[np.int64]) -> tuple[str, ...]:
         """Read the ids of the samples at these indices; they are read in blocks, some of which are kept."""
-        return tuple(self._id_block(index // ID_BLOCK)[index % ID_BLOCK] for index in indices.tolist())
+        return tuple(text_of(self._id_block(index // ID_BLOCK)[index % ID_BLOCK]) for index in indices.tolist())
 
     @cached_property
     def content(self) -> npt.NDArray[np.uint64]:
@@ -207,13 +212,16 @@ class EmbeddingCache(Shown):
         if isinstance(index, slice) and index.step in (None, 1):
             return cast(Floats, self._rows.between(*index.indices(self.n)[:2]))
         rows = np.arange(self.n)[index]
-        result = np.empty((*rows.shape, self.dim), np.float32)
-        # Whole blocks have checksums, so they are read as a whole.
-        size = block_rows(self.dim)
-        for block in np.unique(rows // size):
-            inside = rows // size == block
-            result[inside] = self._rows.between(block * size, (block + 1) * size)[rows[inside] - block * size]
-        return result
+        if rows.ndim == 1 and len(rows) and (np.diff(rows) == 1).all():
+            return cast(Floats, self._rows.between(rows[0], rows[-1] + 1))
+        wanted, result = rows.ravel(), np.empty((rows.size, self.dim), np.float32)
+        order = wanted.argsort(kind="stable")
+        # Together what has one checksum.
+        for part in np.split(order, np.flatnonzero(np.diff(wanted[order] // block_rows(self.dim))) + 1):
+            if len(part):
+                first, last = wanted[part[0]], wanted[part[-1]]
+                result[part] = self._rows.between(first, last + 1)[wanted[part] - first]
+        return result.reshape(*rows.shape, self.dim)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:

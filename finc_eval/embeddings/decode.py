@@ -23,6 +23,8 @@ from finc_eval.samples import Sample, Source, Traits, fingerprint
 if TYPE_CHECKING:
     import torch
 
+    from finc_eval.core.device import Place
+
 
 @dataclass(frozen=True)
 class DecodedBatch:
@@ -71,7 +73,7 @@ def decoded(sample: Sample, how: Preprocessing) -> Decoded:
 
 
 def decoded_batches(
-    samples: Source, start: int, size: int, how: Preprocessing, workers: int, pinned: bool = False
+    samples: Source, start: int, size: int, how: Preprocessing, workers: int, place: Place | None = None
 ) -> Generator[DecodedBatch, None, None]:
     """Yield the samples from index `start` on, `size` at a time; the next batch is made while one is in use.
 
@@ -81,20 +83,21 @@ def decoded_batches(
         size: samples per batch; the last batch may be smaller.
         how: preprocessing of the card.
         workers: number of threads that decode and resize.
-        pinned: whether to put pixels into pinned memory, from which a GPU copies while it computes.
+        place: function that the reader applies to the pixels of a batch, such as one that sends them to a device;
+            default: none.
     """
 
     def batches() -> Generator[DecodedBatch, None, None]:
         numbers = range(start, len(samples.ids))
         with closing(samples.mapped(partial(decoded, how=how), numbers, workers)) as one_by_one:
             while batch := list(itertools.islice(one_by_one, size)):
-                yield _batch(batch, pinned)
+                yield _batch(batch, place)
 
     with closing(batches()) as made:
         yield from prefetched(made)
 
 
-def _batch(samples: list[Decoded], pinned: bool) -> DecodedBatch:
+def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
     # Seconds of import, which a cache that exists already does not need.
     import torch
 
@@ -108,5 +111,5 @@ def _batch(samples: list[Decoded], pinned: bool) -> DecodedBatch:
         errors=errors,
         traits=traits,
         readable=np.array(readable, np.int64),
-        pixels=stacked.pin_memory() if pinned and stacked is not None else stacked,
+        pixels=stacked if stacked is None or place is None else place(stacked),
     )

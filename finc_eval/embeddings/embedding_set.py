@@ -16,7 +16,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
-from finc_eval.embeddings.keys import string_hashes
+from finc_eval.embeddings.keys import Hashes, hashes_of
 from finc_eval.embeddings.pictures import HeldSamples, picture
 from finc_eval.samples import fingerprint
 
@@ -85,8 +85,8 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         """Return the ids of the samples at these indices."""
         return super().ids_at(indices) if self._names is None else tuple(self._names[index] for index in indices)
 
-    def _hashes_between(self, start: int, stop: int) -> NDArray[np.uint64]:
-        return super()._hashes_between(start, stop) if self._names is None else string_hashes(self._names[start:stop])
+    def _hashes_between(self, start: int, stop: int) -> Hashes:
+        return super()._hashes_between(start, stop) if self._names is None else hashes_of(self._names[start:stop])
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these samples; None without images."""

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -308,13 +309,14 @@ class _Job:
     ) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
         """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
         # Seconds of import, which a cache that exists already does not need.
+        from finc_eval.core.device import sent
         from finc_eval.extractors.network import Embedder
 
         if self._compiled_for:
             progress("compile the network", 0, 1)
         embed = Embedder(self.card, self.device, self.precision, self._compiled_for)
-        how, pinned = self.card.preprocessing, embed.device.type == "cuda"
-        with closing(decoded_batches(self.samples, start, self.batch_size, how, self.workers, pinned)) as batches:
+        how, place = self.card.preprocessing, partial(sent, device=embed.device)
+        with closing(decoded_batches(self.samples, start, self.batch_size, how, self.workers, place)) as batches:
             for batch in batches:
                 yield batch, None if batch.pixels is None else embed(batch.pixels)
 

@@ -9,16 +9,36 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.digest import text_bytes
+from finc_eval.core.digest import text_bytes, text_of
 from finc_eval.samples.clips import video_of
+
+Hashes = tuple[NDArray[np.uint64], NDArray[np.uint64] | None]
+"""Hash of each id and of its video, each (n,); None for videos where no sample is a window of one."""
 
 FOLD_BIT = np.uint64(1)
 """The bit of a key that is the fold of a sample."""
 
 
-def sample_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
-    """Return the key of each sample: a hash of its id, with the fold of its video ("clip.mp4" for "clip.mp4#3")."""
-    return keys_of(string_hashes(ids), video_hashes(ids))
+def hashes_of(ids: Sequence[str]) -> Hashes:
+    """Return the hashes of ids and of their videos; "clip.mp4" is the video of "clip.mp4#3"."""
+    return hashes_of_bytes([text_bytes(name) for name in ids])
+
+
+def hashes_of_bytes(ids: Sequence[bytes]) -> Hashes:
+    """Return the hashes of ids, given by their bytes, and of their videos."""
+    windows = b"#" in b"".join(ids)
+    return byte_hashes(ids), string_hashes([video_of(text_of(name)) for name in ids]) if windows else None
+
+
+def joined(parts: Sequence[Hashes]) -> Hashes:
+    """Join the hashes of the parts of a set; an id that is not a window's stands for itself.
+
+    A shard may be without samples, and so without parts.
+    """
+    ids = np.concatenate([np.empty(0, np.uint64), *(own for own, _ in parts)])
+    if all(videos is None for _, videos in parts):
+        return ids, None
+    return ids, np.concatenate([own if videos is None else videos for own, videos in parts])
 
 
 def keys_of(ids: NDArray[np.uint64], groups: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
@@ -41,13 +61,6 @@ def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def video_hashes(ids: Sequence[str]) -> NDArray[np.uint64] | None:
-    """Return the hash of the video of each window, or of the id of another sample; None without windows."""
-    if not any("#" in name for name in ids):
-        return None
-    return string_hashes([video_of(name) for name in ids])
-
-
 def value_hashes(values: Sequence[str], ids: Sequence[str]) -> NDArray[np.uint64]:
     """Return a hash of each value of a column; a sample without a value stands for itself."""
     # No file name has a NUL, so that no value equals the stand-in of a missing one.
@@ -66,9 +79,14 @@ def number_hashes(start: int, stop: int) -> NDArray[np.uint64]:
 
 
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a 64-bit BLAKE2b hash of each string.
+    """Return a 64-bit BLAKE2b hash of each string."""
+    return byte_hashes([text_bytes(name) for name in names])
+
+
+def byte_hashes(names: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return a 64-bit BLAKE2b hash of the bytes of each string.
 
     It is the function of Python's library, once per set: the same rounds on arrays of numpy take twice as long.
     """
-    digests = b"".join(hashlib.blake2b(text_bytes(i), digest_size=8).digest() for i in names)
+    digests = b"".join([hashlib.blake2b(name, digest_size=8).digest() for name in names])
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

@@ -94,7 +94,7 @@ def evaluate_generator(
     return Evaluation(
         comparison=compare(x, y, settings, run=run),
         kinds=part("kinds", lambda: kinds(two, KindSettings(seed=settings.seed, groups=settings.groups), run=run)),
-        scores=part("scores", lambda: evaluate(x, y, METRICS, run=run)),
+        scores=part("scores", lambda: evaluate(x, y, METRICS, index=settings.index, run=run)),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run)),
         audit=None if train is None else part("audit", lambda: _audited(sets, settings, run)),
         encodings=_encodings(two),
@@ -104,7 +104,7 @@ def evaluate_generator(
 
 
 def _audited(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:
-    return audit(sets["gen"], sets["train"], sets["holdout"], seed=settings.seed, run=run)
+    return audit(sets["gen"], sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run)
 
 
 def _methods(sets: Mapping[str, Embeddings]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import torch
 
-from finc_eval.core.device import usable_device
+from finc_eval.core.device import sent, usable_device
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision, Output
 from finc_eval.extractors.networks import load_backbone
@@ -80,7 +80,7 @@ class Embedder:
 
     @torch.inference_mode()
     def _embed(self, pixels: torch.Tensor) -> torch.Tensor:
-        batch = normalized(pixels.to(self.device, non_blocking=True), self._card.preprocessing)
+        batch = normalized(sent(pixels, self.device), self._card.preprocessing)
         if self._compiled is None:
             outputs = self._run(self._network, batch)
         else:

@@ -101,6 +101,6 @@ def _note(reason: str, found: list[str], names: Mapping[str, str]) -> str:
         count, _, label = one.rpartition("\0")
         labels.append(label)
         sets.append(f"{count or 'the '}samples of {names.get(label, label)}")
-    where = listed([f"samples={{{label!r}: …}}" for label in labels])
+    where = f"samples={{{', '.join(f'{label!r}: …' for label in labels)}}} or --samples {labels[0]}=…"
     sentence = f"{listed(sets)} are not shown, because {reason}: pass {where}"
     return f"{sentence[0].upper()}{sentence[1:]}, the folder, zip, npz or array that holds them."

@@ -133,9 +133,7 @@ def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> Cou
     counted, cells = {}, {}
     for label, one in sets.all.items():
         counter = Counter(partition, run=run.named(f"count {label}"))
-        for batch in one.batches(run.portion):
-            counter.update(batch.rows)
-        counted[label] = counter.result(one.group_hashes())
+        counted[label] = counter.of(one)
         if sets.pairs:
             cells[label] = counter.kinds()
     names = [[f"k{level}-{kind}" for kind in range(level)] for level in partition.levels]

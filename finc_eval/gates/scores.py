@@ -10,7 +10,7 @@ import numpy as np
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import counted, figure
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
 from finc_eval.gates.paired_scores import PairedErrors, paired_errors
 from finc_eval.gates.policy import MetricLimit, metric_of
@@ -154,7 +154,9 @@ def _relative(
     values = np.array([one.value for one in told])
     base, base_error = float(values.mean()), hypot(*(one.error for one in told)) / len(told)
     if rule == "worse" and abs(base) <= normal_quantile() * base_error:
-        note = f"{name} of the baseline, {base:.3g}, is not told from 0: limit its difference in place of worse"
+        note = (
+            f"{name} of the baseline, {figure(base, '.3g')}, is not told from 0: limit its difference in place of worse"
+        )
         return Missing(name=title, margin=stated, note=note)
     unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
     sign = -1.0 if new.higher_is_better else 1.0
@@ -182,5 +184,5 @@ def _relative(
         fixed=fixed,
         degrees=degrees,
         growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
-        note=f"{new.value:.4g}, the baseline {base:.4g}",
+        note=f"{figure(new.value)}, the baseline {figure(base)}",
     )

@@ -9,7 +9,7 @@ from typing import ClassVar
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import counted
+from finc_eval.core.words import counted, figure
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gates.evidence import Side
 from finc_eval.gates.moved import Distance
@@ -84,9 +84,9 @@ class Limit(Record):
 
     def number(self, value: float | None) -> str:
         """Write a value of this limit."""
-        if value is None:
-            return "–"
-        return (f"{100 * value:.3g} %" if self.is_share else f"{value:.4g}").replace("-", "−")
+        if self.is_share and value is not None:
+            return f"{figure(100 * value, '.3g')} %"
+        return figure(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.leaderboards.cautions import cautions
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
@@ -21,6 +22,7 @@ from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.metrics.registry import METRICS
 from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, described_kinds, names_of
@@ -53,8 +55,8 @@ def assemble(
     check_order(asked.rank_by, reference.settings.metrics)
     models = [one.name for one in entries]
     tallies = {one.name: [run.tally for run in one.runs] for one in entries}
-    shared = Signature("", (*reference.shared, *asked.signature()))
     space = ("fx", reference.space)
+    shared = Signature("", (space, *reference.shared, *asked.signature()))
     columns = [
         *share_columns(tallies, reference.tally, shared),
         *(
@@ -71,6 +73,7 @@ def assemble(
         REFERENCE: reference.info
     }
     sizes = [run.counted for one in entries for run in one.runs]
+    told = [text for one in entries for text in one.warnings]
     return Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
         rank_by=asked.rank_by,
@@ -87,17 +90,26 @@ def assemble(
             *reference.shared,
             *asked.signature(),
         ),
-        warnings=tuple(dict.fromkeys([*warnings, *(text for one in entries for text in one.warnings)])),
+        warnings=tuple(dict.fromkeys([*cautions(reference, entries), *warnings, *told])),
         provenance=reference.provenance,
     )
 
 
-def check_order(rank_by: str, metrics: Sequence[str]) -> None:
-    """Raise UsageError if rows are to be ordered by a number that is not asked for."""
+def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metrics") -> None:
+    """Raise UsageError if rows are to be ordered by a number that the board does not have.
+
+    Args:
+        rank_by: key of the number.
+        metrics: metrics of the board.
+        how: how the board would have a metric that it does not have.
+    """
     known = (*SHARES, *metrics)
-    if rank_by not in known:
-        hint = did_you_mean(rank_by, known)
-        raise UsageError(f"rank_by must be one of {', '.join(known)}, got {rank_by!r}{hint}: add it to metrics")
+    if rank_by in known:
+        return
+    choices = f"rank by {listed(known, 'or')}"
+    if rank_by in METRICS:
+        raise UsageError(f"the board does not have {rank_by}: {choices}; or {how}")
+    raise UsageError(f"no number is called {rank_by!r}{did_you_mean(rank_by, known)}: {choices}")
 
 
 def _covers(entries: Sequence[Entry]) -> str:

@@ -108,7 +108,16 @@ def open_models(
     labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
     if len(labels) < sum(map(len, models.values())):
         raise UsageError("a model is called as the second run of another would be: rename it")
-    return open_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor)
+    opened, warnings = open_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor)
+    for name, runs in by_model(models, opened).items():
+        digests = [one.embeddings.digest for one in runs]
+        for number, digest in enumerate(digests):
+            if digest in digests[:number]:
+                raise UsageError(
+                    f"training runs {digests.index(digest) + 1} and {number + 1} of {name} are the same samples, which "
+                    "say nothing about training: pass those of each run, or the set once"
+                )
+    return opened, warnings
 
 
 def by_model(models: Mapping[str, Sequence[object]], opened: Mapping[str, OpenedSet]) -> dict[str, list[OpenedSet]]:

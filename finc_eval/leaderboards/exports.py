@@ -131,7 +131,8 @@ def notes(criterion: Criterion, standing: Standing) -> str:
     if standing.interval is not None:
         told.append("95 % interval [{:.6g}, {:.6g}]".format(*standing.interval))
     if standing.rank_set is not None:
-        told.append("rank {}-{} of {}".format(*standing.rank_set, len(criterion.names)))
+        low, high = standing.rank_set
+        told.append(f"rank {low if low == high else f'{low}-{high}'} of {len(criterion.names)}")
     if standing.reason is not None:
         told.append(f"not ranked: {standing.reason}")
     return "; ".join([*told, f"signature {criterion.signature}"])

@@ -24,6 +24,9 @@ from finc_eval.numerics.inference import normal_quantile
 FRECHET = ("fid", "fd", "fd_dinov2")
 """Fréchet distances of whole embeddings, whose influence values give the covariance of models."""
 
+TITLES = {"kid": "kernel inception distance, of all pairs of samples"}
+"""Metrics that a board computes in one of the ways that their description has."""
+
 
 @dataclass(frozen=True)
 class Measure(Record):
@@ -75,7 +78,7 @@ class Measuring:
 
         A set that the metric refuses has a reason instead.
         """
-        title = self._metric.description
+        title = TITLES.get(self._metric.name, self._metric.description)
         if self._metric.name == "kid":
             sums = kernel_sums(model, self._ref, polynomial_kernel, run=self._run)
             return self._known(kernel_influence(sums).estimate(sums.unbiased(), model, self._ref), title, False)

@@ -88,7 +88,7 @@ class BoardReference:
         embeddings = {label: one.embeddings for label, one in sets.items()}
         ref = embeddings[REFERENCE]
         run.progress("partition", 0, 1)
-        kinds = max(2, min(settings.level, min(one.n for one in embeddings.values()) // MIN_SAMPLES_PER_KIND))
+        kinds = _kinds(min(one.n for one in embeddings.values()), settings.level)
         in_order = [embeddings[label] for label in sorted(embeddings)]  # the caller's order must not change a number
         partition = Partition.fit(pooled_sample(in_order), (kinds,), settings.seed, run)
         run.progress("partition", 1, 1)
@@ -155,11 +155,12 @@ class BoardReference:
         ]
 
     def _check_size(self, label: str, one: Embeddings) -> None:
-        least = MIN_SAMPLES_PER_KIND * self.partition.levels[0]
-        if self.far and one.n < least:
+        level, most = self.partition.levels[0], _kinds(one.n, self.settings.level)
+        needed = MIN_SAMPLES_PER_KIND * level
+        if self.far and level > most:
             raise DataError(
-                f"{label} has {counted(one.n, 'sample')}, and the {self.partition.levels[0]} kinds of the board need "
-                f"{least:,}: give more, or make a board with a lower level"
+                f"{label} has {counted(one.n, 'sample')}, and the {level} kinds that the first models of the board "
+                f"fixed need {needed:,}: give more, or make another board with level {most} or less"
             )
 
     def _training_run(self, label: str, one: OpenedSet, measures: Mapping[str, Measure], run: Run) -> TrainingRun:
@@ -217,6 +218,11 @@ class BoardReference:
                 settings=structured(LeaderboardSettings, header["settings"], str(path)),
                 provenance=structured(Provenance, header["provenance"], str(path)),
             )
+
+
+def _kinds(n: int, level: int) -> int:
+    """Return the number of kinds that sets of n samples or more allow, at most `level`."""
+    return max(2, min(level, n // MIN_SAMPLES_PER_KIND))
 
 
 def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import counted
+from finc_eval.core.words import counted, figure, listed
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.panel import Panel, RankedBoard, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
@@ -74,6 +74,11 @@ class Leaderboard(Document):
         """Names of the models of each group, by the number that orders the rows."""
         return self.criterion().groups
 
+    @property
+    def extractor(self) -> str:
+        """Name of the extractor; "array-64" where arrays of 64 numbers a sample were given, which do not name one."""
+        return dict(self.signature.fields)["fx"].split("@")[0]
+
     def __getitem__(self, name: str) -> Row:
         names = [row.name for row in self.rows]
         if name not in names:
@@ -89,7 +94,9 @@ class Leaderboard(Document):
         keys = [one.key for one in self.criteria]
         wanted = self.rank_by if by is None else by
         if wanted not in keys:
-            raise UsageError(f"the board does not rank by {wanted!r}{did_you_mean(wanted, keys)}: {', '.join(keys)}")
+            raise UsageError(
+                f"the board does not rank by {wanted!r}{did_you_mean(wanted, keys)}: it has {listed(keys)}"
+            )
         return self.criteria[keys.index(wanted)]
 
     def separable(self, first: str, second: str, by: str | None = None) -> bool:
@@ -150,7 +157,7 @@ class Leaderboard(Document):
             UsageError: a board does not rank by the number that orders the rows of this one, or two have one label.
             IncompatibleError: the models of two boards differ.
         """
-        own = label or dict(self.signature.fields)["fx"].split("@")[0]
+        own = label or self.extractor
         if own in others:
             raise UsageError(f"two boards are called {own!r}: give this one a label, or the other another one")
         boards = {own: self, **others}
@@ -163,9 +170,7 @@ class Leaderboard(Document):
     def _lines(self) -> Iterator[str]:
         for row in self.rows:
             low, high = row.rank_set or ("–", "–")
-            numbers = ", ".join(
-                f"{key} {'–' if one.value is None else format(one.value, '.4g')}" for key, one in row.scores.items()
-            )
+            numbers = ", ".join(f"{key} {figure(one.value)}" for key, one in row.scores.items())
             yield f"{low if low == high else f'{low}–{high}'}  {row.name}: {numbers}"
 
     def _summary(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import after_other_writers_of
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structured
 from finc_eval.core.run import Run
 from finc_eval.core.storage import check_own_folder, write_text
@@ -79,6 +81,9 @@ class StoredBoard:
     Args:
         folder: folder of the board; the first `add` makes it.
 
+    Raises:
+        UsageError: the folder is a file.
+
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
@@ -94,6 +99,8 @@ class StoredBoard:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        if self.folder.is_file():
+            raise UsageError(f"{folder} is a file, and a stored board is a folder: pass the folder")
 
     @property
     def exists(self) -> bool:
@@ -109,7 +116,7 @@ class StoredBoard:
         """
         path = self.folder / INDEX
         if not self.exists:
-            raise DataError(f"{self.folder} is not a leaderboard: add models to make one")
+            raise DataError(f"{self.folder} is not a stored board: pass the folder of one, or add models to make one")
         return structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
 
     @property
@@ -126,6 +133,7 @@ class StoredBoard:
         self,
         models: Mapping[str, object] | Sequence[object],
         ref: object,
+        settings: LeaderboardSettings | None = None,
         *,
         extractor: AnyExtractor = None,
         run: Run | None = None,
@@ -136,10 +144,11 @@ class StoredBoard:
         Args:
             models: sets by name, in the forms that `leaderboard` takes, one or more.
             ref: reference set; later calls need the same one.
+            settings: settings of a new board; a board that exists keeps its own.
             extractor: how to embed sets of samples; default: by the extractor behind the others.
             run: device, portions and progress of the computation.
-            options: fields of `LeaderboardSettings`, for a new board. A board that exists keeps its own, and refuses
-                others.
+            options: fields of `LeaderboardSettings`, in place of those of `settings`. A board that exists refuses
+                others than its own.
 
         Raises:
             UsageError: a model of this name is there, or a setting is out of range.
@@ -151,8 +160,8 @@ class StoredBoard:
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:
-            check_own_folder(self.folder, (REFERENCE_FILE, ENTRIES))
-            chosen = settings_from(LeaderboardSettings, None, options)
+            check_own_folder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
+            chosen = settings_from(LeaderboardSettings, settings, options)
             check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
             opened, warnings = open_models(sources, ref, chosen, run, extractor)
             with self._alone():
@@ -218,8 +227,14 @@ class StoredBoard:
         entries, reference = self.entries(), self.reference()
         if len(entries) < 2:
             raise UsageError(f"at least two models are needed to rank, {self.folder} has {len(entries)}: add more")
-        asked = replace(reference.settings, rank_by=rank_by or reference.settings.rank_by)
-        return assemble(reference, entries, asked, ())
+        asked, metrics = reference.settings, reference.settings.metrics
+        command = ["finc-eval", "leaderboard", "render", self.folder.resolve().name]
+        if rank_by is not None:
+            check_order(rank_by, metrics, f"make another board with the metrics {','.join((*metrics, rank_by))}")
+            asked = replace(asked, rank_by=rank_by)
+            command += ["--rank-by", rank_by]
+        made = replace(reference.provenance, command=Provenance.here().command or shlex.join(command))
+        return replace(assemble(reference, entries, asked, ()), provenance=made)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from finc_eval.core.checks import check_choice, check_count, check_fraction, che
 from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import about
-from finc_eval.numerics.names import SearchIndex
+from finc_eval.numerics.names import INDEXES, SearchIndex
 
 MAX_STATED_EPSILON = 500
 """Bound of a stated ε: e^ε has to fit in floating point."""
@@ -50,7 +50,7 @@ class AuditSettings(Configured):
     ] = 200
     index: Annotated[
         SearchIndex,
-        about("how neighbors are found: exact, or auto for an inverted file where there are more than 10^10 pairs"),
+        about(f"how neighbors are found: {INDEXES}"),
     ] = "exact"
     seed: Annotated[int, about("random seed of subsets, planted copies and kernel affine hull machines")] = 0
 

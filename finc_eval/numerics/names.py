@@ -14,4 +14,5 @@ Precision = Literal["float32", "tf32", "bfloat16", "float64"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 SearchIndex = Literal["exact", "auto"]
-"""Ways to find neighbors: exactly, or by an inverted file of faiss where there are more than 10^10 pairs."""
+INDEXES = "exact, or auto for an inverted file of faiss where there are more than 10^10 pairs"
+"""Ways to find neighbors, in words."""

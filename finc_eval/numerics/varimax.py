@@ -6,6 +6,7 @@ from math import sqrt
 
 import torch
 
+from finc_eval.core.device import sent
 from finc_eval.numerics.threads import single_threaded
 
 MAX_SERIAL_LOADINGS = 1 << 20
@@ -25,7 +26,7 @@ def varimax(loadings: torch.Tensor, iterations: int = 500, gain: float = 1e-8) -
     (Kaiser 1958; iterated by singular value decompositions, in float64). Steps are extrapolated with a momentum that
     starts again whenever a step gains nothing (Nesterov 1983; O'Donoghue and Candès 2015).
 
-    The loadings of a GPU are copied to the host once: there a decomposition of a matrix so small takes longer.
+    The loadings of a GPU are copied to the host once: on a GPU a decomposition of a matrix so small takes longer.
 
     Args:
         loadings: scores S of samples on directions, shape (n, t).
@@ -34,7 +35,8 @@ def varimax(loadings: torch.Tensor, iterations: int = 500, gain: float = 1e-8) -
             determined up to 3° from where they are at 1e-8.
     """
     with single_threaded(loadings.numel() <= MAX_SERIAL_LOADINGS):
-        return _iterate(loadings.cpu().double(), iterations, gain).to(loadings)
+        rotation = _iterate(loadings.cpu().double(), iterations, gain)
+    return sent(rotation.to(loadings.dtype), loadings.device)
 
 
 def _iterate(scores: torch.Tensor, iterations: int, gain: float) -> torch.Tensor:

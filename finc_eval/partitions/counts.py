@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.device import sent
 from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
@@ -196,12 +198,12 @@ class Counter:
     Args:
         partition: the kinds.
         far: whether samples far from all kinds are counted as a last kind of their own, which later sets need.
-        run: device of the matrix products.
+        run: device, portions and progress.
     """
 
     def __init__(self, partition: Partition, *, far: bool = False, run: Run | None = None) -> None:
-        self.partition, self._far = partition, far
-        self._assign = Assignment(partition, (run or Run()).torch_device)
+        self.partition, self._far, self._run = partition, far, run or Run()
+        self._assign = Assignment(partition, self._run.torch_device)
         self._waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._counted = 0
         self.levels = tuple(level + far for level in partition.levels)
@@ -209,6 +211,13 @@ class Counter:
         self._offsets = np.concatenate([[0], np.cumsum(self.levels)])
         self._nearest = np.full((int(self._offsets[-1]), NEAREST), -1)
         self._squared = np.full(self._nearest.shape, np.inf, np.float32)
+
+    def of(self, embeddings: Embeddings) -> Counted:
+        """Count a whole set."""
+        for batch in embeddings.batches(self._run.portion, partial(sent, device=self._assign.device)):
+            self.update(batch.rows)
+            self._run.progress("count", batch.start + len(batch.rows), embeddings.n)
+        return self.result(embeddings.group_hashes())
 
     def update(self, rows: torch.Tensor) -> None:
         """Count the next rows of the set, shape (b, d)."""
@@ -283,9 +292,4 @@ def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, ru
         far: whether samples far from all kinds are counted as a last kind of their own.
         run: device, portions and progress.
     """
-    run = run or Run()
-    counter = Counter(partition, far=far, run=run)
-    for batch in embeddings.batches(run.portion):
-        counter.update(batch.rows)
-        run.progress("count", batch.start + len(batch.rows), embeddings.n)
-    return counter.result(embeddings.group_hashes())
+    return Counter(partition, far=far, run=run).of(embeddings)

@@ -166,8 +166,8 @@ class Assignment:
     def __init__(self, partition: Partition, device: torch.device) -> None:
         joined = torch.cat(partition.centers)
         self._unit, self._dim, self.device = unit_of(joined), partition.dim, device
-        self._centers = joined.to(device) / self._unit
-        self._norms, self._origin = self._centers.square().sum(1), partition.origin.to(device)
+        self._centers = sent(joined, device) / self._unit
+        self._norms, self._origin = self._centers.square().sum(1), sent(partition.origin, device)
         self._splits = np.cumsum(partition.levels)[:-1].tolist()
 
     def __call__(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

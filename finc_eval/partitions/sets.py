@@ -80,10 +80,16 @@ def opened_set(source: object, label: str, groups: str | None = None) -> OpenedS
     """Open a set that is embedded.
 
     Raises:
+        UsageError: groups are asked for of a sketch.
         DataError: it has too few samples, or is a sketch without any.
     """
     sketch = as_sketch(source)
     if sketch is not None:
+        if groups is not None:
+            raise UsageError(
+                f"{label} is a sketch, which does not keep the column {groups!r} that groups asks for: pass its "
+                "embeddings, or leave groups out"
+            )
         held = sketch.held(label)
         if held is None:
             raise DataError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from finc_eval.core.words import counted, percent
+from finc_eval.core.words import counted, figure, percent
 from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
@@ -72,7 +72,7 @@ def measure_text(measure: Measure, value: float) -> str:
         return percent(value, 1)
     large = abs(value) >= 100
     digits = ".2f" if measure.name == "c_t" else ".1f" if measure.name == "authpct" or large else ".3g"
-    return f"{value:{digits}}".replace("-", "−")
+    return figure(value, digits)
 
 
 MEASURE_COLUMNS: dict[str, Callable[[Measure], str]] = {

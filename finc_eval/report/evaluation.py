@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.words import listed
+from finc_eval.core.words import figure, listed
 from finc_eval.evaluations.result import Evaluation
 from finc_eval.metrics.score import Scores
 from finc_eval.report import audit as audits
@@ -106,10 +106,8 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
 
 def _scores(found: Scores) -> str:
     """Return each score beside what the reference itself gets, in a sentence."""
-    texts = [
-        f"{one.key} {one.value:.4g}" + ("" if one.floor is None else f" (the reference itself: {one.floor:.4g})")
-        for one in found
-    ]
+    floors = ["" if one.floor is None else f" (the reference itself: {figure(one.floor)})" for one in found]
+    texts = [f"{one.key} {figure(one.value)}{floor}" for one, floor in zip(found, floors, strict=True)]
     return f"{listed(texts)}."
 
 

@@ -6,7 +6,7 @@ from math import inf
 
 from markupsafe import Markup
 
-from finc_eval.core.words import percent, points
+from finc_eval.core.words import figure, percent, points
 
 TINY_P = 1e-16
 """Below this a p-value says nothing more."""
@@ -14,7 +14,7 @@ TINY_P = 1e-16
 
 def number(value: float) -> str:
     """Write a mass or an excess with four decimals."""
-    return "< 0.0001" if 0 < value < 5e-5 else f"{value:z.4f}".replace("-", "−")
+    return "< 0.0001" if 0 < value < 5e-5 else figure(value, "z.4f")
 
 
 def ratio(value: float) -> str:

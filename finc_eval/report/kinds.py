@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from finc_eval.comparison.headline import missed
-from finc_eval.core.words import percent
+from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
@@ -108,4 +108,5 @@ def _row(kind: Kind) -> list[str]:
 
 
 def _range(ends: tuple[float, float]) -> str:
-    return f"{100 * ends[0]:z.1f} to {100 * ends[1]:z.1f} %".replace("-", "−")
+    low, high = (figure(100 * end, "z.1f") for end in ends)
+    return f"{low} to {high} %"

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.core.words import counted, figure, listed, points
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import read_gallery
 from finc_eval.leaderboards.entry import run_label
@@ -16,14 +17,17 @@ from finc_eval.partitions.modes import Kind, shown_of
 from finc_eval.report.cards.card import anchor
 from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
-from finc_eval.report.formats import share_interval
+from finc_eval.report.exports.outline import NOT_MANY, Outline, Table, several, sizes, unreadable
+from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
 SHOWN_DISAGREEMENTS = 5
 """Pairs of models in opposite orders that are told."""
+
+KEYED_MODELS = 12
+"""Models of a page that says at its top how many samples each has."""
 
 MATRIX_MODELS = 20
 """Models of a board that has a matrix of all pairs at most."""
@@ -38,6 +42,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why.
     """
     gallery = read_gallery(board.sets, shown_of(board.modes, board.sets, SHOWN_SAMPLES), samples)
+    sizes_of_models = [info.n for label, info in board.sets.items() if label != REFERENCE]
     return render(
         "leaderboard.html",
         board,
@@ -45,6 +50,10 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         **cards_of_sets(board.modes, [*board.sets], "p", partial(kind_of_sets, shown=SHOWN_SAMPLES)),
         pictures=gallery.pictures,
         notes=gallery.notes,
+        models=several(row.name for row in board.rows),
+        keyed=KEYED_MODELS,
+        least=min(sizes_of_models),
+        most=max(sizes_of_models),
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         panel=panel_sentences(board),
@@ -56,9 +65,12 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         ranks=ranks,
         value=_value,
         ends=_ends,
+        told=_told,
         header=header,
+        sight=sight(board),
         against_ref=_against_ref,
         anchor=anchor,
+        model_anchor=partial(anchor, of="model"),
     )
 
 
@@ -114,12 +126,23 @@ def show(board: Leaderboard) -> None:
 def summary(board: Leaderboard) -> str:
     """Return what the board can tell in a few plain sentences, beginning with who is first."""
     main = board.criterion()
-    told = f"{header(main)}. Ranks cover {board.covers}."
+    told = f"{header(main)}. Ranks cover {board.covers}. {sight(board)}"
     if len(main.names) < 2:
         return f"By {main.key}, {told}"
     first, *others = main.groups[0]
-    tied = f", and {listed(others)} cannot be told apart from it" if others and len(main.names) > 2 else ""
+    names = listed(others) if len(others) <= NOT_MANY else f"{len(others)} others"
+    tied = f", and {names} cannot be told apart from it" if others and len(main.names) > 2 else ""
     return f"By {main.key}, {first} is first of {len(main.names)} models{tied}: {told}"
+
+
+def sight(board: Leaderboard) -> str:
+    """Return what the numbers of the board can see, in a sentence."""
+    extractor = board.extractor
+    seen = "these embeddings tell" if extractor.startswith(ARRAY_SPACE) else f"the extractor {extractor} tells"
+    moved = () if board.panel is None else board.panel.moved
+    names = listed(moved) if len(moved) <= NOT_MANY else several(moved)
+    elsewhere = f" Other boards rank {names} otherwise." if moved else ""
+    return f"All numbers see only what {seen} apart.{elsewhere}"
 
 
 def header(criterion: Criterion) -> str:
@@ -140,11 +163,9 @@ def header(criterion: Criterion) -> str:
 def group_sentences(board: Leaderboard) -> list[str]:
     """Return one sentence per group of models that cannot be told apart from its first; it names all of them."""
     return [
-        f"Group {number}: {listed(group)} cannot be told apart from {group[0]}."
-        if len(group) > 2
-        else f"Group {number}: {listed(group)} cannot be told apart."
-        for number, group in enumerate(board.groups, 1)
-        if len(group) > 1
+        f"Group {number}: {listed(others)} cannot be told apart from {first}."
+        for number, (first, *others) in enumerate(board.groups, 1)
+        if others
     ]
 
 
@@ -192,13 +213,16 @@ def panel_ranks(board: Leaderboard, row: Row) -> list[str]:
 
 
 def _noise(board: Leaderboard) -> list[str]:
-    """Return the noise of training that was measured, a sentence per number."""
-    return [
+    """Return the noise of training that was measured, a sentence per number; one for all without any."""
+    told = [
         f"By {one.key}, two training runs of one model differ by "
         f"{_gap(one, one.training_error)} (standard deviation, without the noise of sampling)."
         for one in board.criteria
-        if one.training_error is not None
+        if one.training_error
     ]
+    none = [one.key for one in board.criteria if one.training_error == 0]
+    alike = f"By {listed(none)}, training runs of one model differ no more than samples of one run do."
+    return [*told, alike] if none else told
 
 
 def _matrix(board: Leaderboard) -> list[list[tuple[int, str]]]:
@@ -254,15 +278,15 @@ def _row(row: Row, board: Leaderboard) -> list[str]:
     cells = [row.name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
     for one in board.criteria:
         standing = row.scores[one.key]
-        cells += [f"{_value(one, standing)} {_ends(one, standing)}".strip()]
+        cells += [_estimate(one, standing)]
         cells += [ranks(standing.rank_set)] if one.key != board.rank_by else []
     return cells
 
 
 def _value(criterion: Criterion, standing: Standing) -> str:
-    if standing.value is None:
-        return "–"
-    return percent(standing.value, 1).removesuffix(" %") if criterion.is_share else f"{standing.value:.4g}"
+    if criterion.is_share and standing.value is not None:
+        return bare_percent(standing.value)
+    return figure(standing.value)
 
 
 def _ends(criterion: Criterion, standing: Standing) -> str:
@@ -270,21 +294,38 @@ def _ends(criterion: Criterion, standing: Standing) -> str:
         return ""
     if criterion.is_share:
         return share_interval(standing.interval)
-    return f"[{', '.join(f'{end:.4g}' for end in standing.interval)}]"
+    return f"[{', '.join(map(figure, standing.interval))}]"
+
+
+def _estimate(criterion: Criterion, standing: Standing) -> str:
+    """Write a number with its interval, as far as they are known."""
+    return f"{_value(criterion, standing)} {_ends(criterion, standing)}".strip()
+
+
+def _told(criterion: Criterion, standing: Standing) -> str:
+    """Write a number with its interval and the ranks by it."""
+    ranked = f", rank {ranks(standing.rank_set)}" if standing.rank_set is not None else ", not ranked"
+    return f"{_estimate(criterion, standing)}{ranked}"
 
 
 def _gap(criterion: Criterion, gap: float) -> str:
-    return f"{points(gap).removeprefix('+')} points" if criterion.is_share else f"{gap:.3g}"
+    return f"{points(gap).removeprefix('+')} points" if criterion.is_share else figure(gap, ".3g")
 
 
 def _reasons(board: Leaderboard) -> list[str]:
-    """Return why models are not ranked by a number, models with one reason in one sentence."""
-    found: dict[tuple[str, str], list[str]] = {}
+    """Return why models are not ranked by numbers, models and numbers with one reason in one sentence."""
+    keys: dict[tuple[str, str], list[str]] = {}
     for row in board.rows:
         for key, standing in row.scores.items():
             if standing.reason is not None:
-                found.setdefault((key, standing.reason), []).append(row.name)
-    return [f"not ranked by {key}: {listed(names)} ({reason})" for (key, reason), names in found.items()]
+                keys.setdefault((row.name, standing.reason), []).append(key)
+    names: dict[tuple[str, str], list[str]] = {}
+    for (name, reason), unranked in keys.items():
+        names.setdefault((listed(unranked), reason), []).append(name)
+    return [
+        f"{listed(found)} {'is' if len(found) == 1 else 'are'} not ranked by {unranked} ({reason})"
+        for (unranked, reason), found in names.items()
+    ]
 
 
 def _against_ref(kind: Kind, label: str) -> str:

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from finc_eval.comparison.settings import METHODS
 from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
-from finc_eval.core.words import counted, points
+from finc_eval.core.words import counted, figure, points
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.exports.made import how_made
 from finc_eval.report.exports.outline import Outline
@@ -99,6 +99,7 @@ def environment() -> Environment:
         "points": points,
         "points_interval": points_interval,
         "interval": interval,
+        "figure": figure,
         "count": lambda value: f"{value:,}",
         "unbroken": lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%")),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from finc_eval.core.words import percent
+from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 
 def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}e}".replace("-", "−")
+    return figure(value, f".{digits}e")
 
 
 def _range(ends: tuple[float, float]) -> str:
@@ -227,9 +227,10 @@ def _summary(result: PrivateResult) -> str:
     scores, sentences = _scores(result), []
     first = scores[0]
     if isinstance(result, PrivateScore):
+        value, low, high = (figure(one, ".3g") for one in (first.value, *first.interval))
         sentences.append(
-            f"The MMD² between {first.name} and the private records is estimated as {first.value:.3g}, with an "
-            f"interval from {first.interval[0]:.3g} to {first.interval[1]:.3g}."
+            f"The MMD² between {first.name} and the private records is estimated as {value}, with an "
+            f"interval from {low} to {high}."
         )
         if first.interval[0] <= 0:
             sentences.append("The interval includes zero: the sketch cannot tell the two apart.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from finc_eval.core.words import listed
+from finc_eval.core.words import figure, listed
 from finc_eval.metrics.registry import METRICS
 from finc_eval.metrics.score import Score, Scores
 from finc_eval.report.exports.made import call
@@ -20,7 +20,7 @@ BETTER = {True: "higher", False: "lower", None: "–"}
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.6g}"
+    return figure(value, ".6g")
 
 
 COLUMNS: dict[str, Callable[[Score], str]] = {
@@ -74,7 +74,7 @@ def show(scores: Scores) -> None:
 
 def summary(scores: Scores) -> str:
     """Return the first numbers, and which metrics could not be computed, in one sentence."""
-    values = [f"{score.key} {score.value:.4g}".replace("-", "−") for score in scores]
+    values = [f"{score.key} {figure(score.value)}" for score in scores]
     more = len(values) - TOLD
     told = listed([*values[:TOLD], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {listed([*scores.failures])} could not be computed" if scores.failures else ""

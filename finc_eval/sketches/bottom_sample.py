@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from finc_eval.core.device import sent
+from finc_eval.embeddings.base import IdsAt
 
 SAMPLE_SIZE = 2000
 """Samples that a sketch keeps, unless another number is asked for."""
@@ -37,8 +39,15 @@ class BottomSample:
         self._rows = self._rows.cpu()
         return self._rows
 
-    def update(self, keys: NDArray[np.uint64], read_ids: Callable[[], Sequence[str]], rows: torch.Tensor) -> None:
-        """Offer samples; those with the smallest hashes stay, in order of hash. Ids are read only if some may stay."""
+    def update(self, keys: NDArray[np.uint64], ids_at: IdsAt, rows: torch.Tensor, start: int = 0) -> None:
+        """Offer samples; those with the smallest hashes stay, in order of hash.
+
+        Args:
+            keys: id hashes, shape (b,).
+            ids_at: function that reads the ids of those samples that may stay, from their indices.
+            rows: embeddings, shape (b, d).
+            start: index of the first sample.
+        """
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
         offered = np.arange(len(keys))
         if len(self.keys) == self.capacity:
@@ -48,18 +57,23 @@ class BottomSample:
             offered = np.flatnonzero(keys >> 1 <= smallest)
         if not len(offered):
             return
-        ids = read_ids()
-        keys, rows = keys[offered], rows[torch.from_numpy(offered).to(rows.device)]
+        ids = ids_at(start + offered)
+        keys, rows = keys[offered], rows[sent(torch.from_numpy(offered), rows.device)]
         all_keys = np.concatenate([self.keys, keys])
-        all_ids = [*self.ids, *(ids[i] for i in offered.tolist())]
+        all_ids = [*self.ids, *ids]
         kept = np.lexsort((np.array(all_ids), all_keys >> 1))[: self.capacity]
-        joined = torch.cat([self._rows.to(rows.device), rows.detach().float()])
-        self._rows = joined[torch.from_numpy(kept).to(rows.device)]
+        joined = torch.cat([sent(self._rows, rows.device), rows.detach().float()])
+        self._rows = joined[sent(torch.from_numpy(kept), rows.device)]
         self.keys = all_keys[kept]
         self.ids = [all_ids[i] for i in kept]
 
     def __add__(self, other: BottomSample) -> BottomSample:
         total = BottomSample(self.rows.shape[1], min(self.capacity, other.capacity))
         for part in (self, other):
-            total.update(part.keys, partial(tuple, part.ids), part.rows)
+            total.update(part.keys, chosen_of(part.ids), part.rows)
         return total
+
+
+def chosen_of(ids: Sequence[str]) -> IdsAt:
+    """Return the function from indices to these ids."""
+    return lambda indices: [ids[index] for index in indices.tolist()]

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.device import sent
+
 
 class FoldChunks:
     """Regroups embeddings into chunks of one fold and one size, so that every matrix product has the same shape.
@@ -23,9 +25,11 @@ class FoldChunks:
     def add(self, keys: NDArray[np.uint64], rows: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         """Take embeddings in, shape (b, d), with their id hashes; yield (fold, chunk) for each that is full."""
         folds = fold_of(keys)
-        for fold, waiting in enumerate(self._waiting):
-            # Indices, as the host knows them: for a mask, it would wait for the device to count.
-            waiting.append(rows[torch.from_numpy(np.flatnonzero(folds == fold)).to(rows.device)])
+        # An order, as the host knows it: for a mask, it would wait for the device to count.
+        order = sent(torch.from_numpy(folds.argsort(kind="stable")), rows.device)
+        parts = rows[order].tensor_split([len(folds) - int(folds.sum())])
+        for fold, (waiting, part) in enumerate(zip(self._waiting, parts, strict=True)):
+            waiting.append(part)
             if sum(map(len, waiting)) >= self._size:
                 *full, left = torch.split(torch.cat(waiting), self._size)
                 if len(left) == self._size:

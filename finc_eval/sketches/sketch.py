@@ -19,14 +19,14 @@ from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.embeddings.keys import sample_keys, video_hashes
+from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.embeddings.opening import as_embeddings, as_embeddings_of_any_shard
 from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.samples.shards import Shard, joined
-from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample
+from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, chosen_of
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunks
 from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
@@ -207,10 +207,11 @@ class Sketch(Shown):
         names = [str(self.n + i) for i in range(embeddings.n)] if ids is None else list(ids)
         if len(names) != embeddings.n:
             raise DataError(f"{embeddings.n} embeddings came with {len(names)} ids: give one id a row")
-        keys = sample_keys(names)
-        self._count_groups(embeddings.n, video_hashes(names), VIDEO)
-        checked = next(embeddings.batches(embeddings.n)).rows
-        self.sample.update(keys, lambda: names, checked)
+        hashes, videos = hashes_of(names)
+        keys = keys_of(hashes, videos)
+        self._count_groups(embeddings.n, videos, VIDEO)
+        checked = next(embeddings.batches(embeddings.n, self.feature_map.prepared)).rows
+        self.sample.update(keys, chosen_of(names), checked)
         chunks = FoldChunks(embeddings.n)
         for fold, part in (*chunks.add(keys, checked), *chunks.rest()):
             self._add(fold, part)
@@ -223,11 +224,10 @@ class Sketch(Shown):
             self.squared_sizes += int((np.unique(groups, return_counts=True)[1] ** 2).sum())
 
     def _add(self, fold: int, rows: torch.Tensor) -> None:
-        """Add embeddings of one fold to the moments."""
-        x = self.feature_map.prepared(rows)
-        self.folds[fold].update(self.feature_map.apply(x))
+        """Add embeddings of one fold, prepared for the feature map, to the moments."""
+        self.folds[fold].update(self.feature_map.apply(rows))
         if self.embedding is not None:
-            self.embedding.update(x - self.feature_map.center)
+            self.embedding.update(rows - self.feature_map.center)
 
     @property
     def n(self) -> int:
@@ -313,7 +313,7 @@ class Sketch(Shown):
             sketch = cls(phi, sample=header.capacity, space=header.space, precision=header.precision)
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
-            sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), lambda: ids, rows)
+            sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), chosen_of(ids), rows)
             for name, moments in sketch._moments().items():
                 trace, largest = read_moments(file, name, moments, header.n[name])
                 # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.
@@ -372,15 +372,15 @@ def sketch_all(
     precision: Precision = "float32",
     run: Run | None = None,
 ) -> list[Sketch]:
-    """Sketch one set by several feature maps, in one pass over it."""
+    """Sketch one set by several feature maps of one kernel, in one pass over it."""
     run = run or Run()
     embeddings = as_embeddings_of_any_shard(source)
     sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
     groups = embeddings.group_hashes()
     chunks = FoldChunks(run.portion)
-    for batch in embeddings.batches(run.portion):
+    for batch in embeddings.batches(run.portion, feature_maps[0].prepared):
         for sketch in sketches:
-            sketch.sample.update(batch.keys, batch.read_ids, batch.rows)
+            sketch.sample.update(batch.keys, batch.ids_at, batch.rows, batch.start)
         for fold, rows in chunks.add(batch.keys, batch.rows):
             for sketch in sketches:
                 sketch._add(fold, rows)

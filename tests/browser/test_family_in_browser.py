@@ -106,6 +106,7 @@ def test_kinds_and_limits_are_sorted_and_led_to_and_their_samples_enlarge(browse
     page.goto(pictured[name].as_uri())
     cards = page.locator(".cards > .card")
     before = cards.locator("h3").all_inner_texts()
+    ranked = page.locator("table.board").all_inner_texts()
     assert len(before) > 1
     page.select_option("[name=sort]", "name")
     assert cards.locator("h3").all_inner_texts() == sorted(before)
@@ -115,6 +116,9 @@ def test_kinds_and_limits_are_sorted_and_led_to_and_their_samples_enlarge(browse
         assert shares == sorted(shares, reverse=True)
         rows = page.evaluate("[...document.querySelectorAll('tr[data-mode]')].map(r => r.dataset.mode)")
         assert rows == page.evaluate("[...document.querySelectorAll('.cards > .card')].map(c => c.id)")
+        page.select_option("[name=role]", index=1)
+        assert page.locator("table.board").all_inner_texts() == ranked  # no rank, group or interval moves
+        page.select_option("[name=role]", "")
     table = page.locator("main table").first
     link = (page.locator("tr[data-mode]") if name != "verdict" else table).locator("a").first
     link.click()

@@ -140,7 +140,7 @@ def test_files_that_another_job_made_meanwhile_are_not_replaced(made, tmp_path):
     before = {path.name: path.read_bytes() for path in (tmp_path / "race").iterdir()}
     result = fe.compare(made / "ref.h5", made / "gen.h5", features=30).marked(begun.job)
     with pytest.raises(fe.FincEvalError, match="did not make it: choose another --out"):
-        begun.write(result, {})
+        begun.write(result, {}, {})
     assert {path.name: path.read_bytes() for path in (tmp_path / "race").iterdir()} == before
 
 

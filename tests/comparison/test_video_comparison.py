@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.embeddings.keys import sample_keys
+from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.sketches.folds import fold_of
 
 KINETICS = ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4", "WUzgd7C1pWA.mp4", "kinetics_arm_wrestling.mp4")
@@ -57,12 +57,12 @@ def test_kinetics_against_ucf_by_windows_into_a_report_that_plays(sets, tmp_path
 
 def test_all_windows_of_a_video_are_in_one_half():
     ids = [f"video {video}.mp4#{window}" for video in range(40) for window in range(8)]
-    folds = fold_of(sample_keys(ids)).reshape(40, 8)
+    folds = fold_of(keys_of(*hashes_of(ids))).reshape(40, 8)
     assert (folds == folds[:, :1]).all()
     assert 0.25 < folds[:, 0].mean() < 0.75
-    assert len(set(sample_keys(ids).tolist())) == len(ids)
+    assert len(set(keys_of(*hashes_of(ids)).tolist())) == len(ids)
 
 
 def test_images_are_in_the_half_that_their_own_id_decides():
     plain = [f"{number}.png" for number in range(100)]
-    assert (sample_keys(plain) == sample_keys([*plain, "a.mp4#1"])[:100]).all()
+    assert (keys_of(*hashes_of(plain)) == keys_of(*hashes_of([*plain, "a.mp4#1"]))[:100]).all()

@@ -8,9 +8,10 @@ import finc_eval as fe
 N, SMALL_BATCH = 150, 30
 MORE_BATCHES = N // SMALL_BATCH - 1
 
-COPIES_PER_BATCH = 7
-"""Copies to the device that a batch of one set may take: rows for the sketch, for the kinds of the pooled sample, of
-all and of the kept ones, and for the scores, with their folds."""
+COPIES_PER_BATCH = 11
+"""Copies to the device that a batch of one set may take: rows for the hashes, the sketch, the kinds of all, of the
+pooled and of the kept samples, and the scores; the order of the folds, the folds, and two lists of the rows that the
+bottom-k sample keeps. None of them is waited for."""
 
 
 def mixture(seed, kinds, n=N):

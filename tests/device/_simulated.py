@@ -12,17 +12,20 @@ package that asked for it:
     to host       a tensor copied to the host
     data shape    a result whose size depends on values: nonzero, unique, bincount, a mask as index
     solver check  linalg.svd, eigh and others look at the solver's status
-    to device     a tensor copied to the device
+    plain copy    a tensor copied to the device in another way than from pinned memory with non_blocking
+    to device     a tensor copied to the device in that way, of which the host does not wait for the end
     host index    an index or a mask of the CPU on a tensor of the device: a hidden copy
 
-The first four make the host wait for the device.
+The first five make the host wait for the device.
 """
 
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from unittest.mock import patch
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -31,9 +34,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 import finc_eval
+from finc_eval.core import prefetch
+from finc_eval.core.device import sent
 
 NAME = "sim"
-WAITS = ("item", "to host", "data shape", "solver check")
+WAITS = ("item", "to host", "data shape", "solver check", "plain copy")
 PACKAGE = str(Path(finc_eval.__file__).parent)
 HERE = str(Path(__file__))
 REASON = (
@@ -76,7 +81,7 @@ class Device:
     @property
     def uploads(self):
         """Number of tensors copied to the device."""
-        return self.counts["to device"]
+        return self.counts["to device"] + self.counts["plain copy"]
 
     @property
     def host_indices(self):
@@ -94,7 +99,7 @@ def caller():
     frame, test = sys._getframe(2), None
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith(PACKAGE):
+        if name.startswith(PACKAGE) and frame.f_code is not sent.__code__:
             return f"{name.removeprefix(PACKAGE)[1:]}:{frame.f_lineno} {frame.f_code.co_name}"
         if test is None and name != HERE and "torch" not in name:
             test = f"{Path(name).name}:{frame.f_lineno}"
@@ -171,11 +176,19 @@ class SimTensor(torch.Tensor):
         return run(func, args, kwargs or {})
 
 
+class Pinned(torch.Tensor):
+    """A tensor in pinned memory of the host."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
 class Made(TorchFunctionMode):
     """Lets `torch.tensor` and its like put values of the host on the device, which no dispatch sees."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         given = kwargs or {}
+        if func is torch.Tensor.pin_memory and not isinstance(args[0], SimTensor):
+            return args[0].detach().clone().as_subclass(Pinned)
         here = func is torch.Tensor.new_tensor and isinstance(args[0], SimTensor) and "device" not in given
         if here or (func in MAKERS and is_sim(given.get("device"))):
             own = {key: value for key, value in given.items() if key != "device"}
@@ -242,7 +255,8 @@ def moved(func, args, kwargs):
     device = next((one for one in devices if one is not None), None)
     there = here if device is None else is_sim(device)
     if here != there:
-        Stack.count("to device" if there else "to host")
+        direct = isinstance(args[0], Pinned) and kwargs.get("non_blocking")
+        Stack.count(("to device" if direct else "plain copy") if there else "to host")
     own = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
     rest = [torch.device("cpu") if isinstance(one, torch.device) else held(one) for one in args[1:]]
     result = func(held(args[0]), *rest, **own)
@@ -252,7 +266,7 @@ def moved(func, args, kwargs):
 def copied(func, args, kwargs):
     into, source = (isinstance(one, SimTensor) for one in args[:2])
     if into != source:
-        Stack.count("to device" if into else "to host")
+        Stack.count("plain copy" if into else "to host")
     func(*map(held, args), **kwargs)
     return args[0]
 
@@ -287,10 +301,24 @@ def simulated():
     device = Device()
     Stack.watching.append(device)
     try:
-        with Made(), Simulated():
+        with watched(), patch.object(prefetch, "ThreadPoolExecutor", Readers):
             yield device
     finally:
         Stack.watching.remove(device)
+
+
+@contextmanager
+def watched():
+    """Carry out what this thread does on the simulated device; a mode of torch is of one thread."""
+    with Made(), Simulated():
+        yield
+
+
+class Readers(ThreadPoolExecutor):
+    """Threads that read ahead, which know the device as all threads know a GPU."""
+
+    def submit(self, function, /, *arguments, **named):
+        return super().submit(watched()(function), *arguments, **named)
 
 
 def available():

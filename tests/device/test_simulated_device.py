@@ -38,16 +38,18 @@ def test_what_crosses_is_counted_with_its_place():
         here = torch.arange(6.0).to("sim")
         float(here.sum()), here.tolist(), here.cpu(), here[here > 2], torch.linalg.svd(here.view(2, 3))
         torch.zeros(6).copy_(here)
+        torch.ones(2).pin_memory().to("sim", non_blocking=True)
         torch.tensor([1.0, 2.0], device="sim"), here[torch.tensor([0])], here.view(2, 3) @ here[:3]
     assert dict(device.counts) == {
-        "to device": 2,
+        "plain copy": 2,
+        "to device": 1,
         "item": 2,
         "to host": 2,
         "data shape": 1,
         "solver check": 1,
         "host index": 1,
     }
-    assert device.waits == 6
+    assert device.waits == 8
     assert "test_simulated_device.py" in device.by_place("item")
 
 

@@ -7,8 +7,10 @@ import h5py
 import numpy as np
 import pytest
 
+import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings import writer as cache_writer
+from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, EmbeddingCache
 from finc_eval.embeddings.files import only_writer, part_of, whole_cache
 from finc_eval.embeddings.recipe import Identity, changes, origin_of, recipe_of
@@ -316,3 +318,12 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
             pass
 
     assert f"{tmp_path / 'file' / 'gen.h5'} cannot be written" in message(lock)
+
+
+def test_ids_of_a_cache_have_the_keys_of_the_same_ids_in_memory(tmp_path):
+    ids = [*(f"é/clip.mp4#{window}" for window in range(5)), "a#b", "4#", "\udcff.png", "7", "#1"]
+    cached = CachedEmbeddings(EmbeddingCache(make(tmp_path / "gen.h5", ids=ids)))
+    held = fe.EmbeddingSet(ROWS[GOOD], [ids[row] for row in GOOD])
+    assert (cached.id_keys() == held.id_keys()).all() and (cached.group_hashes() == held.group_hashes()).all()
+    assert len(set(cached.group_hashes()[:4].tolist())) == 1 and len(set(cached.id_keys().tolist())) == 8
+    assert cached.ids_at(np.array([6, 0])) == (ids[7], ids[0])

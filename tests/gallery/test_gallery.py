@@ -122,7 +122,7 @@ def test_pictures_that_cannot_be_had_are_told_once(tmp_path):
     (note,) = read_gallery(sets, wanted, {}, names={"gen": "the generated set"}).notes
     assert note == (
         "The samples of the generated set and the samples of ref are not shown, because only their ids are at hand: "
-        "pass samples={'gen': …} and samples={'ref': …}, the folder, zip, npz or array that holds them."
+        "pass samples={'gen': …, 'ref': …} or --samples gen=…, the folder, zip, npz or array that holds them."
     )
     (note,) = read_gallery(sets, {"gen": ["1", "40"], "ref": []}, {"gen": noise(1)}).notes
     assert note.startswith("1 of the 2 samples of gen are not shown, because they cannot be found or read in array")

@@ -162,6 +162,14 @@ def test_a_metric_that_got_worse_is_a_regression(sets):
     assert [one.verdict for one in back.limits] == ["improved"]
 
 
+def test_notes_have_a_minus_as_tables_do():
+    draws = [np.random.default_rng(seed).normal(size=(400, 6)).astype(np.float32) for seed in (0, 1, 2)]
+    limits = fe.gate(*draws, {"metrics": {"mmd": {"worse": 0.3}, "kid": {"difference": 0.1}}}).limits
+    told = " ".join(one.note for one in limits)
+    assert "is not told from 0" in told and "−0.0" in told
+    assert "-0" not in told
+
+
 MISSING = {
     "a metric of another extractor": {"metrics": {"fid": {"most": 5.0}}},
     "a metric without an interval": {"metrics": {"prd_recall": {"least": 0.1}}},

@@ -1,4 +1,4 @@
-"""Leaderboards: real digits with planted gaps, what cannot be ranked, JSON, page, table and verb."""
+"""Leaderboards: planted gaps, what cannot be ranked, JSON, page, table and verb."""
 
 import json
 
@@ -115,6 +115,11 @@ def test_a_collapsed_model_does_not_blind_the_shares_of_others(sets):
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "missing")
     assert board["collapsed"].scores["kid"].rank_set is not None
+    page = Page(report.page(board, {}))
+    (reason,) = [text for text in page.texts("p", "note") if "not ranked" in text]  # one sentence for all numbers
+    assert reason.startswith("collapsed is not ranked by unmatched, missing and novel (its 1,000 samples inform like 4")
+    profile = page.find("article", "profile")[[row.name for row in board.rows].index("collapsed")]
+    assert page.texts("dd", inside=profile)[:3] == ["–, not ranked"] * 3
 
 
 def test_metrics_without_a_common_error_are_ranked_by_their_intervals(sets):
@@ -149,9 +154,19 @@ def test_two_halves_of_one_model_are_not_called_different():
         (["one"], {}, UsageError, "at least two models are needed"),
         (["one", "ref"], {}, UsageError, 'a model cannot be called "ref"'),
         (["one", "two"], {"metrics": ("fdd",)}, UsageError, 'did you mean "fd"'),
-        (["one", "two"], {"metrics": ("kid",), "rank_by": "fd"}, UsageError, "rank_by must be one of"),
-        (["one", "two"], {"rank_by": "mmd"}, UsageError, "rank_by must be one of unmatched, .*: add it to metrics"),
-        (["one", "two"], {"rank_by": "fd"}, UsageError, "rank_by must be one of unmatched, .*: add it to metrics"),
+        (
+            ["one", "two"],
+            {"metrics": ("kid",), "rank_by": "fd"},
+            UsageError,
+            "does not have fd: rank by .*, novel or kid; or",
+        ),
+        (
+            ["one", "two"],
+            {"rank_by": "mmd"},
+            UsageError,
+            "does not have mmd: .*; or add it to metrics",
+        ),
+        (["one", "two"], {"rank_by": "uniq"}, UsageError, "no number is called 'uniq': rank by"),
         (["one", "two"], {"level": 1}, UsageError, "level must be"),
         (["one", "two"], {"kinds": 5}, UsageError, "unknown option 'kinds'"),
     ],
@@ -187,6 +202,54 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     assert len(page.find("tr", "mode", page.find("table", "heat")[0])) == len(board.modes)
 
 
+def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(board, capsys):
+    told = "All numbers see only what these embeddings tell apart."
+    report.show(board)
+    assert told in capsys.readouterr().out
+    assert told in board.to_markdown() and told in report.fragment(board)
+    assert Page(report.page(board, {})).visible.count(told) == 2  # first and in "How to read this"
+    images = np.random.default_rng(0).integers(0, 256, (120, 4, 4, 3), dtype=np.uint8)
+    first, second, ref = (fe.extract(images[part::3].copy(), "pixels") for part in range(3))
+    assert summary(fe.leaderboard({"a": first, "b": second}, ref)).endswith(
+        "All numbers see only what the extractor pixels tells apart."
+    )
+
+
+def test_pages_and_tables_have_a_minus_where_csv_and_json_have_a_hyphen(capsys):
+    rows = samples(range(10), 900, 1)
+    board = fe.leaderboard({"a": rows[:300], "b": rows[300:600]}, rows[600:], metrics=("kid",), rank_by="kid", level=5)
+    low = board["a"].scores["kid"].interval[0]
+    assert low < 0
+    report.show(board)
+    for text in (capsys.readouterr().out, report.page(board, {}), report.fragment(board), board.to_markdown()):
+        assert f"{low:.4g}".replace("-", "−") in text
+        assert f"{low:.4g}" not in text
+    assert str(low) in board.to_csv() and str(low) in board.to_json()
+
+
+def test_a_small_set_that_leaves_few_kinds_for_all_models_is_told():
+    def warnings(n, level):
+        models = {"few": samples(range(10), n, 1), "many": samples(range(10), 300, 2)}
+        return fe.leaderboard(models, samples(range(10), 300, 3), metrics=("kid",), level=level).warnings
+
+    assert warnings(30, 20)[0].startswith(
+        "samples are divided into 3 kinds in place of 20, because a set is small (few has 30 samples): shares of all"
+    )
+    assert warnings(30, 5) == warnings(250, 50) == ()
+
+
+def test_the_top_of_a_page_of_many_models_stays_short():
+    models = {f"m{number}": samples(range(10), 60, number) for number in range(14)}
+    board = fe.leaderboard(models, samples(range(10), 80, 99), metrics=("kid",), level=5)
+    page = Page(report.page(board, {}))
+    first = [row.name for row in board.rows]
+    assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
+    assert "14 models, 60 samples each" in page.texts("p", "key")[0]
+    (tied,) = [text for text in page.texts("p") if text.startswith("Group 1")]
+    assert summary(board).startswith(f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be told")
+    assert all(name in tied for name in first)
+
+
 def test_the_terminal_has_the_board(board, capsys):
     report.show(board)
     printed = capsys.readouterr().out
@@ -217,7 +280,8 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
 
 
 def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
-    for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
+    named = {"a": sets["good"], "b": sets["gaps"], "again": sets["gaps"][::-1], "ref": samples(range(10), 500, 6)}
+    for name, rows in named.items():
         np.save(tmp_path / f"{name}.npy", rows)
 
     def run(*words, rc=0):
@@ -230,8 +294,10 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     assert "is on the board" in run("add", "{}/board", *ref, "a={}/a.npy", rc=3).stderr
     assert "level is 20 here and 10 in" in run("add", "{}/board", *ref, "b={}/b.npy", "--level", "20", rc=3).stderr
     assert "at least two models" in run("show", "{}/board", rc=3).stderr
-    added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", "--json").stdout)
-    assert added["models"] == ["a", "b"]
+    twice = run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", rc=3).stderr
+    assert "training runs 1 and 2 of b are the same samples" in twice
+    added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/again.npy", "--json").stdout)
+    assert (added["models"], added["outdated"]) == (["a", "b"], [])
     shown = json.loads(run("show", "{}/board", "--json").stdout)
     assert (shown["rank_by"], [(row["name"], row["runs"]) for row in shown["rows"]]) == ("fd", [("a", 1), ("b", 2)])
     for _ in range(2):
@@ -239,8 +305,45 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
         page = (tmp_path / "board" / "leaderboard.html").read_bytes()
     run("render", "{}/board", "--rank-by", "missing")
     assert (tmp_path / "board" / "leaderboard.html").read_bytes() == page
-    assert json.loads(run("remove", "{}/board", "b", "--json").stdout)["models"] == ["a"]
-    assert "is not a leaderboard" in run("show", "{}", rc=3).stderr
+    asked = run("show", "{}/board", "--rank-by", "kid", rc=3).stderr
+    assert "does not have kid: rank by unmatched, missing, novel or fd; or make another board" in asked
+    assert "metrics fd,kid" in asked
+    assert (
+        "fd (did" not in asked
+        and '(did you mean "missing"?)' in run("show", "{}/board", "--rank-by", "mising", rc=3).stderr
+    )
+    files = [f"{tmp_path}/board/leaderboard{suffix}" for suffix in (".html", ".json")]
+    told = run("add", "{}/board", *ref, "c={}/a.npy").stdout
+    assert f"note: {files[0]} and {files[1]} show the board as it was before this" in told
+    removed = json.loads(run("remove", "{}/board", "b", "c", "--json").stdout)
+    assert (removed["models"], removed["outdated"]) == (["a"], files)
+    assert "is not a stored board" in run("show", "{}", rc=3).stderr
+    assert run("show", "{}/board/leaderboard.json").exit_code == 0
+    for words in (("show", "{}/board/leaderboard.json", "--rank-by", "fd"), ("render", "{}/board/leaderboard.json")):
+        assert "leaderboard.json is a file, and a stored board is a folder" in run(*words, rc=3).stderr
+    assert "no command is called 'shwo' (did you mean \"show\"?)" in run("shwo", "{}/board", rc=3).stderr
+
+
+def test_a_stored_board_shows_pictures_of_the_samples_that_are_named_and_keeps_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    for name, low in (("a", 0), ("b", 128), ("ref", 0)):
+        np.savez(f"{name}.npz", images=rng.integers(low, low + 128, (60, 4, 4, 3), dtype=np.uint8))
+
+    def run(*words, rc=0):
+        done = CliRunner().invoke(app, ["leaderboard", *words])
+        assert done.exit_code == rc, done.output
+        return done
+
+    run("add", "board", "--ref", "ref.npz", "a=a.npz", "b=b.npz", "--extractor", "pixels", "--level", "3")
+    run("render", "board", *(word for name in ("a", "b", "ref") for word in ("--samples", f"{name}={name}.npz")))
+    page = Page((tmp_path / "board" / "leaderboard.html").read_text())
+    assert page.find("img", inside=page.find("table", "heat")[0])
+    assert page.find("img", inside=page.by_id("model-b"))
+    assert "shows pictures, which are not kept: pass --samples" in run("render", "board", rc=3).stderr
+    run("render", "board", "--force")
+    assert "img" not in [tag for tag, *_ in Page((tmp_path / "board" / "leaderboard.html").read_text()).elements]
 
 
 def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
@@ -250,6 +353,8 @@ def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "fd")
     assert any("ref is a sketch: the 2,000 embeddings that it holds are counted" in one for one in board.warnings)
+    with pytest.raises(UsageError, match="a is a sketch, which does not keep the column 'label'"):
+        fe.leaderboard({"a": sketch, "b": sketch}, sketch, groups="label")
 
 
 def test_numbers_that_surely_disagree_are_told():

@@ -99,6 +99,14 @@ def test_the_table_has_ranks_and_both_errors_as_columns(board):
     assert (row["rank.low"], row["rank.high"]) == board["far"].rank_set
 
 
+def test_a_board_says_that_few_training_runs_make_ranks_wide(board):
+    assert "the 5 training runs of near and far say little about the noise of training" in board.warnings[0]
+    rng = np.random.default_rng(0)
+    runs = [rng.normal(size=(60, 4)).astype(np.float32) for _ in range(7)]
+    enough = fe.leaderboard({"a": runs[:3], "b": runs[3:6]}, runs[6], metrics=("kid",), level=5)
+    assert not any("training runs" in warning for warning in enough.warnings)
+
+
 def test_replicates_are_kept_on_a_stored_board(tmp_path):
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=(300, 4)).astype(np.float32) for _ in range(4)]

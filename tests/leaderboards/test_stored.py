@@ -5,11 +5,14 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.sealed import checksum_of
 from finc_eval.leaderboards.assemble import assemble
@@ -140,6 +143,27 @@ def test_two_processes_that_add_at_once_lose_nothing(board, tmp_path):
     assert len(board.leaderboard().rows) == 8
 
 
+def test_a_command_that_another_has_overtaken_in_making_the_board_adds_to_it(board, tmp_path, monkeypatch):
+    for name, rows in (("c", MODELS["good"][::-1]), ("ref", REF)):
+        np.save(tmp_path / f"{name}.npy", rows)
+    seen = iter([False])  # it looks for the board before the other has written it
+    monkeypatch.setattr(fe.StoredBoard, "exists", property(lambda self: next(seen, True)))
+    words = ["add", str(board.folder), "--ref", f"{tmp_path}/ref.npy", f"c={tmp_path}/c.npy"]
+    done = CliRunner().invoke(app, ["leaderboard", *words])
+    assert done.exit_code == 0, done.output
+    assert board.names == ("c", "gaps", "good")
+
+
+def test_settings_are_of_a_new_board_and_options_must_be_those_of_a_board_that_exists(board, tmp_path):
+    asked = fe.LeaderboardSettings(metrics=("kid",), level=10)
+    board.add({"c": MODELS["good"][::-1]}, REF, asked)
+    new = fe.StoredBoard(tmp_path / "new")
+    new.add({"c": MODELS["good"]}, REF, asked, level=15)
+    assert (new.reference().settings.metrics, new.reference().settings.level) == (("kid",), 15)
+    with pytest.raises(IncompatibleError, match="level is 10 here and 20 in"):
+        board.add({"d": MODELS["gaps"]}, REF, asked, level=10)
+
+
 @pytest.mark.parametrize(
     "models, ref, options, error, message",
     [
@@ -161,7 +185,7 @@ def test_what_does_not_belong_on_a_board_is_refused(board, models, ref, options,
 def test_sets_of_another_extractor_and_sets_that_are_too_small_are_refused(board):
     with pytest.raises(IncompatibleError, match=r"the extractor of ref is array-5 here and array-6 in .*reference.h5"):
         board.add({"c": MODELS["good"][:, :5]}, REF[:, :5])
-    with pytest.raises(DataError, match="c has 100 samples, and the 20 kinds of the board need 200"):
+    with pytest.raises(DataError, match=r"the 20 kinds that .* fixed need 200: give more, or make another .* level 10"):
         board.add({"c": MODELS["good"][:100]}, REF)
 
 
@@ -229,11 +253,32 @@ def test_a_metric_that_an_entry_lacks_leaves_it_unranked(board):
 
 def test_a_board_of_one_model_and_a_folder_without_a_board_are_refused(tmp_path):
     board = fe.StoredBoard(tmp_path / "board")
-    with pytest.raises(DataError, match="is not a leaderboard: add models"):
+    with pytest.raises(DataError, match="is not a stored board: pass the folder of one, or add"):
         board.leaderboard()
     board.add({"a": MODELS["good"]}, REF, level=20)
     with pytest.raises(UsageError, match=r"at least two models are needed to rank, .* has 1"):
         board.leaderboard()
+
+
+def test_samples_that_are_on_a_board_under_two_names_are_told(board):
+    board.add({"copy": MODELS["good"]}, REF)
+    assert board.leaderboard().warnings[0].startswith("copy and good have the same samples")
+
+
+def test_a_stored_board_names_the_command_that_renders_it(board):
+    assert board.leaderboard().provenance.command == "finc-eval leaderboard render board"
+    assert board.leaderboard("fd").provenance.command == "finc-eval leaderboard render board --rank-by fd"
+
+
+def test_the_example_board_is_ranked_as_its_page_says():
+    folder = Path(__file__).parents[2] / "reports" / "leaderboard"
+    ranked, shown = fe.StoredBoard(folder / "pixels").leaderboard(), fe.load(folder / "leaderboard.json")
+    assert [row.name for row in ranked.rows][::6] == ["ddpm", "wgan_collapsed"]
+    for row, other in zip(ranked.rows, shown.rows, strict=True):
+        assert (row.name, row.rank_set, row.group) == (other.name, other.rank_set, other.group)
+        for key, standing in row.scores.items():
+            assert standing.rank_set == other.scores[key].rank_set
+            assert (standing.value or 0) == pytest.approx(other.scores[key].value or 0, rel=1e-6)
 
 
 def test_an_entry_comes_back_as_it_was(board):

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.memorization import audit as audit_module
 from finc_eval.memorization import strata
 from finc_eval.memorization.result import Audit
@@ -232,15 +231,9 @@ def test_a_holdout_that_was_trained_on_is_refused_and_a_few_duplicates_are_told(
     assert any(warning.startswith("4 of the 602 training samples are duplicates") for warning in found.warnings)
 
 
-class OneVideo(ArrayEmbeddings):
-    """Samples that are the windows of one video."""
-
-    def ids_between(self, start, stop):
-        return [f"clip.mp4#{window}" for window in range(start, stop)]
-
-
 def test_a_holdout_of_one_video_cannot_be_cut_in_two(sets):
-    holdout = OneVideo(sets["holdout"], "holdout")
+    windows = [f"clip.mp4#{window}" for window in range(len(sets["holdout"]))]
+    holdout = fe.EmbeddingSet(sets["holdout"], windows, name="holdout")
     with pytest.raises(FincEvalError, match="one half of its videos has 0: pass samples of many videos"):
         fe.audit(sets["gen"], sets["train"], holdout)
 

@@ -232,8 +232,9 @@ STEPS = [
     refused("leaderboard add board --ref ref.h5 a=gone.h5", "gone.h5"),
     refused("leaderboard add", "Missing argument 'BOARD'"),
     refused("leaderboard show nowhere", "nowhere does not exist"),
-    refused("leaderboard render gen", "gen is not a leaderboard: add models to make one"),
-    refused("leaderboard remove board a", "board is not a leaderboard"),
+    refused("leaderboard render gen", "gen is not a stored board: pass the folder of one"),
+    refused("leaderboard shwo gen", "no command is called 'shwo' (did you mean \"show\"?)"),
+    refused("leaderboard remove board a", "board is not a stored board"),
     refused("leaderboard export gen.h5 --dataset a/b --out o", "gen.h5 is not a leaderboard"),
     refused("leaderboard export board --dataset a/b --format xml --out o", "must be one of eval-results"),
     done("kinds --gen gen.h5 --ref ref.h5 --levels 5,10 --level 5 --out o", "", within("o", KINDS)),
@@ -271,7 +272,10 @@ RANK_AND_GATE = [
     refused(
         "leaderboard a=gen.h5 b=other.h5 --ref ward.sketch.h5 --out o", "ward.sketch.h5 is a private sketch, which"
     ),
-    refused("leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --rank-by fid --out o", "rank_by must be one of unmatched"),
+    refused(
+        "leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --rank-by fid --out o",
+        "the board does not have fid: rank by unmatched",
+    ),
     refused("leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --metrics fidd --out o", 'did you mean "fid"?'),
     refused(
         "leaderboard a=gen.h5 b=other.h5 --ref ref.h5 --out own/notes.html", "--out is the folder of several files"

@@ -312,7 +312,7 @@ def test_the_pictures_of_a_mode_are_of_the_set_with_most_and_of_the_reference():
                 np.testing.assert_array_equal(pixels(picture["src"]), images[label][int(picture["alt"])])
     assert page.texts("p", "note") == [
         "The samples of beta are not shown, because only their ids are at hand: "
-        "pass samples={'beta': …}, the folder, zip, npz or array that holds them."
+        "pass samples={'beta': …} or --samples beta=…, the folder, zip, npz or array that holds them."
     ]
 
 

@@ -212,7 +212,7 @@ def test_without_samples_a_sentence_says_so_once_and_there_are_no_boxes(tmp_path
     assert "0 1 2 3 4 5 6 7" in page.text(page.section(OVER))
     (note,) = page.texts("p", "note")
     assert "generated set and the samples of the reference set are not shown" in note
-    assert "pass samples={'gen': …} and samples={'ref': …}" in note
+    assert "pass samples={'gen': …, 'ref': …} or --samples gen=…" in note
 
     gone = SetInfo("gen", str(tmp_path / "gone"), 100, "aa", False, samples=tmp_path / "gone")
     (note, _) = Page(page_of(a_comparison([OVER], gen=gone))).texts("p", "note")

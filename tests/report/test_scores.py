@@ -8,6 +8,7 @@ from _pages import BREAKOUT, HOSTILE, Page
 
 import finc_eval as fe
 from finc_eval import report
+from finc_eval.core.words import figure
 
 
 def draw(n, seed=0):
@@ -22,10 +23,10 @@ def scores():
 def test_the_page_has_the_numbers_the_signatures_and_what_was_refused(scores, tmp_path):
     page = Page(scores.to_html(tmp_path / "scores.html").read_text())
     rows = [page.texts("td", inside=row) for row in page.find("tr", "mode")]
-    assert [row[0] for row in rows] == [f"{score.value:.6g}" for score in scores.scores]
+    assert [row[0] for row in rows] == [figure(score.value, ".6g") for score in scores.scores]
     assert page.texts("p", "signature") == [str(score.signature) for score in scores.scores]
     assert "fid is defined on inception-fid" in page.visible
-    first, second = (f"{score.key} {score.value:.4g}".replace("-", "−") for score in scores)
+    first, second = (f"{score.key} {figure(score.value)}" for score in scores)
     assert page.texts("p", "summary") == [f"gen against ref: {first} and {second}; fid could not be computed."]
 
 
@@ -33,8 +34,8 @@ def test_notebook_and_terminal_show_the_rows_of_the_page(scores, capsys):
     report.show(scores)
     shown, cell = capsys.readouterr().out, Page(scores._repr_html_()).text(0)
     for score in scores.scores:
-        assert f"{score.value:.6g}" in shown
-        assert f"{score.value:.6g}" in cell
+        assert figure(score.value, ".6g") in shown
+        assert figure(score.value, ".6g") in cell
     assert "lower" in shown
     assert "note: the floor is the score of the reference" in shown
 

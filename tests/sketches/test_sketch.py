@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.embeddings.keys import sample_keys
+from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.sketches.folds import FoldChunks, fold_of
 from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 
@@ -97,11 +97,11 @@ def test_embedding_moments_are_those_of_the_embeddings(digits):
 
 
 def test_folds_follow_the_ids_and_are_of_like_size():
-    keys = sample_keys([f"{i}.png" for i in range(10_000)])
+    keys = keys_of(*hashes_of([f"{i}.png" for i in range(10_000)]))
     folds = fold_of(keys)
     assert abs(folds.mean() - 0.5) < 0.02
     shuffled = np.random.default_rng(0).permutation(10_000)
-    assert (fold_of(sample_keys([f"{i}.png" for i in shuffled])) == folds[shuffled]).all()
+    assert (fold_of(keys_of(*hashes_of([f"{i}.png" for i in shuffled]))) == folds[shuffled]).all()
 
 
 def test_a_sketch_comes_back_from_its_file_as_it_was(digits, phi, tmp_path):
@@ -144,7 +144,7 @@ def test_a_damaged_sketch_file_is_one_clear_sentence(digits, phi, tmp_path):
 
 @pytest.mark.parametrize("sizes", [(700,), (100, 1, 0, 99, 500), (50,) * 14])
 def test_chunks_hold_every_row_once_in_its_fold_and_are_of_one_size(sizes):
-    keys = sample_keys([str(number) for number in range(700)])
+    keys = keys_of(*hashes_of([str(number) for number in range(700)]))
     rows = torch.arange(700.0)[:, None]
     chunks, found, last = FoldChunks(64), ([], []), []
     start = 0

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import DefaultGroup
 from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, given_options, takes
-from finc_eval.cli.output import Force, Out, emit, output_folder, print_json
-from finc_eval.cli.sets import check_given, named_sets, runs_of_models
+from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
+from finc_eval.cli.sets import check_given, named_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import plain
 from finc_eval.core.storage import write_text
+from finc_eval.core.words import listed
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
@@ -86,13 +88,10 @@ def add(
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
     stored = fe.StoredBoard(board)
-    own = plain(settings)
-    if stored.exists:
-        given = {one.removeprefix("--").replace("-", "_") for one in given_options(context, *own)}
-        own = {name: value for name, value in own.items() if name in given}
-    own = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+    names = [one.name for one in fields(settings)]
+    given: Any = {name: getattr(settings, name) for name in names if given_options(context, name)}
     with work.running() as run:
-        added = stored.add(runs, ref, extractor=extraction, run=run, **own)
+        added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
     _print_names(stored, f"added {', '.join(added)} to {board}", as_json)
 
 
@@ -138,13 +137,25 @@ def render(
         Path | None, typer.Option("--out", metavar="DIR", help="Folder to write to; default: BOARD.")
     ] = None,
     beside: Beside = None,
+    samples: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH",
+            help="Where the samples of a model are, or of ref=…, which the board does not keep: the page then shows "
+            "pictures. Give it once for each.",
+        ),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Rank the models of a stored board, and write its page and the same as JSON. Twice gives the same bytes."""
+    places = paths_by_name(samples or [], "--samples", "one=model-one/")
+    check_given(places.values())
     stored = fe.StoredBoard(board)
     output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
-    emit(_beside(stored.leaderboard(rank_by), beside), output, as_json)
+    if not places:
+        refuse_loss_of_pictures(output.files[".html"], force)
+    emit(_beside(stored.leaderboard(rank_by), beside), output, as_json, samples=places)
 
 
 @app.command()
@@ -199,4 +210,12 @@ def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
 
 
 def _print_names(board: fe.StoredBoard, sentence: str, as_json: bool) -> None:
-    print_json({"board": str(board.folder), "models": list(board.names)}) if as_json else print(sentence)
+    """Print what was done to a board, and which of its files show it as it was before."""
+    outdated = [str(path) for suffix in (".html", ".json") if (path := board.folder / f"leaderboard{suffix}").exists()]
+    if as_json:
+        print_json({"board": str(board.folder), "models": list(board.names), "outdated": outdated})
+        return
+    print(sentence)
+    if outdated:
+        again = f"finc-eval leaderboard render {shlex.quote(str(board.folder))}"
+        print(f"note: {listed(outdated)} show the board as it was before this; to write them again: {again}")

@@ -14,7 +14,7 @@ from finc_eval.cli.sets import check_given
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.settings import Extraction
-from finc_eval.numerics.names import SearchIndex
+from finc_eval.numerics.names import INDEXES, SearchIndex
 
 
 @embeds
@@ -40,10 +40,7 @@ def metrics(
     ] = None,
     index: Annotated[
         str,
-        typer.Option(
-            help="How prdc, precision_recall, realism, rarity and authpct find neighbors: exact, or auto for an "
-            "inverted file of faiss where there are more than 10^10 pairs."
-        ),
+        typer.Option(help=f"How prdc, precision_recall, realism, rarity and authpct find neighbors: {INDEXES}."),
     ] = "exact",
     out: OptionalOut = None,
     force: Force = False,

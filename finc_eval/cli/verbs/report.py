@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from finc_eval.cli.options import Json
-from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss, warn_of_large
+from finc_eval.cli.output import (
+    PICTURE,
+    Force,
+    check_suffix,
+    print_json,
+    refuse_loss,
+    refuse_loss_of_pictures,
+    warn_of_large,
+)
 from finc_eval.cli.sets import check_given, paths_by_name
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import mark_of
@@ -16,8 +24,6 @@ from finc_eval.core.storage import write_text
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
-
-PICTURE = b"data:image/"
 
 
 def report(
@@ -74,8 +80,8 @@ def _write(path: Path, out: Path, moved: dict[str, str], force: bool) -> Path:
         write_text(out, result.to_markdown() if out.suffix == ".md" else result.to_csv())
         return out
     text = _page(result, moved)
-    if out.exists() and not force and PICTURE in out.read_bytes() and PICTURE.decode() not in text:
-        raise UsageError(f"{out} shows pictures, which {path} does not keep: pass --samples, another --out, or --force")
+    if PICTURE.decode() not in text:
+        refuse_loss_of_pictures(out, force)
     return write_text(out, text)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.digest import text_of
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import (
     BLOCK_BYTES,
@@ -291,6 +292,10 @@ class StoredTexts:
 
     def between(self, start: int, stop: int) -> list[str]:
         """Read consecutive texts; what lies beyond the last one is left out."""
+        return [text_of(text) for text in self.bytes_between(start, stop)]
+
+    def bytes_between(self, start: int, stop: int) -> list[bytes]:
+        """Read the bytes of consecutive texts."""
         start, stop, _ = slice(start, stop).indices(len(self))
         if stop <= start:
             return []
@@ -300,7 +305,7 @@ class StoredTexts:
             raise self._utf8.file.damaged(f"{self._ends.name} is wrong")
         data = self._utf8.between(bounds[0], bounds[-1]).tobytes()
         first = bounds[0]
-        return [data[low - first : high - first].decode("utf-8", "surrogateescape") for low, high in pairwise(bounds)]
+        return [data[low - first : high - first] for low, high in pairwise(bounds)]
 
     def all(self) -> list[str]:
         """Read all texts."""

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import Device, usable_device
+from finc_eval.core.device import Device, sent, usable_device
+from finc_eval.core.prefetch import prefetched
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.precision import arithmetic
 
@@ -56,25 +57,23 @@ class Frame:
     unit: float
 
     @classmethod
-    def of(cls, x: Embeddings, y: Embeddings) -> Frame:
-        """Return the frame of queries `x` and a base `y`."""
-        means, largest = [], 0.0
+    def of(cls, x: Embeddings, y: Embeddings, device: torch.device) -> Frame:
+        """Return the frame of queries `x` and a base `y`, on a device."""
+        means, largest = [], [torch.zeros((), device=device)]
         for source in (y, x) if x is not y else (y,):
-            for start in range(0, source.n, BLOCK_ROWS):
-                rows = _read(source, start)
-                largest = max(largest, float(torch.linalg.vector_norm(rows, torch.inf)))
+            for _, rows in _read(source, range(0, source.n, BLOCK_ROWS), device):
+                largest.append(torch.linalg.vector_norm(rows, torch.inf))
                 if source is y:
                     means.append(rows[::MEAN_STRIDE].mean(0, dtype=torch.double))
-        return cls(torch.stack(means).mean(0).float(), 2.0 ** frexp(largest)[1])
+        return cls(torch.stack(means).mean(0).float(), 2.0 ** frexp(float(torch.stack(largest).max()))[1])
 
 
 class Rows:
-    """Consecutive rows of a set, both as they are and as they enter the products."""
+    """Consecutive rows of a set, both as they are and as they enter the products, on the device of the frame."""
 
-    def __init__(self, source: Embeddings, start: int, frame: Frame, device: torch.device) -> None:
-        self.start = start
-        self.rows = _read(source, start).to(device)
-        self.centered = (self.rows - frame.center.to(device)).div_(frame.unit)
+    def __init__(self, start: int, rows: torch.Tensor, frame: Frame) -> None:
+        self.start, self.rows = start, rows
+        self.centered = (rows - frame.center).div_(frame.unit)
         self.norms: torch.Tensor = torch.linalg.vector_norm(self.centered, dim=1).square_()
 
     @property
@@ -203,10 +202,10 @@ class DistanceBlock:
 
 def blocks(x: Embeddings, y: Embeddings, device: Device = None) -> Iterator[DistanceBlock]:
     """Yield the distances of all pairs of two sets of one dimension."""
-    frame, where = Frame.of(x, y), usable_device(device)
-    for held in _held(x, frame, where):
-        for start in range(0, y.n, BLOCK_ROWS):
-            base = Rows(y, start, frame, where)
+    frame = Frame.of(x, y, usable_device(device))
+    width = BLOCK_ROWS * max(1, min(BLOCK_ROWS // x.n, HELD_BLOCKS))  # as many pairs, of few queries
+    for held in _held(x, frame):
+        for base in _rows(y, range(0, y.n, width), frame):
             for queries in held:
                 yield DistanceBlock.of(queries, base, frame.unit)
 
@@ -216,10 +215,9 @@ def blocks_within(y: Embeddings, device: Device = None) -> Iterator[DistanceBloc
 
     Each block off the diagonal is computed once and yielded twice, the second time transposed.
     """
-    frame, where = Frame.of(y, y), usable_device(device)
-    for held in _held(y, frame, where):
-        later = (Rows(y, start, frame, where) for start in range(held[-1].places.stop, y.n, BLOCK_ROWS))
-        for base in chain(held, later):
+    frame = Frame.of(y, y, usable_device(device))
+    for held in _held(y, frame):
+        for base in chain(held, _rows(y, range(held[-1].places.stop, y.n, BLOCK_ROWS), frame)):
             for queries in held:
                 if queries is base:
                     block = DistanceBlock.of(base, base, frame.unit)
@@ -250,12 +248,20 @@ def _squared(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor, j: torch.Tensor,
     return torch.from_numpy(np.einsum("ij,ij->i", difference, difference))
 
 
-def _held(source: Embeddings, frame: Frame, device: torch.device) -> Iterator[list[Rows]]:
+def _held(source: Embeddings, frame: Frame) -> Iterator[list[Rows]]:
     step = HELD_BLOCKS * BLOCK_ROWS
     for begin in range(0, source.n, step):
-        stop = min(begin + step, source.n)
-        yield [Rows(source, start, frame, device) for start in range(begin, stop, BLOCK_ROWS)]
+        yield list(_rows(source, range(begin, min(begin + step, source.n), BLOCK_ROWS), frame))
 
 
-def _read(source: Embeddings, start: int) -> torch.Tensor:
-    return source.rows_at(np.arange(start, min(start + BLOCK_ROWS, source.n)))
+def _rows(source: Embeddings, starts: range, frame: Frame) -> Iterator[Rows]:
+    return (Rows(start, rows, frame) for start, rows in _read(source, starts, frame.center.device))
+
+
+def _read(source: Embeddings, starts: range, device: torch.device) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield blocks of rows on a device, with their first index; the next block is read while one is in use."""
+
+    def block(start: int) -> tuple[int, torch.Tensor]:
+        return start, sent(source.rows_at(np.arange(start, min(start + starts.step, source.n))), device)
+
+    return prefetched(map(block, starts))

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.device import sent
 from finc_eval.embeddings.search.distance_blocks import DistanceBlock, true_pairs
 
 
@@ -52,8 +53,10 @@ class Smallest:
 
     def update(self, block: DistanceBlock) -> None:
         """Add the keys of a block; a pair must not come twice."""
-        radii = torch.zeros(1) if self._radii is None else torch.from_numpy(self._radii[block.columns])
-        radii = radii.to(block.lower.device).expand(block.lower.shape[1])
+        where, width = block.lower.device, block.lower.shape[1]
+        given = self._radii
+        radii = torch.zeros(1, device=where) if given is None else sent(torch.from_numpy(given[block.columns]), where)
+        radii = radii.expand(width)
         scaled = block.scaled(radii)
         keys = self._key.of(block.lower, scaled)
         i, j = true_pairs(keys <= self._limit(block, keys, scaled))
@@ -64,7 +67,8 @@ class Smallest:
 
         The bound is the k-th key so far or, in the first block, the largest of k upper bounds.
         """
-        limit = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree).to(block.lower)
+        known = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree)
+        limit = sent(known.to(block.lower.dtype), block.lower.device)
         if limit.isinf().any() and keys.shape[1] >= self._k:
             columns = keys.topk(self._k, largest=False).indices
             rows = torch.arange(len(columns), device=columns.device)[:, None]

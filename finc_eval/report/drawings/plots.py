@@ -9,6 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from finc_eval.comparison.modes import Role
+from finc_eval.core.words import figure
 from finc_eval.report.drawings.svg import Axis, Ink, drawing, line, mark, text
 
 INKS: dict[Role, tuple[Ink, str]] = {
@@ -124,9 +125,7 @@ def sweep_svg(
 def _grid(height: Axis, name: str) -> list[Markup]:
     """Draw the lines of the round numbers of a vertical axis, the numbers, and its name."""
     lines = [line([(LEFT, height.at(tick)), (WIDTH - RIGHT, height.at(tick))]) for tick in height.ticks]
-    numbers = [
-        text((LEFT - 6, height.at(tick) + 4), f"{tick:.4g}".replace("-", "−"), anchor="end") for tick in height.ticks
-    ]
+    numbers = [text((LEFT - 6, height.at(tick) + 4), figure(tick), anchor="end") for tick in height.ticks]
     return [*lines, *numbers, text((14, (height.start + height.end) / 2), name, turned=True)]
 
 

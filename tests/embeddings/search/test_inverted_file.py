@@ -80,6 +80,28 @@ def test_metrics_tell_the_recall_and_their_signature_that_neighbors_are_approxim
 def test_another_index_is_refused():
     with pytest.raises(fe.UsageError, match="index"):
         fe.evaluate(GEN, REF, ["prdc"], index="ivf")
+    with pytest.raises(fe.UsageError, match="index"):
+        fe.Settings(index="ivf")
+
+
+def test_a_comparison_by_rarity_tells_its_recall(few_pairs):
+    exact, found = (
+        fe.compare(GEN, REF, method="rarity", features=50, modes=2, index=index) for index in ("exact", "auto")
+    )
+    assert "|index:ivf|" in str(found.signature) and any("of the exact ones" in text for text in found.warnings)
+    assert "index" not in str(exact.signature) and not any("of the exact ones" in text for text in exact.warnings)
+    assert found.settings.index == "auto"
+
+
+def test_a_method_without_neighbors_has_the_signature_of_the_exact_one(few_pairs):
+    exact, found = (fe.compare(GEN, REF, features=50, modes=2, index=index) for index in ("exact", "auto"))
+    assert exact.signature == found.signature
+
+
+def test_an_evaluation_hands_the_index_to_all_its_parts(few_pairs):
+    found = fe.evaluate_generator(GEN[:200], REF[:200], features=20, modes=2, index="auto")
+    assert "|index:ivf" in str(found.scores["density"].signature)
+    assert "|index:ivf|" in str(found.methods.comparisons["rarity"].signature)
 
 
 def test_an_audit_by_an_inverted_file_finds_the_copies_and_tells_its_recall(few_pairs):

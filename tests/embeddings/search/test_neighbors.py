@@ -185,9 +185,3 @@ def test_without_itself_a_sample_needs_k_others():
         kth_distances(np.eye(3), 3)
     with pytest.raises(fe.FincEvalError, match="exclude_self needs the same set twice, got 2 queries and a base of 3"):
         nearest(np.eye(3)[:2], np.eye(3), 1, exclude_self=True)
-
-
-def test_distances_are_computed_on_the_device_that_is_asked_for():
-    """PyTorch's "meta" device stands for one that is not the default: it has shapes, and no numbers."""
-    block = next(distance_blocks.blocks(*open_pair(np.eye(3), np.eye(3)), "meta"))
-    assert block.lower.device.type == block.x.rows.device.type == "meta"

@@ -1,0 +1,23 @@
+"""Numbers as texts and tables write them."""
+
+import pytest
+
+from finc_eval.core.words import figure, points
+
+
+@pytest.mark.parametrize(
+    "value, form, text",
+    [
+        (-0.012345, ".4g", "−0.01235"),
+        (-1e-7, ".2g", "−1e−07"),
+        (12.5, ".4g", "12.5"),
+        (-3.21, "+.1f", "−3.2"),
+        (None, ".4g", "–"),
+    ],
+)
+def test_a_number_has_a_minus_and_none_has_a_dash(value, form, text):
+    assert figure(value, form) == text
+
+
+def test_points_have_a_sign_unless_they_round_to_nothing():
+    assert [points(value) for value in (0.096, -0.096, 0.0004)] == ["+9.6", "−9.6", "0.0"]
