@@ -1,6 +1,7 @@
 """What is installed is what was tested: the wheel holds cards, templates and data, and works on its own."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -39,6 +40,15 @@ def test_every_folder_of_the_package_is_in_the_wheel():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
     folders = {path.parent.relative_to(ROOT) for path in (ROOT / "finc_eval").rglob("__init__.py")}
     assert {".".join(folder.parts) for folder in folders} | {"finc_eval.extractors.cards"} == {*listed}
+
+
+def test_the_license_of_each_dependency_is_told():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *(one for name in ("video", "classifiers", "notebook") for one in extras[name])]
+    lines = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").splitlines()
+    told = {name.strip() for line in lines if line.startswith("|") for name in line.split("|")[1].split(",")}
+    assert {re.split("[>;= ]", one)[0] for one in needed} == told - {"package", "---"}
 
 
 def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):
