@@ -30,6 +30,9 @@ from finc_eval.partitions.difference import total_variation
 LACKED = 0.25
 """A kind that the reference has less of than this part of the limit on new kinds is one that it lacks."""
 
+IN_ONE = 0.8
+"""Part of a new kind that one cluster holds, in four of five cases: other clusters take the rest."""
+
 CUT, PARTS = 2, 4
 """Clusters that a class may lie in, in equal parts, and not be lost unseen. Those of a quarter of `min_share` are
 limited, too, and the losses of those of less than a half are parts of it."""
@@ -234,6 +237,7 @@ def _lost(
 
 def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
     any_lacked, rule, n = found.enough > 1, sets.rule("kinds.new"), sets.gen.n
+    part = IN_ONE if found.clusters else 1.0
     if any_lacked:
         note = f"with so few samples, a new kind of {100 * margin:.2g} % would be hidden in a larger one"
         yield _alone(Unseen(name=rule, margin=margin, n=n, enough=found.enough, note=note))
@@ -246,17 +250,17 @@ def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) 
                 evidence: Evidence
                 if pairs is None:
                     value = counts.share - counts.old_share
-                    evidence = GainedShare(name=title, value=value, margin=margin, n=n, counts=counts)
+                    evidence = GainedShare(name=title, value=value, margin=margin, n=n, part=part, counts=counts)
                 else:
                     value = (pairs.gained - pairs.lost) / pairs.size
-                    evidence = PairedGain(name=title, value=value, margin=margin, n=n, counts=pairs)
+                    evidence = PairedGain(name=title, value=value, margin=margin, n=n, part=part, counts=pairs)
                 yield _shown(evidence, sets, found, place, kind)
     if not any_lacked:
         # Every kind is one of the reference's: none of the samples are of a new one.
         old = float(sum(one.n for one in sets.baselines.values()))
         counts = TwoCounts(0.0, float(n), 0.0, old)
         note = "the reference has every kind that was found"
-        yield _alone(GainedShare(name=rule, value=0.0, margin=margin, n=n, note=note, counts=counts))
+        yield _alone(GainedShare(name=rule, value=0.0, margin=margin, n=n, part=part, note=note, counts=counts))
 
 
 def _distance(sets: GateSets, found: CountedSets, margin: float | None) -> tuple[Distance, Moved]:
