@@ -1,4 +1,4 @@
-"""What a fast GPU would wait for: the work of the host in a comparison from caches, without the products.
+"""Seconds that a fast GPU would wait for the host, in a comparison from caches.
 
 The caches are read whole, and of each row the first 8 entries enter the computation, with 16 frequencies; scores,
 kinds and distances are computed of some rows of each batch and stand for the others. So the work of the device takes

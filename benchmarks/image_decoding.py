@@ -1,4 +1,4 @@
-"""How many images a processor core decodes and resizes, and how many cores keep a fast GPU busy.
+"""Rate at which a processor core decodes and resizes images, and the number of cores that keep a fast GPU busy.
 
 Photographs, enlarged to three sizes and stored as JPEG of quality 90, are decoded and resized as the card of DINOv2
 says. Rates are of seconds of the processor, so that they do not depend on what else runs. A GPU of `GPU_RATE` images

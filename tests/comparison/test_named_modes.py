@@ -54,6 +54,33 @@ def test_links_join_modes_of_opposite_roles_on_both_sides(found):
     assert all(mode.looks_different is None for mode in named(found, "cat"))
 
 
+def core_and_rim():
+    """Two sets; gen has a kind of its own, whose center is full of "core" and whose other two thirds are "rim"."""
+    rng, ref = np.random.default_rng(2), animals([1 / 6] * 6, 800, 3)
+    own = animals([1 / 6] * 6, 600, 4)
+    core, rim = (6 * np.eye(10)[6] + width * rng.standard_normal((n, 10)) for width, n in ((0.05, 60), (0.5, 120)))
+    rows = np.concatenate([own.rows_at(np.arange(600)), core, rim]).astype(np.float32)
+    labels = [*own.column("label"), *["core"] * 60, *["rim"] * 120]
+    return fe.EmbeddingSet(rows, metadata={"label": labels}), ref
+
+
+def compared(gen, ref):
+    return fe.compare(gen, ref, features=100, method=fe.Finc(clusters=False))
+
+
+def one_of_models(gen, ref):
+    return fe.compare_models({"gen": gen}, ref, features=100)
+
+
+@pytest.mark.parametrize("compare", [compared, one_of_models])
+def test_the_shares_in_a_name_are_those_of_all_members(compare):
+    gen, ref = core_and_rim()
+    modes = [mode for mode in compare(gen, ref).significant() if "rim" in {one.value for one in mode.evidence}]
+    shares = {one.value: one.share_members for one in modes[0].evidence}
+    assert 0.2 < shares["core"] < 0.48
+    assert 0.52 < shares["rim"] < 0.8
+
+
 def test_without_labels_of_both_sets_a_mode_has_no_cause():
     gen = animals([0.2, 0.2, 0.0, 0.2, 0.2, 0.2], 400, 0)
     ref = animals([0.16, 0.16, 0.2, 0.16, 0.16, 0.16], 400, 1)

@@ -298,6 +298,18 @@ def test_a_new_kind_that_so_few_samples_would_hide_is_undecided():
     assert {limit.name.split("-")[0] for limit in fe.gate(*enough, policy).limits} == {"kinds.new k50"}
 
 
+def test_a_new_kind_of_clusters_is_detectable_from_more_than_its_cluster_needs(sets, monkeypatch):
+    """Other clusters take a part of it: here a fifth, and then nothing."""
+
+    def detectable():
+        limits = fe.gate(sets["same"], sets["old"], sets["ref"], {"kinds": {"new": 0.05}}).limits
+        return max(limit.detectable for limit in limits if limit.detectable)
+
+    found = detectable()
+    monkeypatch.setattr("finc_eval.gates.kinds.IN_ONE", 1.0)
+    assert found == pytest.approx(detectable() / 0.8)
+
+
 def test_lost_kinds_are_those_of_the_level_that_was_asked_for(sets):
     limits = {"kinds": {"lose": 0.5, "new": 0.05, "level": 40}}
     verdict = fe.gate(sets["same"], sets["old"], sets["ref"], limits)

@@ -192,6 +192,12 @@ def test_a_gain_of_the_detectable_size_is_seen_in_four_of_five_runs(old):
     assert 0.75 < seen / runs < 0.97
 
 
+def test_a_change_of_which_a_part_is_seen_must_be_larger_to_be_detectable():
+    whole, part = (judge([replace(gained(), part=part)])[0].detectable for part in (1.0, 0.8))
+    assert part == pytest.approx(whole / 0.8)
+    assert judge([replace(gained(), part=whole / 2)])[0].detectable is None
+
+
 def test_an_unchanged_release_is_rarely_called_a_regression_even_at_the_margin():
     rng, runs, false = np.random.default_rng(2), 120, 0
     for _ in range(runs):

@@ -81,7 +81,7 @@ def test_a_kind_is_named_by_what_its_samples_are_labeled():
 
 
 def test_the_share_in_a_name_is_that_of_all_samples_of_the_kind():
-    """Of a kind, "core" are the third that lies at its center, and alone make its most typical samples."""
+    """The third of a kind that lies at its center is "core", and makes all of its most typical samples."""
     rng, gen = np.random.default_rng(0), clusters(1000, 1)
     gen[:50] = CENTERS[20] + 0.1 * rng.normal(0, 1, (50, 64))
     gen[50:150] = CENTERS[20] + rng.normal(0, 1, (100, 64))
@@ -150,7 +150,7 @@ def test_what_one_of_several_sets_lacks_is_told():
 
 
 def test_what_one_set_lacks_is_not_told_again_where_another_has_more_of_it():
-    """Of a kind beside 20 others, "a" has none, "b" some and "c" twice as much; a coarser kind shows the lack of it."""
+    """One kind is missing in "a" and most frequent in "c": a coarser kind that holds it shows that "a" lacks it."""
     rng, rows = np.random.default_rng(5), {}
     for number, label in enumerate("abc"):
         rows[label] = clusters(600, 50 + number)
