@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.gates.policy import KindLimits
-from finc_eval.gates.sets import GateSets
+from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold
-from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members
+from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, joined
 from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
 
 SAMPLES_PER_KIND = 100
@@ -46,6 +47,7 @@ class CountedSets:
         more: factor on the number of generated samples from which on kinds are small enough that none of `MOST_HIDDEN`
             can be lost within them; infinite if the policy fixes their number.
         cells: kind of each sample at each level by label, shape (n, levels); empty unless samples are paired.
+        nearest: of each cluster of each level, the one with the nearest center; none for a column.
     """
 
     names: list[list[str]]
@@ -56,6 +58,30 @@ class CountedSets:
     enough: float
     more: float
     cells: dict[str, NDArray[np.int32]]
+    nearest: tuple[NDArray[np.int64], ...] = ()
+
+    def joined(self, least: float) -> CountedSets:
+        """Return the counts with neighboring clusters that the reference lacks joined into one kind.
+
+        A new kind may lie in several clusters, each of them smaller than it is. So a cluster that the reference has
+        less of than the share `least`, and the nearest other one, if the reference has less of that, too, are one kind.
+        It is called after both, and the name of the one that it was joined to is empty.
+        """
+        names, joins = list(self.names), [np.arange(len(every), dtype=np.int32) for every in self.names]
+        for place, nearest in enumerate(self.nearest):
+            ref, join = self.counted[REF].counts, joins[place]
+            lacked = ref.members(place) < least * ref.n
+            for kind in np.flatnonzero(lacked & lacked[nearest]):
+                pair = join[kind], join[nearest[kind]]
+                join[join == max(pair)] = min(pair)
+            parts = [np.flatnonzero(join == kind).tolist() for kind in range(len(join))]
+            names[place] = [f"k{len(join)}-{'+'.join(map(str, part))}" if part else "" for part in parts]
+        return replace(
+            self,
+            names=names,
+            counted={label: replace(one, counts=one.counts.joined(joins)) for label, one in self.counted.items()},
+            cells={label: joined(cells, joins) for label, cells in self.cells.items()},
+        )
 
 
 def divided(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
@@ -64,14 +90,20 @@ def divided(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedS
 
 
 def finest_level(sets: GateSets) -> int:
-    """Return the largest number of kinds that the level "auto" knows and all samples together are enough for."""
-    rows = sum(map(independent, sets.all.values()))
+    """Return the largest number of kinds that the level "auto" knows and the samples are enough for."""
+    generated = _generated(sets)
+    rows = generated + min(independent(sets.ref), generated)
     return max((level for level in AUTO_LEVELS if level * MIN_SAMPLES_PER_KIND <= rows), default=AUTO_LEVELS[0])
 
 
 def fewest(sets: GateSets) -> int:
     """Return the number of independent samples of the smallest set of a generator."""
     return min(independent(one) for one in (sets.gen, *sets.baselines.values()))
+
+
+def _generated(sets: GateSets) -> int:
+    """Return the number of independent samples of all generators."""
+    return sum(independent(one) for label, one in sets.all.items() if label != REF)
 
 
 def samples_per_kind(lose: float | None) -> float:
@@ -120,16 +152,21 @@ def scattered_share(moved: float) -> float:
 
 
 def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
-    """Count by clusters of all samples together, blind to which set a sample is from."""
-    rows, level, enough = pooled_sample(list(sets.all.values())), level_of(limits, sets), 1.0
+    """Count by clusters of all samples together, blind to which generator a sample is from.
+
+    Of the reference, there are as many samples as of all generators together at most, and first centers are far from
+    each other. Otherwise, clusters would be of the reference alone, and kinds that it lacks be hidden in them.
+    """
+    generated, level, enough = _generated(sets), level_of(limits, sets), 1.0
+    rows = pooled_sample([*sets.all.values()][:-1] + [_as_many(sets.ref, generated)])
     levels = {level}
     if limits.new is not None:
         # Fine enough that a new kind of the limit's share can be one by itself.
         fine = next((level for level in AUTO_LEVELS if level * limits.new >= 1), AUTO_LEVELS[-1])
         levels |= {fine} if fine <= finest_level(sets) else set()
-        real = independent(sets.ref)
-        enough = (fine * MIN_SAMPLES_PER_KIND - real) / (sum(map(independent, sets.all.values())) - real)
-    partition = Partition.fit(rows, tuple(levels), seed, run)
+        needed = fine * MIN_SAMPLES_PER_KIND
+        enough = max(needed / 2, needed - independent(sets.ref)) / generated
+    partition = Partition.fit(rows, tuple(levels), seed, run, spread=True)
     counted, cells = {}, {}
     for label, one in sets.all.items():
         counter = Counter(partition, run=run.named(f"count {label}"))
@@ -150,7 +187,21 @@ def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> Cou
         enough=enough,
         more=more,
         cells=cells,
+        nearest=tuple(map(_nearest, partition.centers)),
     )
+
+
+def _as_many(embeddings: Embeddings, most: int) -> Embeddings:
+    """Return so many independent samples at most, drawn by their ids."""
+    keys = embeddings.id_keys() if (groups := embeddings.group_hashes()) is None else groups
+    kept = np.unique(keys)[:most]
+    return Subset(embeddings, np.flatnonzero(keys <= kept[-1]))
+
+
+def _nearest(centers: torch.Tensor) -> NDArray[np.int64]:
+    """Return the center that is nearest to each, other than itself."""
+    squared = torch.cdist(centers.double(), centers.double())
+    return squared.fill_diagonal_(float("inf")).argmin(1).numpy()
 
 
 def _by_column(sets: GateSets, column: str) -> CountedSets:

@@ -26,7 +26,6 @@ class Evidence(ABC):
         harm: whether values above or below the margin are a regression.
         unchanged: value of a release that is like its baseline; None if the limit knows no baseline.
         n: number of samples of the new release that the estimate is from.
-        part: part of a true change that the estimate is of; less than 1 where something else takes the rest.
         note: what to know about this limit; "" for nothing.
     """
 
@@ -39,7 +38,6 @@ class Evidence(ABC):
     harm: Side = "high"
     unchanged: float | None = None
     n: int = 0
-    part: float = 1.0
     note: str = ""
 
     @abstractmethod
@@ -53,7 +51,7 @@ class Evidence(ABC):
         """
 
     def detectable(self, level: float) -> float | None:
-        """Return the true value of what is estimated that is called a regression with probability 0.8.
+        """Return the true value that is called a regression with probability 0.8.
 
         Args:
             level: error of the bound that decides.

@@ -237,7 +237,7 @@ def _lost(
 
 def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
     any_lacked, rule, n = found.enough > 1, sets.rule("kinds.new"), sets.gen.n
-    part = IN_ONE if found.clusters else 1.0
+    part, found = IN_ONE if found.clusters else 1.0, found.joined(LACKED * margin)
     if any_lacked:
         note = f"with so few samples, a new kind of {100 * margin:.2g} % would be hidden in a larger one"
         yield _alone(Unseen(name=rule, margin=margin, n=n, enough=found.enough, note=note))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from finc_eval.gates.evidence import Evidence, Side
-from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound
+from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound, whole_of
 from finc_eval.numerics.exact_tests import design_effect
 from finc_eval.numerics.search import smallest_between
 
@@ -122,10 +122,12 @@ class PairedGain(Evidence):
 
     Attributes:
         counts: counts of the pairs.
+        part: part of a new kind that is counted here; less than 1 where other kinds take the rest.
     """
 
     unchanged: float | None = 0.0
     counts: PairCounts
+    part: float = 1.0
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound of the difference."""
@@ -149,7 +151,7 @@ class PairedGain(Evidence):
             return replace(self, counts=replace(counts, gained=few)).bound("low", level) > self.margin
 
         mean = _least(seen, counts.size - counts.old)
-        return None if mean is None else (mean - counts.lost) / counts.size
+        return None if mean is None else whole_of((mean - counts.lost) / counts.size, self.part)
 
 
 def _least(seen: Callable[[float], bool], most: float) -> float | None:

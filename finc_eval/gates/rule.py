@@ -138,13 +138,7 @@ def _judged(one: Evidence, near: float, far: float) -> Judged:
     if verdict == "missing" or isnan(one.value):
         return Judged(one, "missing", None, None, None)
     needed = _needed(one, near, far) if verdict == "undecided" else None
-    return Judged(one, verdict, interval, _detectable(one, near), needed)
-
-
-def _detectable(one: Evidence, level: float) -> float | None:
-    """Return the true change that is called a regression with probability 0.8, of which a part is estimated."""
-    found = one.detectable(level)
-    return None if found is None or found > one.part else found / one.part
+    return Judged(one, verdict, interval, one.detectable(near), needed)
 
 
 def _needed(one: Evidence, near: float, far: float) -> int | None:

@@ -200,7 +200,12 @@ class GainedShare(TwoShares):
     """Share of a kind in the new release minus that in the baseline, in parts of all samples.
 
     Its exact bounds are those of the two exact intervals, joined (MOVER).
+
+    Attributes:
+        part: part of a new kind that is counted here; less than 1 where other kinds take the rest.
     """
+
+    part: float = 1.0
 
     def _value(self, counts: TwoCounts) -> float:
         return counts.share - counts.old_share
@@ -223,8 +228,7 @@ class GainedShare(TwoShares):
         of_old = (self.counts.old_members + 0.5) * (self.counts.size / self.counts.old_size) ** 2 / mean
         beside = of_old + self.counts.training * self.counts.size
         mean = float(gammaincinv(count, power_beside(beside)))
-        found = mean / self.counts.size - self.counts.old_share
-        return found if found <= 1 else None
+        return whole_of(mean / self.counts.size - self.counts.old_share, self.part)
 
     def _is_regression(self, members: float, level: float) -> bool:
         return self.with_members(members).bound("low", level) > self.margin
@@ -244,6 +248,11 @@ class Unseen(Evidence):
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return 0 or 1; with enough samples, the value."""
         return 1.0 if side == "high" and factor < self.enough else self.value
+
+
+def whole_of(found: float, part: float) -> float | None:
+    """Return the share of a kind of which this part is found; None if there cannot be so much."""
+    return found / part if found <= part else None
 
 
 def power_beside(beside: float) -> float:

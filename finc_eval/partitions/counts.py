@@ -131,6 +131,10 @@ class Counts:
         members, squares, products, groups = sums
         return design_effect(members, self.n, squares, products, float(np.square(size).sum()), groups)
 
+    def joined(self, joins: Sequence[NDArray[np.int32]]) -> Counts:
+        """Return the counts by kinds of which some were joined; see `joined`."""
+        return Counts.of(self.levels, joined(self.cells, joins), self.groups, self.number)
+
     def tally(self) -> Tally:
         """Return what tests need of the counts; it does not grow with the number of samples or groups."""
         places = range(len(self.levels))
@@ -261,6 +265,16 @@ class Counter:
         """Return the kind of each row at each level, shape (n, levels)."""
         self._count()
         return np.concatenate(self._cells, dtype=np.int32)
+
+
+def joined(cells: NDArray[np.int32], joins: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Return kinds of samples at each level, shape (n, levels), after some kinds were joined.
+
+    Args:
+        cells: kinds before.
+        joins: of each kind of each level, the one that it was joined to, or itself.
+    """
+    return np.stack([join[kinds] for join, kinds in zip(joins, cells.T, strict=True)], 1)
 
 
 def drawn_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:

@@ -65,6 +65,7 @@ class Partition:
         run: Run | None = None,
         *,
         least: int = MIN_SAMPLES_PER_KIND,
+        spread: bool = False,
     ) -> Partition:
         """Divide rows into kinds by k-means at each level.
 
@@ -75,6 +76,7 @@ class Partition:
             seed: random seed of the first centers.
             run: device and portions.
             least: number of rows per kind that a level needs.
+            spread: whether the first centers are far from each other, so that small kinds are not missed.
 
         Raises:
             UsageError: a level is not a whole number of at least 2.
@@ -93,7 +95,7 @@ class Partition:
         centered /= unit
         axes = principal_axes(centered)
         x = np.ascontiguousarray((centered @ axes).numpy())
-        found = (torch.from_numpy(kmeans(x, level, seed, run.torch_device)) for level in fitting)
+        found = (torch.from_numpy(kmeans(x, level, seed, run.torch_device, spread=spread)) for level in fitting)
         centers = tuple(one @ axes.T * unit for one in found)
         partition = cls(centers, (float("inf"),) * len(centers), origin, seed)
         distances = partition.assign(rows, run)[1]
