@@ -15,7 +15,9 @@ three replicates of the baseline and with one. *looks*: three looks at more and 
 size that the gate prints as detectable for an unchanged release, at limits of one half, 2 % and the measured noise.
 *gone*: a whole kind of 2.5 to 7.5 % of the samples is lost, and clusters are to show it. *scattered*: a class is lost
 that is an equal part of every second kind, of the smallest share that the policy of `--init` says cannot be lost
-unseen; it must not pass. *compact*: so is a class in two kinds, of the policy's `min_share`.
+unseen; it must not pass. *compact*: so is a class in two kinds, of the policy's `min_share`. *new-twice*,
+*new-small-twice*: a new kind of twice the detectable size. *new-small*: 500 new and old samples against 10 000 of the
+reference. *new-prompts*: four samples of each of 250 prompts, judged by prompts.
 """
 
 import tomllib
@@ -50,6 +52,12 @@ class World:
     def release(self, n, shares=SHARES):
         return self.rows(self.kinds(n, shares))
 
+    def asked(self, n, each, shares=SHARES):
+        """Draw so many samples of each prompt, two in three of them of the prompt's own kind."""
+        own = np.repeat(self.kinds(n // each, shares), each)
+        kinds = np.where(self.rng.random(n) < 2 / 3, own, self.kinds(n, shares))
+        return fe.EmbeddingSet(self.rows(kinds), metadata={"prompt": [str(i // each) for i in range(n)]})
+
 
 def failed(verdict):
     return {"false": verdict.overall == "regression", "limits": len(verdict.limits)}
@@ -77,10 +85,10 @@ def prompts(grouped, windows, seed):
     world = World(np.random.default_rng(seed))
 
     def asked(n, each=4):
-        own = np.repeat(world.kinds(n // each), each)
-        kinds = np.where(world.rng.random(n) < 2 / 3, own, world.kinds(n)) if not windows else own
-        ids = [f"clip{i // each}#{i % each}" if windows and grouped else str(i) for i in range(n)]
-        return fe.EmbeddingSet(world.rows(kinds), ids, {"prompt": [str(i // each) for i in range(n)]})
+        if not windows:
+            return world.asked(n, each)
+        ids = [f"clip{i // each}#{i % each}" if grouped else str(i) for i in range(n)]
+        return fe.EmbeddingSet(world.rows(np.repeat(world.kinds(n // each), each)), ids)
 
     by = {"groups": "prompt"} if grouped and not windows else {}
     return failed(fe.gate(asked(1000), asked(1000), asked(4000), {"kinds": STRICT["kinds"], **by}))
@@ -145,21 +153,29 @@ def by_init(scattered, seed):
     world = World(np.random.default_rng(seed))
     old, ref = world.release(1000), world.release(2000)
     policy = tomllib.loads(first_policy([old], ref))
+    if "min_share" not in policy["kinds"]:
+        return {"size": np.nan}  # the policy promises nothing
     size = scattered_share(policy["kinds"]["moved"]) if scattered else policy["kinds"]["min_share"]
     shares, kinds = SHARES.copy(), slice(0, KINDS, 2) if scattered else slice(KINDS - 2, KINDS)
+    if size > SHARES[kinds].sum():
+        return {"size": size}  # these kinds are smaller than that together
     shares[kinds] *= 1 - size / SHARES[kinds].sum()
     return {"passed": fe.gate(world.release(1000, shares), old, ref, policy).overall == "pass", "size": size}
 
 
-def new(seed):
+def new(n, m, times, each, seed):
+    """Add a kind of so many times the detectable size, among single samples or among prompts of so many."""
     world = World(np.random.default_rng(seed))
-    old, ref = world.release(2000), world.release(4000)
-    size = fe.gate(world.release(2000), old, ref, USUAL)
-    detectable = max(one.detectable for one in size.limits if one.rule == "kinds.new")
-    shares = np.r_[SHARES * (1 - detectable), detectable]
-    verdict = fe.gate(world.release(2000, shares), old, ref, USUAL)
-    found = any(one.verdict == "regressed" for one in verdict.limits if one.rule == "kinds.new")
-    return {"found": found, "size": detectable}
+
+    def drawn(n, shares=SHARES):
+        return world.release(n, shares) if each == 1 else world.asked(n, each, shares)
+
+    policy = {"kinds": {"new": USUAL["kinds"]["new"]}} | ({"groups": "prompt"} if each > 1 else {})
+    old, ref = drawn(n), drawn(m)
+    limits = fe.gate(drawn(n), old, ref, policy).limits
+    size = times * max(one.detectable for one in limits if one.detectable is not None)
+    verdict = fe.gate(drawn(n, np.r_[SHARES * (1 - size), size]), old, ref, policy)
+    return {"found": verdict.overall == "regression", "passed": verdict.overall == "pass", "size": size}
 
 
 def worse(seed):
@@ -188,10 +204,25 @@ REGIMES = {
     "gone": gone,
     "scattered": partial(by_init, True),
     "compact": partial(by_init, False),
-    "new": new,
+    "new": partial(new, 2000, 4000, 1, 1),
+    "new-twice": partial(new, 2000, 4000, 2, 1),
+    "new-small": partial(new, 500, 10_000, 1, 1),
+    "new-small-twice": partial(new, 500, 10_000, 2, 1),
+    "new-prompts": partial(new, 1000, 4000, 1, 4),
     "worse": worse,
 }
-POWER = ("lost", "gone", "scattered", "compact", "new", "worse")
+POWER = (
+    "lost",
+    "gone",
+    "scattered",
+    "compact",
+    "new",
+    "new-twice",
+    "new-small",
+    "new-small-twice",
+    "new-prompts",
+    "worse",
+)
 
 
 def one(regime, seed):

@@ -8,9 +8,13 @@ features by EfficientNet-Lite0. Runs differ in which samples are the release, th
 *photos-lost*: 1 500 photographs of 24 classes, one of which is gone.
 
 *lost*, *halved*: a labelled digit loses what is detectable at limits of 80 % and of 20 %. *artefact*: a white square
-in so many digits as are detectable. *blur*, *codec*, *shade*: all digits are blurred, compressed as JPEG, or darkened,
-so much that the Fréchet distance rises by what is detectable. *copied*: 6 % training digits among the new ones, at a
-limit of 1 %.
+in so many digits as are detectable. *blur*, *codec*, *shade*: all digits are blurred, halved in size and compressed as
+JPEG, or darkened, so much that the Fréchet distance rises by what is detectable. *copied*: so many training digits
+among the new ones as are detectable, at a limit of 1 %. Sizes are those that the gate prints of the release without the
+change.
+
+*files-unchanged*: from image files to the verdict, 500 digits against 500 and 1 000 of the reference, as thumbnails of
+192 entries, at limits that allow next to nothing on lost and new kinds and on the Fréchet distance.
 
 *generators*: 2 000 digits of one model, after 2 000 of a better one by its Fréchet distance; *same-generator*: of the
 same one.
@@ -33,6 +37,32 @@ from finc_eval.gates.first_policy import first_policy
 
 N, M, AXES = 1000, 4000, 32
 RUNS = 20
+FILES = 500
+THUMBNAILS = """name = "thumbnails"
+description = "The pixels of thumbnails: RGB, 8x8, flattened to 192 numbers."
+citation = "None."
+traps = []
+
+[loader]
+kind = "pixels"
+
+[preprocessing]
+size = [8, 8]
+geometry = "squash"
+method = "pil"
+interpolation = "bicubic"
+antialias = true
+rounding = "uint8"
+range = [0.0, 1.0]
+mean = [0.0, 0.0, 0.0]
+std = [1.0, 1.0, 1.0]
+
+[output]
+layer = "input"
+pooling = "flatten"
+dimension = 192
+"""
+"""A card of few pixels, so that 500 files are more samples than entries, and have a Fréchet distance."""
 BETTER = (("ddpm", "half_trained_gan"), ("gmgan_a", "fgan"), ("ddpm", "wgan_collapsed"), ("gan_baseline", "fgan"))
 
 
@@ -66,6 +96,16 @@ def told(rows, labels):
     return fe.EmbeddingSet(rows, metadata={"label": labels.tolist()})
 
 
+def detectable(verdict):
+    """Return the largest size that the limits print; of a release without a change, which must print one."""
+    return max(one.detectable for one in verdict.limits if one.detectable is not None)
+
+
+def judged(verdict, size=None):
+    found = {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass"}
+    return found if size is None else found | {"size": size}
+
+
 def cut(rng, n, m, total):
     order = rng.permutation(total)
     return order[: 2 * n], order[2 * n : 3 * n], order[3 * n : 3 * n + m]
@@ -80,7 +120,7 @@ def by_init(rows, labels, n, m, lose, seed):
         path = Path(folder) / "gate.toml"
         path.write_text(first_policy([rows[old]], rows[ref]))
         verdict = fe.gate(rows[new[:n]], rows[old], rows[ref], path)
-    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass"}
+    return judged(verdict)
 
 
 def by_label(margin, seed):
@@ -107,12 +147,11 @@ def artefact(seed):
     rng = np.random.default_rng(seed)
     new, old, ref = cut(rng, N, M, len(pixels))
     policy, sets = {"kinds": {"new": 0.02}}, [embedded(pixels[one]) for one in (old, ref)]
-    limits = fe.gate(embedded(pixels[new[:N]]), *sets, policy).limits
-    size = max(one.detectable or 0 for one in limits)
+    size = detectable(fe.gate(embedded(pixels[new[:N]]), *sets, policy))
     broken = pixels[new[:N]].reshape(-1, 28, 28).copy()
     broken[rng.random(N) < size, 8:20, 8:20] = 1
     verdict = fe.gate(embedded(broken.reshape(-1, 784)), *sets, policy)
-    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass", "size": size}
+    return judged(verdict, size)
 
 
 def images(pixels):
@@ -125,8 +164,8 @@ def blurred(one):
 
 def coded(one):
     file = io.BytesIO()
-    one.save(file, "JPEG", quality=1)
-    return Image.open(file)
+    one.resize((14, 14)).save(file, "JPEG", quality=1)
+    return Image.open(file).resize((28, 28))
 
 
 def shaded(one):
@@ -140,30 +179,44 @@ def changed(how, seed):
     policy, sets = {"metrics": {"fd": {"difference": "noise"}}}, [embedded(pixels[one]) for one in (old, ref)]
     clean = embedded(pixels[new])
     worst = embedded(np.stack([np.asarray(how(one), np.float32).ravel() / 255 for one in images(pixels[new])]))
-    (limit,) = fe.gate(clean[:N], *sets, policy).limits
+    size = detectable(fe.gate(clean[:N], *sets, policy))
 
     def rise(part):
         score = [fe.evaluate(one, sets[1], ["fd"])["fd"].unbiased for one in (clean + part * (worst - clean), clean)]
-        return score[0] - score[1] - limit.detectable
+        return score[0] - score[1] - size
 
     if rise(1.0) < 0:
-        return {"size": np.nan}
+        return {"size": size}
     part = brentq(rise, 0, 1, xtol=0.01)
-    verdict = fe.gate((clean + part * (worst - clean))[:N], *sets, policy)
-    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass", "size": limit.detectable}
+    return judged(fe.gate((clean + part * (worst - clean))[:N], *sets, policy), size)
 
 
 def copied(seed):
     rng, rows = np.random.default_rng(seed), embedded(digits()[0])
     new, old, ref = cut(rng, N, M, len(rows))
     train, policy = embedded(mnist()[0][10_000:13_000]), {"copying": {"near": 0.01}}
-    size = 0.06
     gen = rows[new[:N]].copy()
+    size = detectable(fe.gate(gen, rows[old], rows[ref], policy, train=train))
     which = rng.random(N) < size
     gen[which] = train[rng.choice(len(train), which.sum(), replace=False)]
-    verdict = fe.gate(gen, rows[old], rows[ref], policy, train=train)
-    size = verdict.limits[0].detectable or np.nan
-    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass", "size": size}
+    return judged(fe.gate(gen, rows[old], rows[ref], policy, train=train), size)
+
+
+def from_files(seed):
+    """Judge a release without a change, from image files to the verdict."""
+    pixels, _ = digits()
+    new, old, ref = cut(np.random.default_rng(seed), FILES, 2 * FILES, len(pixels))
+    policy = {"kinds": {"lose": 0.01, "new": 0.001}, "metrics": {"fd": {"difference": 0.001}}}
+    with tempfile.TemporaryDirectory() as folder:
+        sets = [Path(folder) / name for name in ("new", "old", "ref")]
+        for place, rows in zip(sets, (new[:FILES], old, ref), strict=True):
+            place.mkdir()
+            for row, image in zip(rows, images(pixels[rows]), strict=True):
+                image.save(place / f"{row}.png")
+        card = Path(folder) / "thumbnails.toml"
+        card.write_text(THUMBNAILS)
+        verdict = fe.gate(*sets, policy, extractor=card)
+    return judged(verdict)
 
 
 @cache
@@ -181,7 +234,7 @@ def generators(same, seed):
     ref = embedded(digits()[0])[rng.permutation(10_000)[:M]]
     policy = {"kinds": {"lose": 0.5, "new": 0.03}, "metrics": {"fd": {"difference": "noise"}}}
     verdict = fe.gate(new[second[:2000]], old[first[:2000]], ref, policy)
-    return {"regression": verdict.overall == "regression", "pass": verdict.overall == "pass"}
+    return judged(verdict)
 
 
 def one(regime, seed):
@@ -198,6 +251,7 @@ def one(regime, seed):
         "codec": lambda: changed(coded, seed),
         "shade": lambda: changed(shaded, seed),
         "copied": lambda: copied(seed),
+        "files-unchanged": lambda: from_files(seed),
         "generators": lambda: generators(False, seed),
         "same-generator": lambda: generators(True, seed),
     }[regime]()
@@ -214,6 +268,7 @@ REGIMES = (
     "codec",
     "shade",
     "copied",
+    "files-unchanged",
     "generators",
     "same-generator",
     "photos-unchanged",

@@ -13,7 +13,7 @@ from finc_eval.gates.evidence import Evidence, Fact, Missing
 from finc_eval.gates.policy import BasicLimits, CopyingLimits
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
-from finc_eval.memorization.audit import audit
+from finc_eval.memorization.audit import NearTraining
 from finc_eval.samples.profile import unlike_encodings
 
 NO_SAMPLES = "embeddings alone do not tell how samples were read: pass a folder, or what extract wrote"
@@ -48,27 +48,25 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Ev
 
 
 def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None, run: Run) -> Iterator[Evidence]:
-    """Yield the evidence of an audit, in which the reference stands for fresh samples."""
+    """Yield the evidence on copies of training samples; the reference stands for fresh samples."""
     if train is None:
         for name, margin in (("near", limits.near), ("exact", limits.exact)):
             if margin is not None:
                 note = "pass train, all samples that the generator was trained on"
                 yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
         return
-    result = audit(sets.sources[GEN], train, sets.sources[REF], extractor=sets.extractor, run=run.prefixed("audit"))
+    found = NearTraining.of(
+        sets.sources[GEN], train, sets.sources[REF], extractor=sets.extractor, run=run.prefixed("copying")
+    )
     if limits.near is not None:
-        found = result.copying.measure("calibrated")
-        # One half of the holdout stands for the generated samples, the other for what they were not trained on.
-        fresh = float(sets.ref.n // 2)
+        near, n, fresh = found.near, float(sets.gen.n), float(found.fresh)
         yield GainedShare(
             name="copying.near",
-            value=found.value - found.control,
+            value=near.value - near.control,
             margin=limits.near,
             n=sets.gen.n,
-            counts=TwoCounts(found.value * sets.gen.n, float(sets.gen.n), found.control * fresh, fresh),
-            note=f"{found.value:.2%} of the samples, {found.control:.2%} of fresh ones",
+            counts=TwoCounts(near.value * n, n, near.control * fresh, fresh),
+            note=f"{near.value:.2%} of the samples, {near.control:.2%} of fresh ones",
         )
     if limits.exact is not None:
-        copies = result.copying.copies
-        count = float(copies.same_embedding if copies.same_pixels is None else copies.same_pixels)
-        yield Fact(name="copying.exact", value=count, margin=float(limits.exact), n=sets.gen.n)
+        yield Fact(name="copying.exact", value=float(found.exact), margin=float(limits.exact), n=sets.gen.n)

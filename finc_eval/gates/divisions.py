@@ -158,7 +158,7 @@ def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> Cou
     each other. Otherwise, clusters would be of the reference alone, and kinds that it lacks be hidden in them.
     """
     generated, level, enough = _generated(sets), level_of(limits, sets), 1.0
-    rows = pooled_sample([*sets.all.values()][:-1] + [_as_many(sets.ref, generated)])
+    rows = pooled_sample(list((sets.all | {REF: _as_many(sets.ref, generated)}).values()))
     levels = {level}
     if limits.new is not None:
         # Fine enough that a new kind of the limit's share can be one by itself.

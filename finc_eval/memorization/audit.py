@@ -28,6 +28,7 @@ from finc_eval.embeddings.search.neighbors import (
     Neighbors,
     index_signature,
     least_recall,
+    nearest,
     open_pair,
     radii,
     recall_notes,
@@ -51,7 +52,7 @@ from finc_eval.memorization.copying import (
     tail,
 )
 from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
-from finc_eval.memorization.nearness import find_nearness
+from finc_eval.memorization.nearness import Near, find_nearness, same_pixels
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
@@ -178,6 +179,40 @@ def audit(
         signature=_signature(sets, k, settings, recall),
         provenance=Provenance.here(run.device),
     )
+
+
+@dataclass(frozen=True)
+class NearTraining:
+    """Samples near to the training set, which is the part of an audit that a limit can be put on.
+
+    Attributes:
+        near: share of the samples that are suspiciously near, and of fresh ones.
+        exact: number of samples that are training samples, by their pixels where those are known.
+        fresh: number of fresh samples.
+    """
+
+    near: Measure
+    exact: int
+    fresh: int
+
+    @classmethod
+    def of(
+        cls, gen: object, train: object, holdout: object, *, extractor: AnyExtractor = None, run: Run | None = None
+    ) -> NearTraining:
+        """Measure a generated set; arguments and errors are those of `audit`."""
+        run = run or Run()
+        sets = _open_sets(gen, train, holdout, None, extractor, run)
+        x, members, others = sets.values()
+        k = min(CALIBRATION_NEIGHBORS, members.n // 2)
+        own, fresh = (nearest(one, members, k, device=run.torch_device) for one in (x, others))
+        _check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
+        found = Near.of(own, fresh)
+        pixels = same_pixels(x, members)
+        return cls(
+            near=tail("calibrated", found.gen, found.fresh, AUDIT_CONFIDENCE),
+            exact=int((own.distances[:, 0] == 0).sum()) if pixels is None else pixels,
+            fresh=others.n,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,8 +98,8 @@ class Nearness:
         return Copies(
             same_embedding=equal[0],
             fresh_same_embedding=equal[1],
-            same_pixels=_same_pixels(gen, train),
-            fresh_same_pixels=_same_pixels(fresh, train),
+            same_pixels=same_pixels(gen, train),
+            freshsame_pixels=same_pixels(fresh, train),
             at_least=bounds[best],
             shown_by=best if bounds[best] else None,
             hash_bits=bits,
@@ -203,7 +203,7 @@ def _over_views(
     return Near(gen.distances, fresh.distances, np.where(gen.partners < 0, plain.partners, gen.partners))
 
 
-def _same_pixels(samples: Embeddings, train: Embeddings) -> int | None:
+def same_pixels(samples: Embeddings, train: Embeddings) -> int | None:
     """Count the samples that have the same pixels as a training sample; None where pixels are unknown."""
     own, other = samples.content(), train.content()
     return None if own is None or other is None else int(np.isin(own, other).sum())

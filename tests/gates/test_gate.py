@@ -231,8 +231,8 @@ def test_what_has_moved_is_told_of_the_finest_kinds_unless_it_is_limited():
 
     fine, limited = distance(), distance(moved=0.5)
     assert fine.kinds == 50 and limited.kinds == 2  # two kinds, as limits on losses have them here, hide a lost class
-    assert 0.15 < fine.moved < 0.3
-    assert fine.interval[0] > 0.1
+    assert 0.15 < fine.moved < 0.35
+    assert fine.interval[0] > 0.05
     assert "have moved between the 50 kinds since the baseline" in fine.sentence
 
 
@@ -264,7 +264,7 @@ def test_a_class_that_is_scattered_over_half_of_the_kinds_is_not_lost_unseen_fro
 def test_a_part_of_a_larger_cluster_has_a_closer_limit(sets):
     limits = {"kinds": {"lose": 0.8, "level": 5, "min_share": 0.05}}
     found = by_name(fe.gate(sets["same"], sets["old"], sets["ref"], limits), "kinds.lose")
-    assert all(limit.margin < 0.3 for limit in found)
+    assert all(limit.margin < 0.5 for limit in found)
     share = found[0].shares["ref"]
     assert found[0].margin == pytest.approx(0.025 * (1 - share) / (share * 0.975))
 
