@@ -99,7 +99,7 @@ class Nearness:
             same_embedding=equal[0],
             fresh_same_embedding=equal[1],
             same_pixels=same_pixels(gen, train),
-            freshsame_pixels=same_pixels(fresh, train),
+            fresh_same_pixels=same_pixels(fresh, train),
             at_least=bounds[best],
             shown_by=best if bounds[best] else None,
             hash_bits=bits,

@@ -9,9 +9,10 @@ import pytest
 from _releases import release
 
 import finc_eval as fe
-from finc_eval.gates.divisions import scattered_share
+from finc_eval.gates.divisions import CountedSets, scattered_share
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.retraining import SAMPLING_ONLY
+from finc_eval.partitions.counts import Counted, Counts
 
 
 def by_name(verdict, rule):
@@ -264,7 +265,7 @@ def test_a_class_that_is_scattered_over_half_of_the_kinds_is_not_lost_unseen_fro
 def test_a_part_of_a_larger_cluster_has_a_closer_limit(sets):
     limits = {"kinds": {"lose": 0.8, "level": 5, "min_share": 0.05}}
     found = by_name(fe.gate(sets["same"], sets["old"], sets["ref"], limits), "kinds.lose")
-    assert all(limit.margin < 0.5 for limit in found)
+    assert min(limit.margin for limit in found) < 0.3 and all(limit.margin < 0.8 for limit in found)
     share = found[0].shares["ref"]
     assert found[0].margin == pytest.approx(0.025 * (1 - share) / (share * 0.975))
 
@@ -310,6 +311,37 @@ def test_a_new_kind_of_clusters_is_detectable_from_more_than_its_cluster_needs(s
     assert found == pytest.approx(detectable() / 0.8)
 
 
+def test_a_large_new_kind_is_one_kind_and_is_seen_next_to_a_large_reference():
+    """Many samples of the reference do not hide what few of the release show."""
+    new, old, ref = release(500, 10, new=0.3), release(500, 11), release(6000, 12)
+    found = fe.gate(new, old, ref, {"kinds": {"new": 0.02}})
+    (one,) = [limit for limit in found.limits if limit.verdict == "regressed"]
+    assert one.value == pytest.approx(0.3, abs=0.05)
+
+
+def test_neighboring_clusters_that_the_reference_lacks_are_one_kind():
+    def counted(*kinds):
+        counts = Counts.of((4,), np.array(kinds, np.int32)[:, None])
+        return Counted(counts, np.zeros((4, 0), np.int64), np.zeros((4, 0), np.int64))
+
+    found = CountedSets(
+        names=[["k4-0", "k4-1", "k4-2", "k4-3"]],
+        counted={"gen": counted(0, 0, 1, 2), "ref": counted(2, 3, 3, 3)},
+        digest="",
+        clusters=True,
+        place=0,
+        enough=1.0,
+        more=1.0,
+        cells={"gen": np.array([[0], [0], [1], [2]], np.int32)},
+        nearest=(np.array([1, 2, 0, 2]),),
+    )
+    together = found.joined(0.1)
+    assert together.names == [["k4-0+1", "", "k4-2", "k4-3"]]
+    assert together.counted["gen"].counts.members(0).tolist() == [3, 0, 1, 0]
+    assert together.cells["gen"].ravel().tolist() == [0, 0, 0, 2]
+    assert found.joined(0.0).names == found.names
+
+
 def test_lost_kinds_are_those_of_the_level_that_was_asked_for(sets):
     limits = {"kinds": {"lose": 0.5, "new": 0.05, "level": 40}}
     verdict = fe.gate(sets["same"], sets["old"], sets["ref"], limits)
@@ -346,6 +378,16 @@ def test_copies_of_training_samples_are_a_regression(sets):
     assert fe.gate(copied, sets["old"], sets["ref"], limits, train=train).overall == "regression"
     fresh = fe.gate(release(500, 13), sets["old"], sets["ref"], {"copying": {"exact": 0}}, train=train)
     assert fresh.overall == "pass"
+
+
+def test_copies_are_those_of_an_audit(sets):
+    train = release(500, 11)
+    copied = np.concatenate([release(450, 12), train[:50]])
+    limits = fe.gate(copied, sets["old"], sets["ref"], {"copying": {"near": 0.01, "exact": 10}}, train=train).limits
+    found = {limit.name: limit.value for limit in limits}
+    whole = fe.audit(copied, train, sets["ref"], suspects=0).copying
+    near = whole.measure("calibrated")
+    assert found == {"copying.near": near.value - near.control, "copying.exact": whole.copies.same_embedding}
 
 
 def test_the_first_policy_has_few_lines_and_passes_a_release_without_a_change(sets, tmp_path):

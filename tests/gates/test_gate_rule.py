@@ -198,6 +198,19 @@ def test_a_change_of_which_a_part_is_seen_must_be_larger_to_be_detectable():
     assert judge([replace(gained(), part=whole / 2)])[0].detectable is None
 
 
+def test_a_detectable_distance_may_be_larger_than_one():
+    (one,) = judge([Normal(name="fd", value=0.1, margin=1.2, error=0.1)])
+    assert one.detectable == pytest.approx(1.2 + 0.1 * (1.645 + 0.842), abs=1e-3)
+
+
+def test_what_a_gain_may_be_is_wider_than_the_noise_of_training_that_was_seen():
+    """The noise grows with the share, and a larger share than the one that was seen may be true."""
+    counts = TwoCounts(400.0, 10_000.0, 400.0, 30_000.0, training=0.004, degrees=6.0)
+    one = GainedShare(name="kind", value=counts.share - counts.old_share, margin=0.02, counts=counts)
+    below, above = one.value - one.bound("low", 0.05), one.bound("high", 0.05) - one.value
+    assert 1.1 * below < above < 2 * below
+
+
 def test_an_unchanged_release_is_rarely_called_a_regression_even_at_the_margin():
     rng, runs, false = np.random.default_rng(2), 120, 0
     for _ in range(runs):

@@ -11,7 +11,7 @@ from finc_eval import report
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.counts import Counts, count
-from finc_eval.partitions.kmeans import kmeans
+from finc_eval.partitions.kmeans import kmeans, spread_rows
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.tests import test_kinds as tests_of
 
@@ -289,3 +289,12 @@ def test_a_sketch_that_does_not_tell_its_groups_is_refused():
     sketch = fe.Sketch.reference(grouped, features=50, groups="group")
     with pytest.raises(fe.DataError, match="not which groups they are of: pass its embeddings"):
         fe.kinds({"gen": rows, "ref": sketch})
+
+
+def test_first_centers_that_are_spread_do_not_miss_a_few_samples_far_from_all_others():
+    x = clusters(2000, 0)
+    x[:20] += 30
+    drawn = [spread_rows(x, 30, seed) for seed in range(10)]
+    assert all((np.linalg.norm(rows, axis=1) > 100).any() for rows in drawn)
+    same = np.ones((5, 3), np.float32)
+    assert spread_rows(same, 4, 0).shape == (4, 3)
