@@ -20,7 +20,7 @@ from finc_eval.gates.limits import gathered
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of
-from finc_eval.gates.sets import REF, GateSets
+from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.verdict import FIRST, Limit, Verdict
 from finc_eval.numerics.precision import arithmetic
 
@@ -98,7 +98,7 @@ def gate(
     evidence = [one.evidence for one in shown]
     judged = judge(evidence, policy.alpha, policy.looks)
     limits = tuple(_limit(one, part) for one, part in zip(judged, shown, strict=True))
-    warnings = [*sets.warnings, *found.warnings, *([FIRST] if first else [])]
+    warnings = [*_not_new(sets), *sets.warnings, *found.warnings, *([FIRST] if first else [])]
     if history is not None:
         warnings += [*history.never_fired(limits), *_other_reference(history, sets)]
     return Verdict(
@@ -143,6 +143,12 @@ def _limit(judged: Judged, shown: KindEvidence) -> Limit:
         shares=shown.shares,
         examples=shown.examples,
     )
+
+
+def _not_new(sets: GateSets) -> list[str]:
+    """Return a sentence about each set that the release is compared with, and is itself."""
+    same = [label for label in (*sets.baselines, REF) if sets.infos[label].digest == sets.infos[GEN].digest]
+    return [f"gen and {label} are the same samples, which tells nothing: pass the new release as gen" for label in same]
 
 
 def _other_reference(history: History, sets: GateSets) -> list[str]:

@@ -362,6 +362,11 @@ def test_sets_that_cannot_be_judged_are_refused(sets, policy):
         fe.gate(same, [], ref, policy)
 
 
+def test_a_release_that_is_its_own_baseline_is_told(sets):
+    verdict = fe.gate(sets["old"], sets["old"].copy(), sets["ref"], {"kinds": {"new": 0.1, "level": 4}})
+    assert verdict.warnings[0].startswith("gen and baseline are the same samples")
+
+
 def test_facts_count_duplicates_and_samples(sets):
     twice = np.concatenate([sets["same"], sets["same"][:200]])
     limits = {"basics": {"duplicates": 0.01, "samples": 3000}}
