@@ -18,7 +18,7 @@ from finc_eval.core.files.reading import StoredFile, content_of
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.record import structured
 from finc_eval.core.remote.mirror import local
-from finc_eval.core.remote.urls import is_url
+from finc_eval.core.remote.urls import is_place
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.journal import title_of
@@ -268,7 +268,7 @@ def cache_title(cache: EmbeddingCache) -> str | None:
 
     None for samples that were never in files, in a cache that nobody named.
     """
-    if Path(cache.source).is_absolute() or is_url(cache.source):
+    if is_place(cache.source):
         return Path(cache.source).name
     return None if cache.path.stem == cache.key else cache.path.stem
 

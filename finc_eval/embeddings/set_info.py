@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from finc_eval.core.record import NOT_IN_JSON, Record
-from finc_eval.core.remote.urls import is_url
+from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
@@ -60,8 +60,7 @@ class SetInfo(Record):
         """Place of the samples as a page may print it: only the name of what lies outside the working folder."""
         if self.source is None:
             return "a sketch" if self.from_sketch else "embeddings alone"
-        is_elsewhere = Path(self.source).is_absolute() or is_url(self.source)
-        return Path(self.source).name if is_elsewhere else self.source
+        return Path(self.source).name if is_place(self.source) else self.source
 
     def warnings(self, label: str) -> list[str]:
         """Warn of unreadable samples, and tell the number of videos behind windows."""

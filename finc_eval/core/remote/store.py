@@ -175,4 +175,4 @@ def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
 
 
 def _words(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__

@@ -50,6 +50,11 @@ def is_url(path: object) -> bool:
     return url_of(path) is not None
 
 
+def is_place(source: str) -> bool:
+    """Return whether the source of a set is a place, an absolute path or a URL, and not the memory of a process."""
+    return Path(source).is_absolute() or is_url(source)
+
+
 def disk_path(path: str | Path) -> Path:
     """Return the path of a place on the local disk, which may be given as file:///path."""
     match = URL.fullmatch(str(path))
