@@ -52,8 +52,8 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Folder to write to: a page, the same as JSON, and an .h5 file where later steps need one. Default: a "
-        "folder in reports/ that is named by the sets.",
+        help="Folder, or its URL, to write to: a page, the same as JSON, and an .h5 file where later steps need one. "
+        "Default: a folder in reports/ that is named by the sets.",
     ),
 ]
 OptionalOut = Annotated[

@@ -52,7 +52,7 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
             the path of a folder (read recursively) or .zip of image files;
             the path of a .tar, of a folder of .tar files, or a pattern such as "shard-{0000..0009}.tar" (WebDataset);
             the path of an .npz with a uint8 array of images;
-            the URL of any of these (s3://, gs://, az://, hf://, file://, https:// of files alone);
+            the URL of any of these (s3://, gs://, az://, hf:// and file://; of single files also https://);
             the path of a folder that Hugging Face's `save_to_disk` wrote;
             a uint8 array or tensor, (n, height, width, 3), (n, height, width, 1) or (n, height, width);
             an object with a length and numbered items (a dataset of torch or Hugging Face, a list of images);
