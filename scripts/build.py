@@ -1,7 +1,7 @@
 """Build the wheel and the source archive: the same commit gives the same bytes, wherever and whenever it is built.
 
-Writes dist/. Dates in the archives are SOURCE_DATE_EPOCH, or else the time of the last commit. The versions of Python and
-setuptools must be the same.
+Writes dist/. Dates in the archives are SOURCE_DATE_EPOCH, or else the time of the last commit. The versions of Python
+and setuptools must be the same.
 
 Usage: python scripts/build.py [--no-isolation] [--outdir DIR]
 """

@@ -66,10 +66,21 @@ def test_every_folder_of_the_package_is_in_the_wheel():
 def test_the_license_of_each_dependency_is_told():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *(one for name in ("video", "classifiers", "notebook", "remote") for one in extras[name])]
+    names = ("video", "classifiers", "notebook", "remote")
+    needed = [*project["dependencies"], *(one for name in names for one in extras[name])]
     lines = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").splitlines()
     told = {name.strip() for line in lines if line.startswith("|") for name in line.split("|")[1].split(",")}
     assert {re.split("[>;= ]", one)[0] for one in needed} == told - {"package", "---"}
+
+
+def test_the_oldest_versions_are_those_that_the_project_allows():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    elsewhere = ("faiss-cpu", "filelock")  # of other systems
+    bounds = dict(one.partition(";")[0].split(">=") for one in project["dependencies"])
+    assert pinned.keys() == bounds.keys() - {*elsewhere}
+    assert [name for name in pinned if not f"{pinned[name]}.".startswith(f"{bounds[name].strip()}.")] == []
 
 
 def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):

@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from finc_eval.core.errors import did_you_mean
-from finc_eval.core.remote.urls import is_url, out_path
+from finc_eval.core.remote.urls import out_path
 
 OUT = "out"
 """Name of the parameter with the output, in every verb."""
@@ -51,7 +51,7 @@ class Verb(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""
-        if is_url(ctx.params.get(OUT)):
+        if ctx.params.get(OUT) is not None:
             ctx.params[OUT] = out_path(ctx.params[OUT])
         return super().invoke(ctx)
 

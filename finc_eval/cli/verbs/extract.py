@@ -33,7 +33,7 @@ def extract(
     ],
     extraction: Extraction,
     work: Work,
-    out: Annotated[Path | None, typer.Option(help="Path or URL of the .h5 file; default: one in ~/.cache/finc-eval.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Path or URL of the .h5 file; default: one in ~/.cache.")] = None,
     metadata: Annotated[
         Path | None,
         typer.Option(

@@ -25,6 +25,9 @@ PROTOCOLS = ("s3", "gs", "az", "hf", *WEB)
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(.*)", re.DOTALL)
 """A URL, also one that `Path` has taken a slash from."""
 
+SECRETS = re.compile(r"(https?://)(?:[^/@\s]*@)?([^?#\s]*)[?#]?\S*")
+"""A URL of a web server, in two parts that are not secret."""
+
 VERSION = re.compile(r"~[0-9a-f]{16}")
 
 
@@ -73,6 +76,11 @@ def shown(url: str) -> str:
         rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     host, slash, key = rest.partition("/")
     return f"{protocol}://{host.rpartition('@')[2]}{slash}{key}"
+
+
+def without_secrets(text: str) -> str:
+    """Return a text whose addresses of web servers have no user, password and query."""
+    return SECRETS.sub(r"\1\2", text)
 
 
 def copy_path(url: str, version: str) -> Path:

@@ -4,6 +4,7 @@ import builtins
 import http.server
 import threading
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -169,7 +170,7 @@ def test_copies_and_urls_are_not_written_by_accident(s3):
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    answers = []
+    answers: ClassVar = []
 
     def do_GET(self):
         status = self.answers.pop(0) if self.answers else 200
