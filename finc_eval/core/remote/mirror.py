@@ -114,7 +114,7 @@ def limit() -> int:
 
 
 _known: dict[str, Found] = {}
-"""What this process knows of objects, so that it reads one version of each, and asks once."""
+"""Descriptions of objects that this process has asked for: it reads one version of each, and asks once."""
 
 
 def _copied(url: str, found: Found) -> Path:

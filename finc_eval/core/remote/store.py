@@ -29,7 +29,7 @@ class RemoteError(DataError):
 
 
 class MissingError(RemoteError):
-    """There is no object at a URL, in a bucket that is there."""
+    """An object that does not exist, in a bucket that does."""
 
 
 class Found(NamedTuple):
@@ -59,7 +59,7 @@ def listed(url: str) -> dict[str, Found]:
         found = store.find(url, detail=True)
         names = {name.removeprefix(below): _found(info) for name, info in found.items() if name.startswith(below)}
         if not names:
-            store.info(url)  # raises where there is no such folder or bucket
+            store.info(url)  # raises where neither folder nor bucket exists
         return {name: one for name, one in names.items() if name and not one.is_folder}
 
     return asked(url, "listed", ask)
