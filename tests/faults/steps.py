@@ -110,14 +110,14 @@ def predictable_noise() -> None:
         setattr(gaussian_mechanism, name, value)
 
 
-def run_and_leave(words: str, place: Path, stderr: Path, arm: Arm) -> None:
+def run_and_leave(words: str, place: Path, stderr: int, arm: Arm) -> None:
     """Run a command in a folder, and end the process with its exit code."""
     code = FAULTY
     try:
         os.chdir(place)
         os.environ["FINC_EVAL_CACHE"] = str(place / "cache")
-        for target, path in ((1, os.devnull), (2, str(stderr))):
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), target)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(stderr, 2)
         # The streams of the process that was forked may be those of a test.
         sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
         sys.argv = ["finc-eval", *words.split()]
