@@ -142,7 +142,18 @@ def of_png(data: bytes, rng: np.random.Generator) -> bytes:
     return data[:8] + b"".join(parts)
 
 
-HOSTILE = ("../out.png", "/tmp/out.png", "a/../../out.png", "", ".", "..", "a" * 3000, "x\ny.png", "é\udcff.png", "a//b.png")
+HOSTILE = (
+    "../out.png",
+    "/tmp/out.png",
+    "a/../../out.png",
+    "",
+    ".",
+    "..",
+    "a" * 3000,
+    "x\ny.png",
+    "é\udcff.png",
+    "a//b.png",
+)
 """Names of members that leave the folder, or that no file can have."""
 
 
@@ -150,7 +161,14 @@ def of_tar(data: bytes, rng: np.random.Generator) -> bytes:
     """Make members of an archive links, devices or giants, or give them hostile names; or damage the archive's bytes."""
     if rng.random() < 0.4:
         return of_bytes(data, rng)
-    kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, tarfile.GNUTYPE_SPARSE)
+    kinds = (
+        tarfile.SYMTYPE,
+        tarfile.LNKTYPE,
+        tarfile.CHRTYPE,
+        tarfile.FIFOTYPE,
+        tarfile.DIRTYPE,
+        tarfile.GNUTYPE_SPARSE,
+    )
     with tarfile.open(fileobj=io.BytesIO(data)) as old:
         members = [(info, old.extractfile(info).read()) for info in old]
     for _ in range(int(rng.integers(1, 4))):

@@ -553,9 +553,7 @@ FORMATS = {".png": "PNG", ".jpg": "JPEG", ".webp": "WEBP", ".gif": "GIF", ".bmp"
 
 
 def make_image(path):
-    path.write_bytes(
-        png(pictures(1, 40)[0], FORMATS[path.suffix])
-    )
+    path.write_bytes(png(pictures(1, 40)[0], FORMATS[path.suffix]))
 
 
 def make_video(path):

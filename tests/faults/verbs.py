@@ -98,6 +98,9 @@ VERBS = {
 }
 """Commands by name. All of them write into the folder in which they run."""
 
+SLOW = ("demo",)
+"""Names of commands that run for half a minute."""
+
 
 def make_inputs(folder: Path) -> None:
     """Write the sets that the commands begin with."""
@@ -114,5 +117,3 @@ def make_inputs(folder: Path) -> None:
     (folder / "gate.toml").write_text("kinds.moved = 0.9\nkinds.level = 3\nmetrics.kid.most = 100\n")
     make_description(folder / "table.toml")
     make_people(folder / "people.csv")
-
-
