@@ -1,4 +1,4 @@
-"""Faults in runs of every verb that writes: kills, full disks, locks that fail, inputs that change (tests/faults/runs.py).
+"""Faults in runs of every verb that writes: kills, full disks, locks that fail, inputs that change.
 
 The folder of temporary files should be a small disk in memory, or "disk full" is left out. Needs Linux.
 """

@@ -27,7 +27,7 @@ WORKERS = min(16, os.cpu_count() or 1)
 class Run:
     """Device, batches, threads and progress of a computation.
 
-    Of the same embeddings, neither batch size nor workers changes a bit of a result; another device changes the last ones.
+    Of the same embeddings, neither batch size nor workers changes a bit of a result; another device does.
 
     Args:
         device: where to compute, such as "cpu" or "cuda:1"; default: CUDA if available.

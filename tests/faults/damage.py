@@ -158,7 +158,7 @@ HOSTILE = (
 
 
 def of_tar(data: bytes, rng: np.random.Generator) -> bytes:
-    """Make members of an archive links, devices or giants, or give them hostile names; or damage the archive's bytes."""
+    """Make members of an archive links, devices or giants, give them hostile names, or damage the archive's bytes."""
     if rng.random() < 0.4:
         return of_bytes(data, rng)
     kinds = (

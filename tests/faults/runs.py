@@ -1,4 +1,4 @@
-"""Breaks runs of every verb that writes, and checks what is left: whole files, one sentence, and a command that goes on.
+"""Breaks runs of every verb that writes, and checks what is left: whole files, one sentence, and a way to go on.
 
 A process that has imported everything is forked for each run, so that hundreds of them take minutes. Needs Linux.
 """
