@@ -1,6 +1,7 @@
 """Faults in runs of every verb that writes: kills, full disks, locks that fail, inputs that change.
 
-The folder of temporary files should be a small disk in memory, or "disk full" is left out. Needs Linux.
+The folder of temporary files should be a small disk in memory, or "disk full" is left out. An argument ends it after so
+many minutes. Needs Linux.
 """
 
 import os
@@ -20,36 +21,34 @@ from faults.verbs import SLOW, VERBS
 SMALL_DISK = 1 << 28
 """Bytes of the largest disk that is filled."""
 
-EACH = {"killed at a moment": 4, "killed at a change of files": 4}
-"""Runs of each verb that are broken by a fault; one by any other."""
+KILLS = ("killed at a moment", "killed at a change of files")
+SEED = 0
 
 
 def main():
-    seed, chosen = 0, sys.argv[1:] or [name for name in VERBS if name not in SLOW]
-    disk = os.statvfs(tempfile.gettempdir())
+    until = time.monotonic() + 60 * (float(sys.argv[1]) if sys.argv[1:] else 60 * 24)
+    disk, names = os.statvfs(tempfile.gettempdir()), [name for name in VERBS if name not in SLOW]
     small = disk.f_blocks * disk.f_frsize <= SMALL_DISK
-    counts = {fault: Counter() for fault in FAULTS if small or fault != "disk full"}
+    others = [fault for fault in FAULTS if fault not in KILLS and (small or fault != "disk full")]
+    tasks = [(fault, number, name) for number in range(3) for fault in KILLS for name in names]
+    tasks += [(fault, 0, name) for name in names for fault in others]
+    counts = {fault: Counter() for fault in (*KILLS, *others)}
     with tempfile.TemporaryDirectory() as folder:
-        runs, begun = Runs(Path(folder)), time.monotonic()
-        for name in chosen:
-            for fault, count in counts.items():
-                for number in range(EACH.get(fault, 1)):
-                    rng = np.random.default_rng([seed, number, *name.encode(), *fault.encode()])
-                    try:
-                        told = runs.trial(name, fault, rng)
-                    except AssertionError as error:
-                        count["faults"] += 1
-                        print(f"!! {name} | {fault} {number} | {error}", flush=True)
-                        continue
-                    count["runs"] += 1
-                    count[outcome_of(told)] += 1
-            print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
+        runs = Runs(Path(folder))
+        for fault, number, name in tasks:
+            if time.monotonic() > until:
+                break
+            rng = np.random.default_rng([SEED, number, *name.encode(), *fault.encode()])
+            try:
+                outcome = outcome_of(runs.trial(name, fault, rng))
+            except AssertionError as error:
+                outcome = "faults"
+                print(f"!! {name} | {fault} {number} | {error}", flush=True)
+            counts[fault].update(["runs", outcome])
+            print(fault, number, name, outcome, flush=True)
     columns = ("runs", "killed", "refused in one sentence", "done all the same", "faults")
     rows = [{"fault": fault, **{column: count[column] for column in columns}} for fault, count in counts.items()]
-    if sys.argv[1:]:
-        print(*rows, sep="\n")
-    else:
-        record("broken_runs", rows, f"{len(chosen)} commands, seed {seed}")
+    record("broken_runs", rows, f"{len(names)} commands, seed {SEED}")
 
 
 def outcome_of(told):

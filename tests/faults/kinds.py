@@ -319,7 +319,7 @@ def make_verdict(path):
 def make_policy(path):
     path.write_text(
         'alpha = 0.05\nkinds.lose = 0.5\nkinds.new = 0.02\nkinds.level = "auto"\nmetrics.kid.worse = "noise"\n'
-        '[slices.cats]\ncolumn = "label"\nonly = ["cat"]\n'
+        '[slices.cats]\ncolumn = "label"\nonly = ["cat"]\nkinds.lose = 0.5\n'
     )
 
 
@@ -331,7 +331,7 @@ def make_bundle(path):
     history = History.open(path.with_suffix(".history"))
     gen, ref = sets()
     verdict = fe.gate(gen, history.folder, ref, POLICY, first=True)
-    history.promote(verdict, gen)
+    history.promote(verdict, gen, reason="the first")
     shutil.copy(history.folder / "0001" / "baseline.json", path)
 
 

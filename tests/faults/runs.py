@@ -11,7 +11,7 @@ import resource
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,14 +79,15 @@ class Runs:
 
     Args:
         folder: an empty folder.
+        prepared: commands whose results the verbs take.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, prepared: Sequence[str] = PREPARED) -> None:
         self.start, self.place = folder / "start", folder / "place"
         self._folder, self._wholes = folder, {}
         self.place.mkdir()
         make_inputs(self.place)
-        for words in PREPARED:
+        for words in prepared:
             ended = self.run(words)
             assert ended.code == 0, f"{words}: {ended}"
         shutil.copytree(self.place, self.start)
