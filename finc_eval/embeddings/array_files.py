@@ -84,7 +84,7 @@ class StoredArrays(EmbeddingSet):
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """Return file, size and time of the last change; None if there is no file."""
+    """Return file, size and time of the last change; None without a file."""
     try:
         found = path.stat()
     except OSError:

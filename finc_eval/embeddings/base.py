@@ -337,9 +337,6 @@ class CachedEmbeddings(Embeddings):
     def _hashes_between(self, start: int, stop: int) -> Hashes:
         return hashes_of_bytes(self.cache.id_bytes_between(start, stop))
 
-    def _at(self, place: slice | torch.Tensor) -> torch.Tensor:
-        return self._rows[place]
-
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (torch.from_numpy(rows) for rows in self.cache.batches(size))
 
@@ -401,9 +398,6 @@ class Subset(Embeddings):
         """Return the digests of these rows."""
         found = self.source.content()
         return None if found is None else found[self.rows]
-
-    def _at(self, place: slice | torch.Tensor) -> torch.Tensor:
-        return self._rows[place]
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))
