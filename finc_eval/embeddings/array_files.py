@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,16 @@ class StoredArrays(EmbeddingSet):
         super().__init__(rows, ids, columns or None, name=str(path))
         self.title = path.stem
 
-    def _at(self, place: slice | torch.Tensor) -> torch.Tensor:
+    def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
+        """Return these rows, checked to be finite."""
         self._check_unchanged()
-        rows = super()._at(place).clone()
+        return super().rows_at(indices)
+
+    def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
         self._check_unchanged()
-        return rows
+        copied = super()._finite(rows.clone(), numbers)
+        self._check_unchanged()
+        return copied
 
     def _check_unchanged(self) -> None:
         if _state(self._path) != self._state:

@@ -229,7 +229,7 @@ class ArrayEmbeddings(Embeddings):
         if self._digest is None:
             sha = hashlib.sha256(str((self.n, self.dim)).encode())
             for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
-                sha.update(array_bytes(self._finite(self._at(slice(start, start + step)), range(start, self.n))))
+                sha.update(array_bytes(self._finite(self._rows[start : start + step], range(start, self.n))))
             self._digest = sha.hexdigest()
         return self._digest
 
@@ -246,10 +246,7 @@ class ArrayEmbeddings(Embeddings):
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         """Return these rows, checked to be finite."""
-        return self._finite(self._at(sent(torch.from_numpy(indices), self._rows.device)), indices)
-
-    def _at(self, place: slice | torch.Tensor) -> torch.Tensor:
-        return self._rows[place]
+        return self._finite(self._rows[sent(torch.from_numpy(indices), self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         if self._rows.device.type != "cpu":
@@ -257,7 +254,7 @@ class ArrayEmbeddings(Embeddings):
             return
         sha = None if self._digest else hashlib.sha256(str((self.n, self.dim)).encode())
         for start in range(0, self.n, size):
-            rows = self._finite(self._at(slice(start, start + size)), range(start, self.n))
+            rows = self._finite(self._rows[start : start + size], range(start, self.n))
             if sha is not None:
                 sha.update(array_bytes(rows))
             yield rows
@@ -268,7 +265,7 @@ class ArrayEmbeddings(Embeddings):
         """Yield rows that lie on a GPU, checked all at once: for every check, the host waits for the GPU."""
         if not self._checked:
             for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
-                self._finite(self._at(slice(start, start + step)), range(start, self.n))
+                self._finite(self._rows[start : start + step], range(start, self.n))
             self._checked = True
         for start in range(0, self.n, size):
             yield self._rows[start : start + size].detach().float()
