@@ -2,6 +2,7 @@
 # make lint   ruff, mypy, import-linter, and which records of benchmarks are not of today's code
 # make test   set everything up, run the tests
 # make long   run the tests that compute for many seconds
+# make docs   the documentation as a site, in site/
 # make pictures   the demo, and the README's pictures of pages
 # Needs Python >= 3.11 and a package index; everything goes into .venv.
 
@@ -12,7 +13,7 @@ BIN := .venv/bin
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long lint bench notebooks browser pictures clean
+.PHONY: demo test long lint docs bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -30,6 +31,9 @@ lint: .venv/.lint
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/_stale.py
 
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 notebooks: .venv/.test
 	$(BIN)/python -m pytest -m notebook
 
@@ -43,7 +47,7 @@ bench: .venv/.demo
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist site *.egg-info
 
 # axe-core checks pages for who cannot see or use a mouse. It is for tests alone, which are skipped without it.
 .venv/axe: | .venv
@@ -60,6 +64,6 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.browser: .venv/.%: pyproject.toml | .venv
+.venv/.test .venv/.lint .venv/.docs .venv/.browser: .venv/.%: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@touch $@
