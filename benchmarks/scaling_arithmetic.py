@@ -4,7 +4,8 @@
   made as `merge` makes it of its files, joined and checked; no file is read.
 - `scaling_stages`: what a sample costs before and after its network: listing a folder, and a sketch of embeddings.
 
-Each row is measured in a process of its own, which reports its largest memory beyond that of the modules it needs.
+Each row is measured in a process of its own, which reports processor time, and its largest memory beyond that of the
+modules it needs.
 """
 
 import json
@@ -39,8 +40,8 @@ def ranges(n):
 def listing(folder):
     return fe.open_source(folder).ids
 
-def sketching(rows):
-    return fe.Sketch.of(rows, fe.Sketch.reference(rows[:2000]).feature_map)
+def sketching(given):
+    return fe.Sketch.of(*given)
 
 what, n = sys.argv[1], int(sys.argv[2])
 with tempfile.TemporaryDirectory() as folder:
@@ -49,12 +50,13 @@ with tempfile.TemporaryDirectory() as folder:
         for number in range(n):
             Image.fromarray(np.full((8, 8), number % 256, np.uint8)).save(f"{folder}/{number:07d}.png")
     if what == "sketching":
-        given = np.random.default_rng(0).normal(size=(n, 768)).astype(np.float32)
-    fe.open_source, fe.Sketch  # their modules are loaded here
+        rows = np.random.default_rng(0).normal(size=(n, 768)).astype(np.float32)
+        given = rows, fe.Sketch.reference(rows[:2000]).feature_map
+    fe.open_source  # its modules are loaded here
     Path("/proc/self/clear_refs").write_text("5")  # the largest memory is counted from here on
-    before, started = memory("VmRSS"), time.perf_counter()
+    before, started = memory("VmRSS"), time.process_time()
     held = {"ranges": ranges, "listing": listing, "sketching": sketching}[what](given)
-    print(json.dumps([time.perf_counter() - started, memory("VmHWM") - before]))
+    print(json.dumps([time.process_time() - started, memory("VmHWM") - before]))
 """
 """Needs Linux, which alone tells the largest memory of a part of a run."""
 
@@ -64,7 +66,7 @@ STAGES = (("listing", "list a folder", (2000, 20_000)), ("sketching", "sketch, 7
 
 
 def measured(what, n):
-    """Return seconds and MB."""
+    """Return seconds of one core, and MB."""
     run = subprocess.run([sys.executable, "-c", MEASURED, what, str(n)], capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
@@ -73,14 +75,16 @@ def main():
     rows = []
     for n in RANGES:
         seconds, memory = measured("ranges", n)
-        rows.append({"shards": f"{n:,}", "seconds": f"{seconds:.2f}", "memory, MB": f"{memory:.1f}"})
+        rows.append({"shards": f"{n:,}", "seconds of a core": f"{seconds:.2f}", "memory, MB": f"{memory:.1f}"})
         print(rows[-1], flush=True)
     record("scaling_ranges", rows, "the list of shards alone, as merge makes, joins and checks it")
     rows = []
     for what, name, sizes in STAGES:
         for n in sizes:
             seconds, memory = measured(what, n)
-            rows.append({"stage": name, "samples": f"{n:,}", "samples/s": f"{n / seconds:,.0f}", "MB": f"{memory:.1f}"})
+            held = f"{memory / n * 1e6:.0f}" if what == "listing" else ""  # of a sketch, the array that it is given
+            rate = f"{n / seconds:,.0f}"
+            rows.append({"stage": name, "samples": f"{n:,}", "samples/s of a core": rate, "bytes a sample": held})
             print(rows[-1], flush=True)
     record("scaling_stages", rows, "each in a process of its own, one thread")
 

@@ -1,4 +1,4 @@
-"""docs/promises.md: each promise has a test that exists, and each figure is a cell of its record."""
+"""docs/promises.md and docs/scale.md: each promise has its test, and each figure is a cell of its record."""
 
 import json
 import re
@@ -9,20 +9,32 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-ROWS = [
-    [cell.strip() for cell in line.strip("|\n").split("|")]
-    for line in (ROOT / "docs/promises.md").read_text(encoding="utf-8").splitlines()
-    if "`tests/" in line and line.startswith("|")
-]
 QUOTED = re.compile(r"`([^`]+)`")
+
+
+def rows_in(page, columns):
+    """The rows of the page's tables with that many columns, of which the last has names in the type of code."""
+    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return [row for row in rows if len(row) == columns and row[-1].startswith("`")]
+
+
+ROWS, COSTS = rows_in("promises.md", 4), rows_in("scale.md", 3)
 
 
 def rows_of(name):
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["rows"]
 
 
-def test_the_page_has_its_rows():
-    assert len(ROWS) > 25
+def test_the_pages_have_their_rows():
+    assert len(ROWS) > 25 and len(COSTS) == 10
+
+
+@pytest.mark.parametrize("row", COSTS, ids=lambda row: row[0])
+def test_a_cost_of_the_page_on_scale_is_a_cell_of_its_record(row):
+    _, figure, record = row
+    cells = {str(cell) for one in rows_of(record.strip("`")) for cell in one.values()}
+    assert [one for one in QUOTED.findall(figure) if one not in cells] == []
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:60])
