@@ -401,3 +401,9 @@ def test_sketches_alone_find_the_same_and_are_less_sure(thinned, settings):
         assert mine.excess == pytest.approx(exact.excess, abs=1e-5)
         assert mine.interval[0] <= exact.interval[0] <= exact.interval[1] <= mine.interval[1]
         assert mine.p_value >= exact.p_value - 1e-9 or mine.excess < 0
+
+
+def test_a_file_that_is_not_ours_is_not_called_a_cache(tmp_path):
+    (tmp_path / "gen.zip").write_bytes(b"PK")
+    with pytest.raises(fe.DataError, match="not a file of finc-eval"):
+        fe.load(tmp_path / "gen.zip")

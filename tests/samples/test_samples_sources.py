@@ -388,6 +388,7 @@ def test_an_iterator_may_go_on_but_not_end_early():
 def test_an_iterator_must_say_how_many_images_it_has():
     assert "pass their number as n" in message(open_source, iter(IMAGES))
     assert "pass their number as n" in message(open_source, lambda count: IMAGES[:count])
+    assert "must take the number of images" in message(open_source, lambda: IMAGES, n=3)
 
     class Batches:
         def __len__(self):
