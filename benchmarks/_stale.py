@@ -1,9 +1,9 @@
 """Records that today's code did not make: named, and marked in README.md, where their tables are.
 
 A record keeps the digest of each module that was loaded when it was written: the script, its helpers, and all of
-finc_eval except the rooms that change no number. Comments, docstrings and blank lines do not count. Records from before
-digests were kept are named as such. Most changes leave most numbers as they are, so a stale record is not an error;
-an error is a table in README.md that does not say so.
+finc_eval except the rooms that change no number. Comments, docstrings and blank lines do not count. Most changes leave
+most numbers as they are, so a stale record is not an error; an error is a table in README.md that does not say so.
+Records from before digests were kept are marked as older.
 
     python benchmarks/_stale.py            name the records; exit code 1 if README.md does not mark them rightly
     python benchmarks/_stale.py --mark     mark them in README.md
@@ -41,7 +41,10 @@ NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
 
 OWN = ("_record.py", "_rows.py", "_stale.py")
-MARK = "**Stale**: made before "
+MARK, OLDER = "**Stale**: made before ", "**Older**: made before records kept the digests of their code."
+
+MAX_NAMED = 3
+"""Modules that a mark names; the command names all."""
 
 
 def code_in_use():
@@ -104,9 +107,19 @@ def changed_since(record):
 
 
 def marked(page, name, changed):
-    """Return the page with the record of this name marked as stale, or with its mark taken away."""
-    block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n{re.escape(MARK)}[^\n]*\n)?(<!-- end -->)", re.DOTALL)
-    told = f"\n{MARK}{', '.join(f'`{path}`' for path in changed)} changed.\n" if changed else ""
+    """Return the page with the record of this name marked as stale or older, or with its mark taken away.
+
+    Args:
+        page: text of the page.
+        name: name of the record.
+        changed: modules that changed since; None if the record does not know its code.
+    """
+    marks = "|".join(map(re.escape, (MARK, OLDER)))
+    block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n(?:{marks})[^\n]*\n)?(<!-- end -->)", re.DOTALL)
+    told = f"\n{OLDER}\n" if changed is None else ""
+    if changed:
+        named, more = [f"`{path}`" for path in changed[:MAX_NAMED]], len(changed) - MAX_NAMED
+        told = f"\n{MARK}{', '.join(named)}{f' and {more} more' if more > 0 else ''} changed.\n"
     return block.sub(lambda found: f"{found[1]}{told}{found[2]}", page)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import sqrt
 from typing import Any
 
 from finc_eval.core.errors import UsageError
@@ -16,8 +17,8 @@ from finc_eval.report.pages import render, table_fragment
 SET = "synthetic"
 """Name of the set whose images a page shows."""
 
-AGREES = 1.05
-"""Discrepancy up to which a generator agrees with a release as well as its noise allows."""
+DEVIATIONS = 3
+"""Standard deviations of the discrepancy of noise alone within which a generator agrees with a release."""
 
 SHOWN_LEVELS = 8
 """Levels of a column that a page shows: the most frequent ones."""
@@ -104,7 +105,7 @@ def summary(result: Synthesis) -> str:
     """Return what was released, and whether the generator agrees with it, in plain sentences."""
     agreement = (
         "The generator agrees with them as well as the noise allows."
-        if result.discrepancy <= AGREES
+        if result.discrepancy <= 1 + DEVIATIONS * sqrt(2 / result.features)
         else f"The generator is {result.discrepancy:.2f} times as far from them as noise alone would be: it needs more "
         "steps, or features that it can meet. A new run spends epsilon again."
     )

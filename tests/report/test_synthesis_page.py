@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,14 @@ def test_the_page_of_a_table_tells_release_guarantee_and_columns(made, tmp_path)
     assert "and 8 more" in page  # of the 16 intervals of age
     with pytest.raises(fe.UsageError, match="it is of a table, and shows no samples"):
         made.synthesis.to_html(tmp_path / "page.html", samples={"synthetic": np.zeros((1, 2, 2), np.uint8)})
+
+
+def test_whether_a_generator_agrees_is_judged_by_what_noise_alone_would_do(made):
+    told = made.synthesis
+    far = replace(told, discrepancy=1 + 3.1 * math.sqrt(2 / told.features))
+    near = replace(told, discrepancy=1 + 2.9 * math.sqrt(2 / told.features))
+    assert "agrees with them as well as the noise allows" in near.to_markdown()
+    assert "times as far from them as noise alone would be" in far.to_markdown()
 
 
 def test_a_baseline_without_noise_says_so_first(patients):
