@@ -37,6 +37,9 @@ NO_NUMBERS = (
 """Rooms of finc_eval that change no number of a benchmark: words, files, pages and options, and those that bring
 vectors, whose values the golden values of cards and the tests of parity hold."""
 
+WORDS = ("finc_eval/numerics/names.py",)
+"""Modules of other rooms that change no number: names of settings."""
+
 NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
 
@@ -61,7 +64,7 @@ def place(file):
 
 def counts(path):
     """Return whether a file is code that may change a number of a record."""
-    if path.suffix != ".py" or not path.is_file():
+    if path.suffix != ".py" or not path.is_file() or path in [HERE.parent / word for word in WORDS]:
         return False
     if path.is_relative_to(NUMBERS):
         return True
@@ -102,8 +105,9 @@ def changed_since(record):
     """Return the paths of the modules that are not those that made a record; None if it does not know them."""
     if "code" not in record:
         return None
-    now = {path: digest_of(HERE.parent / path) for path in record["code"] if (HERE.parent / path).exists()}
-    return [path for path, digest in record["code"].items() if now.get(path) != digest]
+    code = {path: digest for path, digest in record["code"].items() if path not in WORDS}
+    now = {path: digest_of(HERE.parent / path) for path in code if (HERE.parent / path).exists()}
+    return [path for path, digest in code.items() if now.get(path) != digest]
 
 
 def marked(page, name, changed):

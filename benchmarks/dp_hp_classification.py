@@ -140,7 +140,7 @@ def split(name, labels, rng):
 
 def main():
     torch.set_num_threads(1)
-    torch.set_flush_denormal(True)  # ten times as fast where products of many columns are next to nothing
+    torch.set_flush_denormal(True)  # products of many columns are next to nothing, and slow
     if asset("tabular", "adult.data.gz") is None:
         return
     rows = []

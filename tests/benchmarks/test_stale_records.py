@@ -68,6 +68,10 @@ def test_a_mark_names_a_few_modules_and_counts_the_rest():
     assert f"{_stale.MARK}`0.py`, `1.py`, `2.py` and 2 more changed.\n" in told
 
 
+def test_names_of_settings_make_no_record_stale():
+    assert _stale.changed_since({"code": dict.fromkeys(_stale.WORDS, "another")}) == []
+
+
 def test_a_module_that_is_gone_makes_its_records_stale(here):
     here[1].unlink()
     record = json.loads((here[0] / "results" / "one.json").read_text())
@@ -86,6 +90,7 @@ def test_a_record_knows_its_script_and_the_mathematics_and_not_the_pages():
     )
     code = json.loads(found.stdout)
     assert {"finc_eval/kahm/fabrication.py", "finc_eval/kahm/machine.py", "benchmarks/_designs.py"} <= set(code)
+    assert not {*_stale.WORDS} & {*code} and all((root / word).exists() for word in _stale.WORDS)
     assert "finc_eval/embeddings/search/neighbors.py" in code and "finc_eval/embeddings/base.py" not in code
     assert not [path for path in code if path.startswith(("finc_eval/core", "finc_eval/report", "benchmarks/_stale"))]
 
