@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from typing import Any, ClassVar
@@ -135,7 +135,7 @@ class SyntheticTable(Shown):
     def _summary(self) -> str:
         return self.synthesis._summary()
 
-    def _shown(self) -> Mapping[str, object]:
+    def _shown(self) -> dict[str, object]:
         return {"made": str(self.synthesis)}
 
 
@@ -163,7 +163,7 @@ class SyntheticImages(Shown):
     def _summary(self) -> str:
         return self.synthesis._summary()
 
-    def _shown(self) -> Mapping[str, object]:
+    def _shown(self) -> dict[str, object]:
         return {"made": str(self.synthesis)}
 
 
