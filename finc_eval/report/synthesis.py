@@ -13,6 +13,7 @@ from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, Syn
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.terminal import print_table
 
 SET = "synthetic"
 """Name of the set whose images a page shows."""
@@ -97,7 +98,9 @@ def fragment(result: Synthesis) -> str:
 
 
 def show(result: Synthesis) -> None:
-    """Print what was made, and what it promises."""
+    """Print what was released, the columns that were made, and what is promised."""
+    for table in outline(result).tables:
+        print_table(table.title, table.columns, table.rows, prose=["Features", "Most frequent"], names=["Column"])
     print(result)
 
 
