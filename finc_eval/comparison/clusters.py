@@ -21,6 +21,7 @@ from finc_eval.comparison.shares import Share, exact_share
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.exact_tests import hypergeometric_tails
 from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
 from finc_eval.partitions.counts import Counted, count
 from finc_eval.partitions.difference import Difference, total_variation
@@ -177,15 +178,15 @@ def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets:
     """Join directions and clusters of one role with nearly the same members.
 
     A direction stays where it is significant by itself: its shares are nearer to those of the kind.
-    Clusters of many levels cut a large kind in pieces, which then join its direction.
+    Clusters of many levels cut a large kind in pieces, which then join its direction, unless it blends several kinds.
     """
     kept, new = list(directions), []
-    members = [_kept_members(one, sets) for one in directions]
-    for cluster in clusters:
-        own = _kept_members(cluster, sets)
+    wholes, parts = ([_kept_members(one, sets) for one in found] for found in (directions, clusters))
+    pieces = [_pieces(one, whole, clusters, parts, sets) for one, whole in zip(directions, wholes, strict=True)]
+    for number, (cluster, part) in enumerate(zip(clusters, parts, strict=True)):
         alike = [
-            0.0 if one.role != cluster.role else 1.0 if _is_piece(cluster, own, one, others) else _overlap(own, others)
-            for one, others in zip(directions, members, strict=True)
+            0.0 if one.role != cluster.role else 1.0 if number in joining else _overlap(part, whole)
+            for one, whole, joining in zip(directions, wholes, pieces, strict=True)
         ]
         if max(alike, default=0.0) < SAME_MEMBERS:
             new.append(cluster)
@@ -198,16 +199,44 @@ def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets:
     return kept + new
 
 
+def _pieces(
+    direction: Candidate,
+    whole: torch.Tensor,
+    clusters: Sequence[Candidate],
+    parts: Sequence[torch.Tensor],
+    sets: ScoredSets,
+) -> list[int]:
+    """Return the numbers of the clusters that are pieces of a direction's kind.
+
+    None are, of several, where one set has significantly more of them than of the rest of the direction's members:
+    then they are kinds of their own, which the direction blends.
+    """
+    found = [
+        number
+        for number, (cluster, part) in enumerate(zip(clusters, parts, strict=True))
+        if _is_piece(cluster, part, direction, whole)
+    ]
+    if len(found) < 2:
+        return found
+    inside = whole & torch.stack([parts[number] for number in found]).any(0)
+    n = len(sets.ordered(direction.role)[0].sketched.sketch.sample.keys)
+    members, own, own_inside = (int(some.sum()) for some in (whole, whole[:n], inside[:n]))
+    p_value = hypergeometric_tails(int(inside.sum()), own, members - own)[own_inside]
+    return [] if p_value <= ALPHA else found
+
+
 def _kept_members(one: Candidate, sets: ScoredSets) -> torch.Tensor:
-    """Tell which samples of both sets' bottom-k samples are members."""
-    return torch.cat([one.members(each.sketched) for each in (sets.gen, sets.ref)])
+    """Tell which samples of the bottom-k samples are members: of the set that has more, then of the other."""
+    return torch.cat([one.members(each.sketched) for each in sets.ordered(one.role)])
 
 
 def _is_piece(cluster: Candidate, own: torch.Tensor, direction: Candidate, others: torch.Tensor) -> bool:
     """Tell whether a cluster lies within a significant direction, and the feature map shows no difference of kind."""
+    if direction.role != cluster.role or direction.p_value > ALPHA:
+        return False
     inside = 2 * int((own & others).sum()) > int(own.sum())
     alike = float(squared_overlap(cluster.direction[:, None], direction.direction[:, None])) > SAME_MODE_OVERLAP
-    return direction.p_value <= ALPHA and inside and alike
+    return inside and alike
 
 
 def _overlap(first: torch.Tensor, second: torch.Tensor) -> float:

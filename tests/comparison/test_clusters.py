@@ -97,6 +97,19 @@ def test_a_large_kind_that_many_clusters_cut_in_pieces_is_one_mode():
     assert mode.found_by == "both" and mode.share_gen == pytest.approx(0.4, abs=0.03)
 
 
+def test_kinds_that_a_direction_blends_stand_beside_it():
+    # Kinds 4 and 5, of gen alone, lie near kind 0, of which both sets have equally many: one direction holds all three.
+    centers = 10 * np.eye(4)[[0, 1, 2, 3, 0, 0]] + np.eye(6, 4, k=-3)
+    gen, ref = (
+        centers[np.random.default_rng(k).choice(6, 1500, p=p)] + 0.1 * np.random.default_rng(k).normal(size=(1500, 4))
+        for k, p in enumerate(([0.1, 0.25, 0.25, 0.2, 0.1, 0.1], [0.1, 0.3, 0.3, 0.3, 0, 0]))
+    )
+    blend, *kinds = fe.compare(gen, ref, features=100, sigma=3.0, modes=2).over
+    assert (blend.found_by, blend.share_gen) == ("directions", pytest.approx(0.3, abs=0.03))
+    assert [mode.share_gen for mode in kinds] == pytest.approx([0.1, 0.1], abs=0.03)
+    assert [mode.share_ref for mode in kinds] == [0, 0]
+
+
 def test_directions_without_clusters_are_left_as_they_are():
     assert merged([], [], None) == []
 
