@@ -7,10 +7,11 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.remote.mirror import check_writable
 
 SILENT_SECONDS = 1.0
 """Longest wait for a lock that is not worth a word."""
@@ -57,6 +58,7 @@ def after_other_writers_of(path: Path) -> Iterator[None]:
 
 def lock_of(path: Path) -> Path:
     """Return the path of the lock of a file, whose folder is made."""
+    check_writable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.lock")
 
@@ -101,5 +103,6 @@ else:
         # Only the holder removes the file, and before it lets go: whoever waited for this file then finds that it is
         # not at its path any more, and begins again.
         if held is not None:
-            lock.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder that has become read-only keeps it, and it is in nobody's way
+                lock.unlink()
             os.close(held)
