@@ -2,6 +2,10 @@
 # make lint   ruff, mypy, import-linter, and which records of benchmarks are not of today's code
 # make test   set everything up, run the tests
 # make long   run the tests that compute for many seconds
+# make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
+# make dist   the wheel and the source archive, byte for byte the same for one commit
+# make audit  known weaknesses of what is installed
+# make docs   the documentation as a site, in site/
 # make pictures   the demo, and the README's pictures of pages
 # Needs Python >= 3.11 and a package index; everything goes into .venv.
 
@@ -9,10 +13,14 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
+PYTHON_OLDEST ?= python3.11
+OLDEST_EXTRAS := pytest pandas pyarrow
+OLDEST_TESTS := tests/core tests/numerics tests/feature_maps tests/sketches tests/samples tests/embeddings tests/comparison tests/report
+
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long lint bench notebooks browser pictures clean
+.PHONY: demo test long lint oldest dist audit docs bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -30,11 +38,24 @@ lint: .venv/.lint
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/_stale.py
 
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 notebooks: .venv/.test
 	$(BIN)/python -m pytest -m notebook
 
 browser: .venv/.browser .venv/axe
 	$(BIN)/python -m pytest -m browser
+
+oldest: .venv-oldest/.done
+	.venv-oldest/bin/python -m pytest -q $(OLDEST_TESTS)
+
+dist: .venv/.test
+	$(BIN)/python scripts/build.py
+
+audit: .venv/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip-audit --skip-editable
 
 pictures: demo .venv/.browser
 	$(BIN)/python scripts/make_screenshots.py
@@ -43,7 +64,7 @@ bench: .venv/.demo
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv .venv-oldest build dist site *.egg-info
 
 # axe-core checks pages for who cannot see or use a mouse. It is for tests alone, which are skipped without it.
 .venv/axe: | .venv
@@ -56,10 +77,15 @@ clean:
 	@test -n "$(PYTHON)" || { echo "finc-eval needs Python 3.11 or newer: none found on PATH" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
+.venv-oldest/.done: pyproject.toml constraints-oldest.txt
+	$(PYTHON_OLDEST) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e . $(OLDEST_EXTRAS)
+	@touch $@
+
 .venv/.demo: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.browser: .venv/.%: pyproject.toml | .venv
+.venv/.test .venv/.lint .venv/.docs .venv/.browser: .venv/.%: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@touch $@

@@ -13,6 +13,7 @@ from finc_eval.core.files.reading import content_of, header_of
 from finc_eval.core.files.sealed import CHECKSUM
 from finc_eval.core.files.wrong_type import FILE_TYPES, wrong_type
 from finc_eval.core.marks import mark_of
+from finc_eval.core.remote.mirror import local
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -46,10 +47,11 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
         >>> fe.load("ref.h5").n
         300
     """
-    if not Path(path).exists():
+    path = local(path)
+    if not path.exists():
         raise DataError(f"{path} does not exist")
-    if Path(path).suffix == ".json":
-        return _from_json(Path(path))
+    if path.suffix == ".json":
+        return _from_json(path)
     match file_type(path):
         case "comparison" | "kinds" | "models" | "methods" | "sweep" | "changes" as type_name:
             return cast("type[Pictured]", result_class(type_name)).load(path)
@@ -71,7 +73,7 @@ def load_result(path: str | Path) -> Document:
     Raises:
         DataError: the file is missing, damaged, or not a result.
     """
-    path = Path(path)
+    path = local(path)
     if path.suffix == ".json":
         found, arrays = load(path), path.with_suffix(".h5")
         kept = (header_of(arrays) or {}).get("result", {}).get(CHECKSUM)

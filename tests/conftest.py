@@ -62,3 +62,45 @@ def seeded_noise(monkeypatch):
 
     seed(0)
     return seed
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    pytest.importorskip("moto", reason="needs moto's S3 server")
+    pytest.importorskip("s3fs")
+    from _object_store import ObjectStore, served
+
+    store = ObjectStore()
+    with served(store) as address:
+        yield store, address
+
+
+@pytest.fixture
+def s3(s3_server, tmp_path, monkeypatch):
+    """An empty bucket on an S3 server of this machine, and an empty folder of copies; waiting takes no time."""
+    import s3fs
+    from _object_store import BUCKET
+
+    from finc_eval.core.remote import mirror, store
+
+    server, address = s3_server
+    variables = {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "FINC_EVAL_REMOTE": str(tmp_path / "remote"),
+        "FINC_EVAL_CACHE": str(tmp_path / "caches"),
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(store, "DELAYS", (0, 0, 0, 0))
+    monkeypatch.setattr(mirror, "_known", {})
+    monkeypatch.setattr(mirror, "_room", mirror._Room())
+    server.files = s3fs.S3FileSystem(endpoint_url=address, use_listings_cache=False)
+    server.files.mkdir(BUCKET)
+    server.forget()
+    yield server
+    server.forget()
+    server.files.rm(BUCKET, recursive=True)

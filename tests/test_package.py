@@ -13,27 +13,48 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    out = tmp_path_factory.mktemp("wheel")
-    # Built from a copy, so that no build/ folder of an earlier state can slip in.
-    source = tmp_path_factory.mktemp("source")
+def copied(folder):
+    """A copy of what is built, so that no build/ folder of an earlier state can slip in."""
     tracked = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     )
     if tracked.returncode:
         pytest.skip("needs a git checkout to build from")
+    single = ("pyproject.toml", "README.md", "LICENSE", "scripts/build.py")
     for name in tracked.stdout.splitlines():
-        needed = name.startswith(("finc_eval/", "extractors/")) or name in ("pyproject.toml", "README.md", "LICENSE")
-        if needed and (ROOT / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source)],
-        check=True,
-        capture_output=True,
-    )
-    return next(out.glob("*.whl"))
+        if (name.startswith(("finc_eval/", "extractors/")) or name in single) and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes((ROOT / name).read_bytes())
+    return folder
+
+
+def built(source, out):
+    """The source archive and the wheel, by the script that builds releases."""
+    command = [sys.executable, str(source / "scripts" / "build.py"), "--no-isolation", "--outdir", str(out)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    return sorted(out.iterdir())
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    return built(copied(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(archives):
+    return next(path for path in archives if path.suffix == ".whl")
+
+
+def test_the_same_code_gives_the_same_bytes_at_another_time_and_place(archives, tmp_path):
+    source = copied(tmp_path / "elsewhere")
+    for path in source.rglob("*"):
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+        if path.is_file():
+            path.chmod(0o600)
+    again = built(source, tmp_path / "dist")
+    assert [path.name for path in again] == [path.name for path in archives]
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in archives]
 
 
 def test_every_folder_of_the_package_is_in_the_wheel():
@@ -45,10 +66,21 @@ def test_every_folder_of_the_package_is_in_the_wheel():
 def test_the_license_of_each_dependency_is_told():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *(one for name in ("video", "classifiers", "notebook") for one in extras[name])]
+    names = ("video", "classifiers", "notebook", "remote")
+    needed = [*project["dependencies"], *(one for name in names for one in extras[name])]
     lines = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").splitlines()
     told = {name.strip() for line in lines if line.startswith("|") for name in line.split("|")[1].split(",")}
     assert {re.split("[>;= ]", one)[0] for one in needed} == told - {"package", "---"}
+
+
+def test_the_oldest_versions_are_those_that_the_project_allows():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    elsewhere = ("faiss-cpu", "filelock")  # of other systems
+    bounds = dict(one.partition(";")[0].split(">=") for one in project["dependencies"])
+    assert pinned.keys() == bounds.keys() - {*elsewhere}
+    assert [name for name in pinned if not f"{pinned[name]}.".startswith(f"{bounds[name].strip()}.")] == []
 
 
 def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):

@@ -9,6 +9,10 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from finc_eval.core.errors import did_you_mean
+from finc_eval.core.remote.urls import out_path
+
+OUT = "out"
+"""Name of the parameter with the output, in every verb."""
 
 
 class Group(TyperGroup):
@@ -44,6 +48,12 @@ class DefaultGroup(Group):
 
 class Verb(TyperCommand):
     """A verb."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""
+        if ctx.params.get(OUT) is not None:
+            ctx.params[OUT] = out_path(ctx.params[OUT])
+        return super().invoke(ctx)
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
         super().__init__(*arguments, **_unwrapped(attributes))

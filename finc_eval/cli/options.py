@@ -27,7 +27,7 @@ Gen = Annotated[
     str,
     typer.Option(
         help="Generated set: a folder, .zip or .npz of images, an .h5 file that extract or sketch wrote, or embeddings "
-        "of your own (.npy, .npz, .pt, .safetensors or .parquet)."
+        "of your own (.npy, .npz, .pt, .safetensors or .parquet), or the URL of one (s3://, gs://, https:// …)."
     ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]

@@ -21,6 +21,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
+from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text, written_together
 
@@ -51,8 +52,8 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Folder to write to: a page, the same as JSON, and an .h5 file where later steps need one. Default: a "
-        "folder in reports/ that is named by the sets.",
+        help="Folder, or its URL, to write to: a page, the same as JSON, and an .h5 file where later steps need one. "
+        "Default: a folder in reports/ that is named by the sets.",
     ),
 ]
 OptionalOut = Annotated[
@@ -178,6 +179,7 @@ def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option:
         force: whether to overwrite any other file.
         option: option that names the file.
     """
+    refresh(path)
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the file to write")
     if path.exists() and not force and not is_own(path):

@@ -9,6 +9,7 @@ from pathlib import Path
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import header_of
+from finc_eval.core.remote.urls import is_url
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.extractors.catalog import load_card
@@ -45,7 +46,7 @@ def runs_of_models(gens: Iterable[str]) -> dict[str, list[str]]:
 def _named(argument: str) -> tuple[str, str, bool]:
     """Return the name and the path of a set, and whether the name was given."""
     name, equals, path = argument.partition("=")
-    by_hand = bool(equals) and not Path(argument).exists()
+    by_hand = bool(equals) and not is_url(argument) and not Path(argument).exists()
     if not by_hand:
         name, path = titled(argument, argument), argument
     elif not name or not path:

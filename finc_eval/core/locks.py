@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.remote.mirror import check_writable
 
 SILENT_SECONDS = 1.0
 """Longest wait for a lock that is not worth a word."""
@@ -57,6 +58,7 @@ def after_other_writers_of(path: Path) -> Iterator[None]:
 
 def lock_of(path: Path) -> Path:
     """Return the path of the lock of a file, whose folder is made."""
+    check_writable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.lock")
 

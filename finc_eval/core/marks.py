@@ -14,6 +14,7 @@ from finc_eval.core.digest import text_bytes
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json, read_text
 from finc_eval.core.files.reading import header_of
+from finc_eval.core.remote.urls import place_of
 from finc_eval.core.storage import PROGRAM
 
 MARKS = {
@@ -32,7 +33,7 @@ MARK_BYTES = 1 << 16
 
 def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
     """Return a digest of a command and of the places of its inputs, which its settings do not change."""
-    places = sorted((label, str(Path(place).expanduser().resolve())) for label, place in inputs.items())
+    places = sorted((label, place_of(place)) for label, place in inputs.items())
     return text_digest(json.dumps([verb, places]))
 
 

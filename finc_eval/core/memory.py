@@ -46,13 +46,22 @@ def max_decoded() -> int:
     Raises:
         UsageError: the environment variable is not a size.
     """
-    given = os.environ.get(VARIABLE, "").strip()
+    return size_variable(VARIABLE, DEFAULT_MAX_DECODED)
+
+
+def size_variable(name: str, default: int) -> int:
+    """Return the number of bytes in an environment variable, which may have a unit: "4GiB".
+
+    Raises:
+        UsageError: it is not a size.
+    """
+    given = os.environ.get(name, "").strip()
     if not given:
-        return DEFAULT_MAX_DECODED
+        return default
     found = SIZE.fullmatch(given.upper())
     size = int(float(found[1]) * UNITS[found[2]]) if found and found[2] in UNITS else 0
     if size < 1:
-        raise UsageError(f"{VARIABLE} must be a size such as 4GiB or 500MB, got {given!r}")
+        raise UsageError(f"{name} must be a size such as 4GiB or 500MB, got {given!r}")
     return size
 
 

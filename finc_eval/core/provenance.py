@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finc_eval.core.record import Record
+from finc_eval.core.remote.urls import without_secrets
 
 if TYPE_CHECKING:
     from finc_eval.core.device import Device
@@ -121,4 +122,4 @@ def command_line() -> str | None:
     """Return the command line of finc-eval, as a shell takes it and without its folder; None for other programs."""
     program = Path(sys.argv[0]) if sys.argv else Path()
     ours = program.name == "finc-eval" or program.parts[-2:] == ("finc_eval", "__main__.py")
-    return shlex.join(["finc-eval", *sys.argv[1:]]) if ours else None
+    return shlex.join(["finc-eval", *map(without_secrets, sys.argv[1:])]) if ours else None

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.locks import only_writer_of
+from finc_eval.core.remote.mirror import put_in_place, remove
+from finc_eval.core.remote.urls import out_path
 
 PROGRAM = "finc-eval"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -42,9 +44,9 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise.
 
     Within `written_together` it replaces `path` when that block ends. Temporary files that killed processes left beside
-    `path` are removed.
+    `path` are removed. A file that belongs to a URL is made on the local disk, and uploaded before it replaces `path`.
     """
-    target = Path(path)
+    target = out_path(path)
     with disk_errors(target), written_together() as together:
         temporary = together.get(target) or together.begin(target)
         yield temporary
@@ -94,10 +96,10 @@ class Together:
         """Replace the files of an earlier run."""
         for target in [*self._temporaries][:0:-1]:
             with disk_errors(target):
-                target.unlink(missing_ok=True)
+                remove(target)
         for target, temporary in self._temporaries.items():
             with disk_errors(target):
-                temporary.replace(target)
+                put_in_place(temporary, target)
 
 
 _together: ContextVar[Together | None] = ContextVar("_together", default=None)
@@ -127,7 +129,7 @@ def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path],
         UsageError: the file exists.
         DataError: another process holds the name, the disk is full, or the folder cannot be written to.
     """
-    target = Path(path)
+    target = out_path(path)
     room = target.with_name(f".{target.name}.room")
 
     def write(save: Callable[[Path], object]) -> None:

@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from finc_eval.core.remote.urls import with_urls
+
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but tab and newline, the marks that change the direction of text, and line separators."""
 
 
 def visible(text: str) -> str:
-    r"""Write control characters and direction marks as \u001b. In JSON that is the same character."""
-    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    r"""Write control characters and direction marks as \u001b, which is the same in JSON, and copies as their URLs."""
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", with_urls(text))
 
 
 class VisibleStream(io.TextIOBase):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from finc_eval.core.device import Place, sent
 from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.prefetch import prefetched
+from finc_eval.core.remote.urls import is_place
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
@@ -326,7 +326,7 @@ class CachedEmbeddings(Embeddings):
     @cached_property
     def samples(self) -> EmbeddedSamples | None:
         """Samples that the cache was made of; None where they were never in files."""
-        return EmbeddedSamples(self.cache) if Path(self.cache.source).is_absolute() else None
+        return EmbeddedSamples(self.cache) if is_place(self.cache.source) else None
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         return self.cache.column(name, slice(start, stop))

@@ -17,6 +17,8 @@ from finc_eval.core.files.front import BLOCK_BYTES, is_other_hdf5, is_stored
 from finc_eval.core.files.reading import StoredFile, content_of
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.record import structured
+from finc_eval.core.remote.mirror import local
+from finc_eval.core.remote.urls import is_place
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.journal import title_of
@@ -88,7 +90,7 @@ class EmbeddingCache(Shown):
     dtype, ndim = np.dtype(DTYPE), 2
 
     def __init__(self, path: str | Path, output: str | None = None) -> None:
-        self.path = Path(path)
+        self.path = local(path)
         self._file = _open(self.path)
         try:
             with content_of(self.path, EXTRACT_AGAIN):
@@ -266,7 +268,7 @@ def cache_title(cache: EmbeddingCache) -> str | None:
 
     None for samples that were never in files, in a cache that nobody named.
     """
-    if Path(cache.source).is_absolute():
+    if is_place(cache.source):
         return Path(cache.source).name
     return None if cache.path.stem == cache.key else cache.path.stem
 

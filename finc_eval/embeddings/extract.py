@@ -17,6 +17,7 @@ import numpy.typing as npt
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import VARIABLE
 from finc_eval.core.progress import Progress
+from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
@@ -115,7 +116,7 @@ def extract(
     size = run.batch_size or _default_batch_size(card)
     if metadata is not None:
         samples.columns = {**samples.columns, **_matched(metadata, samples.ids)}
-    target = None if out is None else Path(out).expanduser()
+    target = None if out is None else out_path(Path(out).expanduser())
     part = None
     if shard is not None:
         samples, part = sharded(samples, shard)

@@ -13,6 +13,7 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile, new_file
 from finc_eval.core.locks import only_writer_of
 from finc_eval.core.record import plain
+from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.storage import disk_errors
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache
 from finc_eval.embeddings.journal import title_of
@@ -41,6 +42,7 @@ def whole_cache(
         UsageError: a folder, another file or the embeddings of another set would be lost.
         DataError: the cache is damaged, or of another layout.
     """
+    refresh(path)
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the file to write, such as {path / 'gen.h5'}")
     if path.exists() and (cache := _at(path, force)):

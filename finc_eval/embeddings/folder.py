@@ -41,7 +41,7 @@ class Entry:
         dim: number of entries of a row.
         extractor: name of the card.
         source: absolute path the samples were read from, or "array".
-        source_is_there: whether `source` exists; None if the samples did not come from files.
+        source_is_there: whether `source` exists; None if the samples are not files of this machine.
         note: reason why it is unreadable.
     """
 
@@ -188,7 +188,7 @@ def entry_of(path: Path) -> Entry:
 
 
 def _is_there(source: str) -> bool | None:
-    """Return whether the samples, with all their shards, still exist; None if they did not come from files."""
+    """Return whether the samples, with all their shards, still exist; None if they are not files of this machine."""
     if not Path(source).is_absolute():
         return None
     return Path(source).exists() or all(Path(shard).exists() for shard in expand(source))

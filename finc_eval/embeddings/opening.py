@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import is_stored
 from finc_eval.core.files.wrong_type import check_type
+from finc_eval.core.remote.mirror import file_of, local
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
@@ -19,6 +20,7 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.samples import Source
 from finc_eval.samples.shards import Shard
+from finc_eval.samples.tar import BRACES
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
@@ -62,6 +64,7 @@ def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embe
     if isinstance(source, Embeddings):
         return source
     if isinstance(source, str | Path):
+        source = local(source)
         return read_array_file(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     if isinstance(source, EmbeddingCache):
         return CachedEmbeddings(source)
@@ -165,9 +168,11 @@ def is_samples(source: object) -> bool:
         return True
     if not isinstance(source, str | Path):
         return False
-    path = Path(source)
-    if path.suffix.lower() in HDF5_SUFFIXES:
-        return path.is_dir()
+    if Path(source).suffix.lower() in HDF5_SUFFIXES:
+        return Path(source).is_dir()
+    path = None if BRACES.search(str(source)) else file_of(source)
+    if path is None:
+        return True
     if path.is_file() and (is_stored(path) or is_array_file(path)):
         return False
     return not (path.is_file() and holds_statistics(path)) and path.suffix.lower() != ".pkl"

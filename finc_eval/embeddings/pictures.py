@@ -11,8 +11,11 @@ import numpy.typing as npt
 from PIL import Image
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.remote.mirror import was_read
+from finc_eval.core.remote.urls import is_url
 from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
 from finc_eval.samples import Sample, Source, fingerprint, open_source
+from finc_eval.samples.tar import expand
 
 
 class EmbeddedSamples:
@@ -61,6 +64,8 @@ class EmbeddedSamples:
 
     @cached_property
     def _source(self) -> Source:
+        if is_url(self.place) and not any(map(was_read, expand(self.place))):
+            raise DataError(f"{self.place} is not fetched because a file names it: pass it as samples")
         return open_source(self.place, clip=self.clip)
 
     def _digests(self, wanted: set[str]) -> dict[str, int]:

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, get_args
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.record import Record
+from finc_eval.core.remote.urls import is_place
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
@@ -101,7 +101,7 @@ class CacheHeader(Record):
 
 def origin_of(source: str, extractor: str) -> str:
     """Return a digest of the place of samples and the name of a card; "" for samples that are not in files."""
-    return _digest([source, extractor]) if Path(source).is_absolute() else ""
+    return _digest([source, extractor]) if is_place(source) else ""
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:

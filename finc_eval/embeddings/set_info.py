@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from finc_eval.core.record import NOT_IN_JSON, Record
+from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
@@ -59,7 +60,7 @@ class SetInfo(Record):
         """Place of the samples as a page may print it: only the name of what lies outside the working folder."""
         if self.source is None:
             return "a sketch" if self.from_sketch else "embeddings alone"
-        return Path(self.source).name if Path(self.source).is_absolute() else self.source
+        return Path(self.source).name if is_place(self.source) else self.source
 
     def warnings(self, label: str) -> list[str]:
         """Warn of unreadable samples, and tell the number of videos behind windows."""
@@ -106,6 +107,8 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
 def _below_here(source: str) -> str | None:
     """Return the source's path, relative to the working folder where it lies below, so that reports name no more."""
     path = Path(source)
+    if is_url(source):
+        return source
     if not path.is_absolute():
         return None
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -10,6 +10,7 @@ from typing import Any
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.parsed import json_lines
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
+from finc_eval.core.remote.mirror import local
 from finc_eval.embeddings.columns import Columns, columns_in, texts
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.source import reason
@@ -36,7 +37,7 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[
         DataError: the file cannot be read, or names a sample twice.
     """
     name = str(metadata) if isinstance(metadata, str | Path) else "the metadata"
-    raw = _read(Path(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")
+    raw = _read(local(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")
     table = {str(column): texts(values, str(column)) for column, values in raw.items()}
     sizes = {len(values) for values in table.values()}
     if len(sizes) > 1:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import filled_file
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.remote.mirror import put_in_place
 from finc_eval.embeddings.cache import WHOLE, Floats
 from finc_eval.embeddings.files import part_of, resumable
 from finc_eval.embeddings.journal import Batch, Journal, Title
@@ -146,7 +147,7 @@ class CacheWriter:
                 texts = Texts(self._ids, {**_given(label=labels, prompt=prompts), **(columns or {})}, self.failures())
                 write_cache(file, self._journal, identity, self._widths, texts, digests, progress)
             _sync(new)
-            new.replace(target or self.path)
+            put_in_place(new, target or self.path)
             self.discard()
 
     def discard(self) -> None:

@@ -58,17 +58,27 @@ def arithmetic(precision: Precision) -> Iterator[None]:
     convolutions = getattr(cudnn, "conv", None)
     with (
         _onednn("bf16" if _onednn_is_exact() else "ieee"),
-        _cuda(matmul, matmul, tf32),
-        _cuda(convolutions, cudnn, tf32),
+        _cuda(matmul, tf32) or _products_of_old(tf32),
+        _cuda(convolutions, tf32) or _attribute(cudnn, "allow_tf32", tf32),
     ):
         yield
 
 
-def _cuda(backend: Any, of_old: Any, tf32: bool) -> AbstractContextManager[None]:
-    """Allow or forbid a backend to round float32 to tf32; torch 2.8 only has the old name of that switch."""
+def _cuda(backend: Any, tf32: bool) -> AbstractContextManager[None] | None:
+    """Allow or forbid a backend to round float32 to tf32; None for torch 2.8, which has other names for that switch."""
     if hasattr(backend, "fp32_precision"):
         return _attribute(backend, "fp32_precision", "tf32" if tf32 else "ieee")
-    return _attribute(of_old, "allow_tf32", tf32)
+    return None
+
+
+@contextmanager
+def _products_of_old(tf32: bool) -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @cache

@@ -14,6 +14,9 @@ from typing import IO, Protocol
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, readable
+from finc_eval.core.remote.mirror import files_below, local
+from finc_eval.core.remote.store import RemoteError
+from finc_eval.core.remote.urls import place_of, url_of
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.metadata import Metadata, find_metadata
 from finc_eval.samples.source import (
@@ -58,7 +61,7 @@ class FolderFiles:
     kind = "folder"
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path.resolve())
+        self.name = place_of(path)
 
     def names(self) -> Iterable[str]:
         return files_in(Path(self.name))
@@ -70,13 +73,34 @@ class FolderFiles:
         return Path(self.name, name).stat().st_size
 
 
+class UrlFiles:
+    """Files in a remote folder and below it; each is copied to the local disk when it is opened."""
+
+    kind = "folder"
+
+    def __init__(self, url: str) -> None:
+        self.name = place_of(url)
+        self._url = str(url_of(url)).rstrip("/")
+        self._sizes = files_below(self._url)
+
+    def names(self) -> Iterable[str]:
+        return [name for name in self._sizes if not is_hidden(PurePosixPath(name))]
+
+    def open(self, name: str) -> IO[bytes]:
+        self.size(name)
+        return local(f"{self._url}/{name}").open("rb")
+
+    def size(self, name: str) -> int:
+        return self._sizes[name]
+
+
 class ZipFiles:
     """Members of a zip file, at any depth."""
 
     kind = "zip"
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path.resolve())
+        self.name = place_of(path)
         self._zip = open_zip(path)
 
     def names(self) -> Iterable[str]:
@@ -105,7 +129,7 @@ class FileSource(RandomAccessSource):
         try:
             with self.open(number) as stream:
                 data = whole(stream)
-        except MemoryError:
+        except (MemoryError, RemoteError):
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
             return Sample(name, None, reason(error), content=failure_digest(reason(error)))
@@ -113,7 +137,7 @@ class FileSource(RandomAccessSource):
         content = bytes_digest(data)
         try:
             pixels, traits = decode(io.BytesIO(data))
-        except MemoryError:
+        except (MemoryError, RemoteError):
             raise
         except Exception as error:  # Pillow's readers, too
             return Sample(name, None, reason(error), content=content)
@@ -123,7 +147,7 @@ class FileSource(RandomAccessSource):
         try:
             with self.open(number) as stream:
                 return bytes_digest(whole(stream))
-        except MemoryError:
+        except (MemoryError, RemoteError):
             raise
         except Exception as error:
             return failure_digest(reason(error))

@@ -13,9 +13,20 @@ import numpy.typing as npt
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.wrong_type import check_type
+from finc_eval.core.remote.mirror import file_of
+from finc_eval.core.remote.urls import disk_path, is_url
 from finc_eval.core.words import counted
 from finc_eval.samples.datasets import DatasetSource
-from finc_eval.samples.files import VIDEO_SUFFIXES, FolderFiles, ImageFiles, ZipFiles, no_images, sort_out
+from finc_eval.samples.files import (
+    VIDEO_SUFFIXES,
+    Files,
+    FolderFiles,
+    ImageFiles,
+    UrlFiles,
+    ZipFiles,
+    no_images,
+    sort_out,
+)
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import is_tensor
@@ -41,6 +52,7 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
             the path of a folder (read recursively) or .zip of image files;
             the path of a .tar, of a folder of .tar files, or a pattern such as "shard-{0000..0009}.tar" (WebDataset);
             the path of an .npz with a uint8 array of images;
+            the URL of any of these (s3://, gs://, az://, hf:// and file://; of single files also https://);
             the path of a folder that Hugging Face's `save_to_disk` wrote;
             a uint8 array or tensor, (n, height, width, 3), (n, height, width, 1) or (n, height, width);
             an object with a length and numbered items (a dataset of torch or Hugging Face, a list of images);
@@ -70,7 +82,7 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
     if n is not None:
         check_count("n", n)
     if isinstance(source, str | Path):
-        existing_path(source)
+        source = existing_path(source) or str(source)
     opened = _open_images(source, n) if clip is None else _open_clips(source, clip, n)
     if n is None or n == len(opened.ids):
         return opened
@@ -93,7 +105,7 @@ def _open_clips(source: Any, clip: Clip, n: int | None) -> Source:
 
 def _open_images(source: Any, n: int | None) -> Source:
     if isinstance(source, str | Path):
-        return _open_path(str(source))
+        return _open_path(source)
     if not _is_numbered(source) and (callable(source) or _is_iterable(source)):
         return iterate(source, n)
     if is_tensor(source):
@@ -114,14 +126,16 @@ def _open_images(source: Any, n: int | None) -> Source:
 
 
 def existing_path(given: str | Path) -> Path | None:
-    """Return the path of a file or folder that exists; None for a pattern of several.
+    """Return the path of a file or folder that exists; None for a pattern of several, and for a remote folder.
 
     Raises:
         UsageError: the system refuses the path: it is too long, or in the home of an unknown user.
         DataError: nothing is there.
     """
     try:
-        path = Path(given).expanduser()
+        if is_url(given):
+            return None if BRACES.search(str(given)) else file_of(given)
+        path = disk_path(given).expanduser()
         if path.exists():
             return path
     except (OSError, RuntimeError, ValueError) as error:
@@ -131,12 +145,12 @@ def existing_path(given: str | Path) -> Path | None:
     raise DataError(f"{path} does not exist{_close_match(path)}")
 
 
-def _open_path(given: str) -> Source:
-    path = existing_path(given)
-    if path is None:
-        return open_tar_pattern(given)
+def _open_path(path: Path | str) -> Source:
+    """Open a path that exists, or in a text the URL of a folder or a pattern."""
+    if isinstance(path, str):
+        return open_tar_pattern(path) if BRACES.search(path) else _open_folder(UrlFiles(path), path)
     if path.is_dir():
-        return _open_folder(path)
+        return open_saved(path) if is_saved(path) else _open_folder(FolderFiles(path), path)
     suffix = path.suffix.lower()
     if suffix == ".zip":
         zipped = ZipFiles(path)
@@ -159,10 +173,7 @@ def _open_path(given: str) -> Source:
     )
 
 
-def _open_folder(folder: Path) -> Source:
-    if is_saved(folder):
-        return open_saved(folder)
-    files = FolderFiles(folder)
+def _open_folder(files: Files, folder: str | Path) -> Source:
     names = list(files.names())
     ids, ignored = sort_out(names)
     if ids:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile, blocks
 from finc_eval.core.memory import check_decoded
+from finc_eval.core.remote.urls import place_of
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import check_dtype, row_traits
 from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest
@@ -59,7 +60,7 @@ class NpzSource(Source):
         check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen[0]}, of shape {shape[1:]},")
         self._rows = file.rows(chosen[0])
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(file, key))), None)
-        super().__init__(str(path.resolve()), _numbers(shape[0]), {}, labels)
+        super().__init__(place_of(path), _numbers(shape[0]), {}, labels)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return (_sample(number, row) for number, row in zip(numbers, self.rows(numbers), strict=True))

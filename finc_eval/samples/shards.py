@@ -13,6 +13,7 @@ from finc_eval.core.digest import text_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.provenance import command_line
 from finc_eval.core.record import Record
+from finc_eval.core.remote.urls import is_place
 from finc_eval.core.storage import PROGRAM
 from finc_eval.core.words import listed
 from finc_eval.samples.clips import video_of
@@ -126,7 +127,7 @@ def sharded(samples: Source, which: str) -> tuple[Source, Shard]:
         UsageError: the samples are not in files, which another process could read.
     """
     number, of = parsed(which)
-    if not Path(samples.name).is_absolute():
+    if not is_place(samples.name):
         raise UsageError(
             f"{samples.name} is in the memory of this process, and a shard is of samples in files: leave the shard "
             "out, or save the samples first"

@@ -17,6 +17,8 @@ from typing import IO, Any, NamedTuple
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
+from finc_eval.core.remote.mirror import local
+from finc_eval.core.remote.urls import is_url, place_of, url_of
 from finc_eval.samples.files import FileSource, is_hidden, refuse_excess
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.metadata import label_and_prompt
@@ -44,9 +46,9 @@ class TarSource(FileSource):
 
     kind = "tar"
 
-    def __init__(self, name: str, shards: list[tuple[str, Path]]) -> None:
+    def __init__(self, name: str, shards: list[tuple[str, Path | str]]) -> None:
         """Index the shards."""
-        self._paths = [path.resolve() for _, path in shards]
+        self._paths = [path if isinstance(path, str) else path.resolve() for _, path in shards]
         places: dict[str, _Place] = {}
         labels: dict[str, str] = {}
         prompts: dict[str, str] = {}
@@ -86,7 +88,7 @@ class TarSource(FileSource):
     def open(self, number: int) -> IO[bytes]:
         place = self._places[number]
         refuse_excess(place.size)
-        with self._paths[place.shard].open("rb") as shard:
+        with local(self._paths[place.shard]).open("rb") as shard:
             shard.seek(place.offset)
             data = shard.read(place.size)
         if len(data) != place.size:
@@ -113,28 +115,33 @@ def expand(pattern: str) -> list[str]:
 
 def open_tar(path: Path) -> TarSource:
     """Open one shard."""
-    return TarSource(str(path.resolve()), [(path.name.removesuffix(path.suffix), path)])
+    return TarSource(place_of(path), [(path.name.removesuffix(path.suffix), path)])
 
 
-def open_tar_folder(folder: Path, names: list[str]) -> TarSource:
-    """Open the shards with these names, relative to `folder`."""
-    shards = [(name[: -len(".tar")], folder / name) for name in sorted(names)]
-    return TarSource(str(folder.resolve()), shards)
+def open_tar_folder(folder: str | Path, names: list[str]) -> TarSource:
+    """Open the shards with these names, relative to a folder or its URL."""
+    url = url_of(folder)
+    shards: list[tuple[str, Path | str]] = [
+        (name[: -len(".tar")], f"{url}/{name}" if url else Path(folder, name)) for name in sorted(names)
+    ]
+    return TarSource(place_of(folder), shards)
 
 
 def open_tar_pattern(pattern: str) -> TarSource:
     """Open the shards that a pattern with braces names."""
-    paths = [Path(path).expanduser() for path in expand(pattern)]
-    missing = [path for path in paths if not path.is_file()]
+    paths: list[Path | str] = (
+        [*expand(pattern)] if is_url(pattern) else [Path(one).expanduser() for one in expand(pattern)]
+    )
+    missing = [path for path in paths if isinstance(path, Path) and not path.is_file()]
     if missing or not paths:
         first = f", the first of them {missing[0]}" if missing else ""
         raise DataError(
             f"{pattern} names {len(paths)} shards, and {len(missing)} do not exist{first}: correct the pattern"
         )
-    names = [path.name.removesuffix(path.suffix) for path in paths]
+    names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
-        names = [str(path.with_suffix("")) for path in paths]
-    return TarSource(str(Path(pattern).expanduser().absolute()), list(zip(names, paths, strict=True)))
+        names = [str(Path(path).with_suffix("")) for path in paths]
+    return TarSource(place_of(pattern), list(zip(names, paths, strict=True)))
 
 
 def refuse_compressed(path: Path) -> None:
@@ -143,8 +150,9 @@ def refuse_compressed(path: Path) -> None:
         raise DataError(f"{path} is compressed, so its samples cannot be read by their place: unpack it to a .tar")
 
 
-def _members(path: Path) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.TarFile]]:
+def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.TarFile]]:
     """Yield the key, lower-case suffix, header and archive of every file of a shard that is not hidden."""
+    path = local(path)
     refuse_compressed(path)
     try:
         with tarfile.open(path, "r:") as archive:

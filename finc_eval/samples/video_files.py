@@ -11,13 +11,16 @@ from typing import IO, Any
 import numpy as np
 
 from finc_eval.core.memory import excess
+from finc_eval.core.remote.store import RemoteError
+from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.samples.clip_rows import ArrayClips, NpzClips
 from finc_eval.samples.clip_source import ClipSource, Window, decoded_windows
 from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
-from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, ZipFiles, metadata_of, whole
+from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, UrlFiles, ZipFiles, metadata_of, whole
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor
 from finc_eval.samples.source import COPIES, Pixels, Source, bytes_digest, failure_digest, reason
+from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import read_windows
 
@@ -48,6 +51,8 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
         return ArrayClips(source, clip) if source.ndim == 5 else None
     if not isinstance(source, str | Path):
         return None
+    if is_url(source):
+        return None if BRACES.search(str(source)) else _open_files(UrlFiles(str(source)), clip)
     path = Path(source).expanduser()
     suffix = path.suffix.lower()
     if path.is_dir():
@@ -137,7 +142,7 @@ class FrameFolders(ClipSource):
         try:
             with self._files.open(name) as stream:
                 return bytes_digest(whole(stream))
-        except MemoryError:
+        except (MemoryError, RemoteError):
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
             return failure_digest(reason(error))
@@ -149,7 +154,7 @@ class _OneFile:
     kind = "file"
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path.resolve())
+        self.name = place_of(path)
 
     def names(self) -> Iterable[str]:
         return [Path(self.name).name]

@@ -9,6 +9,8 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.progress import Progress, automatic
+from finc_eval.core.remote.mirror import local
+from finc_eval.core.remote.urls import out_path
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.shards.caches import merge_caches
 from finc_eval.shards.sketches import merge_sketches
@@ -51,7 +53,7 @@ def merge(
     """
     if isinstance(shards, str | Path) or not shards:
         raise UsageError(f"shards must be a list of paths, one or more, got {shards!r}")
-    paths, target = [Path(path).expanduser() for path in shards], Path(out).expanduser()
+    paths, target = [local(Path(path).expanduser()) for path in shards], out_path(Path(out).expanduser())
     if target.resolve() in [path.resolve() for path in paths]:
         raise UsageError(f"{target} is one of the shards, which the merged file would replace: choose another name")
     if file_type(paths[0]) == SKETCH:

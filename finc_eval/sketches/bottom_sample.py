@@ -51,7 +51,7 @@ class BottomSample:
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
         offered = np.arange(len(keys))
         if len(self.keys) == self.capacity:
-            offered = np.flatnonzero(keys >> 1 < (self.keys[-1] >> 1)) if self.capacity else offered[:0]
+            offered = np.flatnonzero(keys >> 1 < self.keys[-1:] >> 1) if self.capacity else offered[:0]
         elif len(keys) > self.capacity:
             smallest = np.partition(keys >> 1, self.capacity - 1)[self.capacity - 1]
             offered = np.flatnonzero(keys >> 1 <= smallest)

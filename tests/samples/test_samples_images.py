@@ -8,6 +8,7 @@ import zipfile
 import zlib
 
 import numpy as np
+import PIL
 import pytest
 from PIL import Image, ImageDraw, PngImagePlugin
 
@@ -33,6 +34,11 @@ def refusal(stream):
     return str(caught.value)
 
 
+BROKEN_IN_PILLOW_11 = pytest.mark.skipif(
+    int(PIL.__version__.split(".")[0]) < 12, reason="Pillow 11 cannot read it back"
+)
+
+
 @pytest.mark.parametrize(
     ("mode", "kind"),
     [
@@ -45,7 +51,7 @@ def refusal(stream):
         ("PA", "TIFF"),
         ("CMYK", "TIFF"),
         ("CMYK", "JPEG"),
-        ("YCbCr", "TIFF"),
+        pytest.param("YCbCr", "TIFF", marks=BROKEN_IN_PILLOW_11),
         ("L", "JPEG"),
         ("RGB", "JPEG"),
         ("RGBA", "WEBP"),

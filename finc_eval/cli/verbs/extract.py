@@ -27,12 +27,13 @@ def extract(
         typer.Argument(
             metavar="SAMPLES",
             help="Images: a folder, .zip, .npz, .tar shards, or a folder that Hugging Face datasets saved. Videos, for "
-            "an extractor of clips: a folder or .zip of them, or of folders of frames.",
+            "an extractor of clips: a folder or .zip of them, or of folders of frames. Or the URL of any of these "
+            "(s3://, gs://, https:// …).",
         ),
     ],
     extraction: Extraction,
     work: Work,
-    out: Annotated[Path | None, typer.Option(help="Path of the .h5 file; default: one in ~/.cache/finc-eval.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Path or URL of the .h5 file; default: one in ~/.cache.")] = None,
     metadata: Annotated[
         Path | None,
         typer.Option(

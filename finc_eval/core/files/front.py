@@ -15,6 +15,7 @@ from typing import IO
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import parsed_json
+from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import PROGRAM
 
 FRONT_BYTES = 512
@@ -88,7 +89,7 @@ class Front:
 def front_of(path: str | Path) -> Front | None:
     """Read the front of a file; None for files without one, and for those that cannot be read."""
     try:
-        with opened(Path(path)) as file:
+        with opened(local(path)) as file:
             return Front.of(file.read(FRONT_BYTES))
     except OSError:
         return None
@@ -112,7 +113,7 @@ def is_other_hdf5(path: str | Path) -> bool:
 
 def _beginning(path: str | Path) -> bytes:
     try:
-        with opened(Path(path)) as file:
+        with opened(local(path)) as file:
             return file.read(FRONT_BYTES + len(HDF5_SIGNATURE))
     except OSError:
         return b""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
+from finc_eval.core.remote.mirror import local
 
 BLOCK_BYTES = 1 << 20
 """Bytes of an array that are read at once."""
@@ -50,7 +51,7 @@ class NpzFile:
         Raises:
             DataError: it does not exist, or is not a zip file.
         """
-        self.path = Path(path)
+        self.path = local(path)
         if not self.path.exists():
             raise DataError(f"{path} does not exist")
         try:

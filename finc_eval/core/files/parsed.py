@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.remote.mirror import local
 
 MAX_DIGITS = 20
 """Digits of the largest whole number that is read, with its sign: those of 64 bits."""
@@ -109,7 +110,7 @@ def read_text(path: str | Path, what: str = "a text in UTF-8") -> str:
         DataError: it is missing, cannot be read, or is not UTF-8.
     """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return local(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except (IsADirectoryError, UnicodeDecodeError) as error:

@@ -33,6 +33,7 @@ from finc_eval.core.files.front import (
 from finc_eval.core.files.parsed import json_table
 from finc_eval.core.files.writing import TEXT_BYTES, TEXT_ENDS
 from finc_eval.core.files.wrong_type import wrong_type
+from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import PROGRAM
 
 DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|u1")
@@ -92,7 +93,7 @@ class StoredFile:
     """
 
     def __init__(self, path: str | Path, type_name: str, layout: int, remedy: str = AGAIN) -> None:
-        self.path, self._remedy = Path(path), remedy
+        self.path, self._remedy = local(path), remedy
         self._one_reader = threading.Lock()
         try:
             self._file = opened(self.path)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
 from finc_eval.core.files.sink import Sink
+from finc_eval.core.remote.urls import out_path
 from finc_eval.core.storage import PROGRAM, written_whole
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def new_file(path: str | Path, type_name: str, layout: int) -> Iterator[NewFile]
     Raises:
         DataError: the path holds another kind of file, or cannot be written.
     """
+    path = out_path(path)
     check_target(path, type_name)
     with written_whole(path) as temporary, filled_file(temporary, type_name, layout) as file:
         yield file

@@ -1,0 +1,220 @@
+"""Copies of remote files on the local disk: made when they are first read, and removed when they take too much room.
+
+A copy is of one version of an object, and appears under its name only when it is whole. What is written to a URL is
+made on the local disk, and uploaded when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.memory import readable, size_variable
+from finc_eval.core.remote.store import Found, MissingError, described, downloaded, listed, removed, uploaded
+from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, is_url, out_path, root, shown, target_of, url_of
+
+LIMIT = "FINC_EVAL_MAX_REMOTE"
+DEFAULT_LIMIT = 20 << 30
+"""Bytes of all copies, unless the environment variable says otherwise."""
+
+SLACK = 1 / 16
+"""Part of the limit that is written before all copies are counted again."""
+
+STALE_SECONDS = 86_400
+"""Age from which a temporary file is taken for one of a killed process."""
+
+LOCKS = [threading.Lock() for _ in range(64)]
+"""Locks by URL, so that threads that need one object fetch it once."""
+
+SESSION = uuid.uuid4().hex
+"""Version of an object whose server does not tell one: its copy serves this process alone."""
+
+
+def local(path: str | Path) -> Path:
+    """Return the path of a file on the local disk, which is copied there if it lies behind a URL.
+
+    Raises:
+        UsageError: the protocol is not known, a package is missing, or the file is larger than all copies may be.
+        DataError: the object does not exist, is a folder, or cannot be read.
+    """
+    found = file_of(path)
+    if found is None:
+        raise DataError(f"{shown(str(url_of(path)))} is a folder, and a file is needed here: name one of its files")
+    return found
+
+
+def file_of(path: str | Path) -> Path | None:
+    """Return the path of a file as `local` does; None for a remote folder."""
+    url = url_of(path)
+    if url is None:
+        return disk_path(path)
+    with LOCKS[hash(url) % len(LOCKS)]:
+        found = _known.get(url) or _known.setdefault(url, described(url))
+        return None if found.is_folder else _copied(url, found)
+
+
+def files_below(url: str) -> dict[str, int]:
+    """Return the sizes of all files in a remote folder, by their names in it."""
+    found = listed(url)
+    _known.update((f"{url}/{name}", one) for name, one in found.items())
+    return {name: one.size for name, one in found.items()}
+
+
+def was_read(url: str) -> bool:
+    """Return whether this process has been asked for a URL before; one that only a file names is not fetched."""
+    return url in _known
+
+
+def refresh(path: Path) -> None:
+    """Make the local place of a file to be uploaded what lies behind its URL now."""
+    url = target_of(path)
+    if url is None:
+        return
+    _known.pop(url, None)
+    path.unlink(missing_ok=True)
+    with suppress(MissingError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _link(local(url), path)
+
+
+def put_in_place(temporary: Path, target: Path) -> None:
+    """Rename a whole file to its name; one that belongs to a URL is uploaded before."""
+    url = target_of(target)
+    if url is not None:
+        found = _known[url] = uploaded(temporary, url)
+    temporary.replace(target)
+    if url is not None:
+        copy = copy_path(url, found.version or SESSION)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        _link(target, copy)
+
+
+def remove(target: Path) -> None:
+    """Remove a file, also behind its URL."""
+    if url := target_of(target):
+        removed(url)
+        _known.pop(url, None)
+    target.unlink(missing_ok=True)
+
+
+def limit() -> int:
+    """Return how many bytes all copies may take.
+
+    Raises:
+        UsageError: the environment variable is not a size.
+    """
+    return size_variable(LIMIT, DEFAULT_LIMIT)
+
+
+_known: dict[str, Found] = {}
+"""Descriptions of objects that this process has asked for: it reads one version of each, and asks once."""
+
+
+def _copied(url: str, found: Found) -> Path:
+    place = copy_path(url, found.version or SESSION)
+    with suppress(OSError):
+        if place.stat().st_size == found.size:
+            os.utime(place)  # the copies that were used last are removed last
+            return place
+    if found.size > limit():
+        raise UsageError(
+            f"{shown(url)} has {readable(found.size)}, above the {readable(limit())} of all copies: set {LIMIT} to more"
+        )
+    _room.take(found.size)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
+        try:
+            downloaded(url, temporary, found.size)
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{shown(url)} cannot be copied to {root()} ({error.strerror or error}): check the folder"
+        ) from error
+    return place
+
+
+class _Room:
+    """The room that copies take on the disk."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left = 0.0
+
+    def take(self, size: int) -> None:
+        """Make room for so many bytes. All copies are counted first, and then whenever a part of the limit is used.
+
+        So several processes exceed the limit by their parts at most.
+        """
+        with self._lock:
+            self._left -= size
+            if self._left < 0:
+                slack = SLACK * limit()
+                _evict(limit() - slack - size)
+                self._left = slack
+
+
+_room = _Room()
+
+
+def _evict(most: float) -> None:
+    """Remove the copies that were used longest ago until the others take at most so many bytes."""
+    files = sorted(_files(root()), key=lambda one: one[1])
+    total = sum(size for _, _, size in files)
+    for path, _, size in files:
+        if total <= most:
+            break
+        total -= size
+        path.unlink(missing_ok=True)
+        for folder in path.parents:
+            try:
+                folder.rmdir()
+            except OSError:  # it has other files, or is gone
+                break
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, float, int]]:
+    """Yield copies and uploaded files with the time of their last use and their size; unfinished work is not theirs."""
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = Path(where, name)
+            with suppress(OSError):
+                state = path.stat()
+                if name.startswith(".") and is_copy(path) and time.time() - state.st_mtime > STALE_SECONDS:
+                    path.unlink()
+                elif not name.startswith(".") and path.suffix != ".part":
+                    yield path, state.st_mtime, state.st_size
+
+
+def _link(path: Path, other: Path) -> None:
+    """Make a file appear at another path, too."""
+    other.unlink(missing_ok=True)
+    try:
+        os.link(path, other)
+    except OSError:  # a file system without links
+        shutil.copyfile(path, other)
+
+
+def check_writable(path: Path) -> None:
+    """Raise UsageError for a path that only looks like one of the local disk."""
+    if url := url_of(path):
+        raise UsageError(f"{shown(url)} cannot be used here: name a place on a local disk")
+    if is_copy(path):
+        raise UsageError(f"{path} is a copy of a remote file and is not changed: choose another output file")
+
+
+def path_to_write(path: str | Path) -> Path:
+    """Return the path on the local disk at which the file of a URL or path is made, as it is behind the URL now."""
+    here = out_path(path)
+    if is_url(path):
+        refresh(here)
+    return here

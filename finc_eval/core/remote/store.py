@@ -1,0 +1,178 @@
+"""Requests to object stores and web servers, by fsspec: repeated where that helps, and refused in one sentence."""
+
+from __future__ import annotations
+
+import errno
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.remote.urls import shown
+
+DELAYS = (0.5, 1.0, 2.0, 4.0)
+"""Seconds before each repetition of a request, give or take half of them."""
+
+TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest", "LastModified", "Last-Modified", "updated")
+"""Entries of a description that tell one version of an object from the next, the best first."""
+
+OPTIONS: dict[str, dict[str, Any]] = {"s3": {"config_kwargs": {"retries": {"total_max_attempts": 1}}}}
+"""Options of a protocol: repeating is done here, for all protocols alike."""
+
+Answer = TypeVar("Answer")
+
+
+class RemoteError(DataError):
+    """An object of a store or web server cannot be had: the fault is not one of its content."""
+
+
+class MissingError(RemoteError):
+    """An object that does not exist, in a bucket that does."""
+
+
+class Found(NamedTuple):
+    """Description of an object.
+
+    Attributes:
+        size: its bytes.
+        version: text that another version does not have; "" where the server does not tell.
+        is_folder: whether it is the beginning of the names of other objects.
+    """
+
+    size: int
+    version: str
+    is_folder: bool = False
+
+
+def described(url: str) -> Found:
+    """Describe the object or folder at a URL."""
+    return asked(url, "looked up", lambda store: _found(store.info(url)))
+
+
+def listed(url: str) -> dict[str, Found]:
+    """Describe all objects below a folder, by their names in it."""
+
+    def ask(store: Any) -> dict[str, Found]:
+        below = store._strip_protocol(url).rstrip("/") + "/"
+        found = store.find(url, detail=True)
+        names = {name.removeprefix(below): _found(info) for name, info in found.items() if name.startswith(below)}
+        if not names:
+            store.info(url)  # raises where neither folder nor bucket exists
+        return {name: one for name, one in names.items() if name and not one.is_folder}
+
+    return asked(url, "listed", ask)
+
+
+def downloaded(url: str, path: Path, size: int) -> None:
+    """Write an object of this size to a path."""
+
+    def ask(store: Any) -> None:
+        store.get_file(url, str(path))
+        if (arrived := path.stat().st_size) != size:
+            raise OSError(f"{arrived:,} of {size:,} bytes arrived")
+
+    asked(url, "read", ask)
+
+
+def uploaded(path: Path, url: str) -> Found:
+    """Write a file to a URL, whole, and describe what is there then."""
+
+    def ask(store: Any) -> Found:
+        store.put_file(str(path), url)
+        found, size = _found(store.info(url)), path.stat().st_size
+        if found.size != size:
+            raise OSError(f"{found.size:,} of {size:,} bytes arrived")
+        return found
+
+    return asked(url, "written", ask)
+
+
+def removed(url: str) -> None:
+    """Remove an object, if it is there."""
+
+    def ask(store: Any) -> None:
+        if store.exists(url):
+            store.rm_file(url)
+
+    asked(url, "removed", ask)
+
+
+def asked(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
+    """Ask a store about a URL, again after a while where it does not answer as it should.
+
+    Raises:
+        UsageError: a package is missing.
+        DataError: the object does not exist, may not be accessed, or cannot be had in `len(DELAYS) + 1` attempts.
+    """
+    store = _store(url)
+    for delay in (*DELAYS, None):
+        try:
+            return ask(store)
+        except (FincEvalError, MemoryError):
+            raise
+        except Exception as error:  # each store has its own kinds
+            if refusal := _refusal(shown(url), what, _cause(error)):
+                raise refusal from error
+            if delay is None:
+                raise RemoteError(
+                    f"{shown(url)} could not be {what} in {len(DELAYS) + 1} attempts ({_words(_cause(error))}): check "
+                    "the network and the service, and run the same command again"
+                ) from error
+        time.sleep(delay * (0.5 + _jitter.random()))
+    raise AssertionError("the last attempt returns or raises")
+
+
+_jitter = random.Random()
+"""Random numbers of its own: those of the caller stay reproducible."""
+
+
+def _store(url: str) -> Any:
+    protocol = url.partition("://")[0]
+    try:
+        import fsspec
+
+        return fsspec.filesystem(protocol, use_listings_cache=False, **OPTIONS.get(protocol, {}))
+    except ImportError as error:
+        missing = getattr(error, "name", None) or str(error)
+        raise UsageError(
+            f'{shown(url)} needs a package that is not installed ({missing}): pip install "finc-eval[remote]"'
+        ) from error
+
+
+def _found(info: dict[str, Any]) -> Found:
+    version = next((str(info[tag]) for tag in TAGS if info.get(tag)), "")
+    return Found(int(info.get("size") or 0), version, info.get("type") == "directory")
+
+
+def _cause(error: Exception) -> BaseException:
+    """Return the error behind one of fsspec, which calls all failures of a web server a missing file."""
+    behind = error.__cause__
+    return behind if behind is not None and type(behind).__module__.startswith("aiohttp") else error
+
+
+def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
+    """Return the error for what does not become better by waiting; None for all else."""
+    status = getattr(error, "status", None)
+    if isinstance(error, FileNotFoundError) or status in (404, 410):
+        if "bucket" in str(error).lower() and "exist" in str(error):
+            return RemoteError(f"the bucket of {url} does not exist: check its name, and whose endpoint is asked")
+        return MissingError(f"{url} does not exist: check the bucket and the name")
+    if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
+        return RemoteError(
+            f"{url} could not be {what} without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            "AWS_PROFILE"
+        )
+    if isinstance(error, PermissionError) or status in (401, 403):
+        return RemoteError(f"{url} may not be {what} ({_words(error)}): check your credentials and their rights")
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return RemoteError(f"the disk is full while {url} is copied: free some space and run the same command again")
+    if number in (errno.ENAMETOOLONG, errno.EROFS, errno.ENOTDIR):
+        return RemoteError(f"{url} cannot be copied to the local disk ({_words(error)}): choose another folder")
+    return None
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__

@@ -1,0 +1,159 @@
+"""URLs, and their places on the local disk: what is read has a copy in `in`, what is written is made in `out`.
+
+A path keeps the parts of its URL, so that a message or a result can name the URL again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+from finc_eval.core.errors import UsageError
+
+FOLDER = "FINC_EVAL_REMOTE"
+"""Environment variable with the folder of the local copies."""
+
+WEB = ("http", "https")
+PROTOCOLS = ("s3", "gs", "az", "hf", *WEB)
+"""Protocols that are read over the network; all but those of the web are written, too."""
+
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(.*)", re.DOTALL)
+"""A URL, also one that `Path` has taken a slash from."""
+
+SECRETS = re.compile(r"(https?://)(?:[^/@\s]*@)?([^?#\s]*)[?#]?\S*")
+"""A URL of a web server, in two parts that are not secret."""
+
+VERSION = re.compile(r"~[0-9a-f]{16}")
+
+
+def url_of(path: object) -> str | None:
+    """Return a path as a URL, or None for a path of the local disk.
+
+    Raises:
+        UsageError: nobody knows its protocol.
+    """
+    match = URL.fullmatch(str(path)) if isinstance(path, str | Path) else None
+    if match is None or match[1].lower() == "file":
+        return None
+    protocol = match[1].lower()
+    if protocol not in PROTOCOLS:
+        known = ", ".join(f"{one}://" for one in ("file", *PROTOCOLS))
+        raise UsageError(f"{path} has the unknown protocol {protocol}: pass a path, or a URL that begins with {known}")
+    rest = match[2].lstrip("/")
+    return f"{protocol}://{rest if protocol in WEB else rest.rstrip('/')}"
+
+
+def is_url(path: object) -> bool:
+    """Return whether something is the URL of a file or folder on another machine."""
+    return url_of(path) is not None
+
+
+def is_place(source: str) -> bool:
+    """Return whether the source of a set is a place, an absolute path or a URL, and not the memory of a process."""
+    return Path(source).is_absolute() or is_url(source)
+
+
+def disk_path(path: str | Path) -> Path:
+    """Return the path of a place on the local disk, which may be given as file:///path."""
+    match = URL.fullmatch(str(path))
+    if match is None or match[1].lower() != "file":
+        return Path(path)
+    parts = urlsplit(f"file:/{match[2]}")
+    if parts.netloc not in ("", "localhost"):
+        raise UsageError(f"{path} names the machine {parts.netloc}: a local file is file:///path, with three slashes")
+    return Path(url2pathname(parts.path))
+
+
+def shown(url: str) -> str:
+    """Return a URL without what may be secret in it: its user, password and query."""
+    protocol, _, rest = url.partition("://")
+    if protocol in WEB:
+        rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    host, slash, key = rest.partition("/")
+    return f"{protocol}://{host.rpartition('@')[2]}{slash}{key}"
+
+
+def without_secrets(text: str) -> str:
+    """Return a text whose addresses of web servers have no user, password and query."""
+    return SECRETS.sub(r"\1\2", text)
+
+
+def copy_path(url: str, version: str) -> Path:
+    """Return the place of the copy of one version of an object."""
+    *folders, name = _parts(url)
+    digest = blake2b(f"{url}\0{version}".encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return root().joinpath("in", *folders, f"~{digest}", name)
+
+
+def out_path(path: str | Path) -> Path:
+    """Return the path on the local disk at which a file is written that belongs to a URL or path."""
+    url = url_of(path)
+    if url is None:
+        return disk_path(path)
+    if url.startswith(WEB):
+        raise UsageError(f"{shown(url)} can only be read: name an output in an object store, such as s3://bucket/file")
+    return root().joinpath("out", *_parts(url))
+
+
+def target_of(path: Path) -> str | None:
+    """Return the URL that a file below `out` is uploaded to; None for any other path."""
+    return _url_in(path, "out")
+
+
+def is_copy(path: Path) -> bool:
+    """Return whether a path is one of a copy, which nothing else may write."""
+    return _url_in(path, "in") is not None
+
+
+def place_of(path: str | Path) -> str:
+    """Return the absolute path of a file or folder; for a copy, or a file to be uploaded, its URL."""
+    if url := url_of(path):
+        return shown(url)
+    whole = disk_path(path).expanduser().resolve()
+    return _url_in(whole, "in") or _url_in(whole, "out") or str(whole)
+
+
+def with_urls(text: str) -> str:
+    """Return a text in which the places of copies are their URLs."""
+    if str(root()) not in text:
+        return text
+    places = re.compile(re.escape(str(root())) + r"/(?:in|out)/([a-z0-9]+)/([^\s'\"]+)")
+    return places.sub(lambda found: _joined([found[1], *found[2].split("/")]), text)
+
+
+def root() -> Path:
+    """Return the folder of the local copies: $FINC_EVAL_REMOTE, or ~/.cache/finc-eval/remote."""
+    return _resolved(os.environ.get(FOLDER) or "~/.cache/finc-eval/remote")
+
+
+@lru_cache
+def _resolved(folder: str) -> Path:
+    return Path(folder).expanduser().resolve()
+
+
+def _url_in(path: Path, side: str) -> str | None:
+    home = root() / side
+    return _joined(path.relative_to(home).parts) if path.is_relative_to(home) and path != home else None
+
+
+def _parts(url: str) -> list[str]:
+    """Return the names of folders and file for a URL. Each is harmless, whatever the name of the object is."""
+    protocol, _, rest = shown(url).partition("://")
+    return [protocol, *(_harmless(part) for part in rest.rstrip("/").split("/"))]
+
+
+def _harmless(part: str) -> str:
+    part = part.replace("%", "%25").replace("\\", "%5C")
+    if part.strip(".") == "" or VERSION.fullmatch(part):
+        return f"%00{part.replace('.', '%2E')}"
+    return part
+
+
+def _joined(parts: list[str] | tuple[str, ...]) -> str:
+    protocol, *rest = (unquote(part).replace("\0", "") for part in parts if not VERSION.fullmatch(part))
+    return f"{protocol}://{'/'.join(rest)}"
