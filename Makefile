@@ -5,6 +5,7 @@
 # make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
 # make dist   the wheel and the source archive, byte for byte the same for one commit
 # make audit  known weaknesses of what is installed
+# make docs   the documentation as a site, in site/
 # make pictures   the demo, and the README's pictures of pages
 # Needs Python >= 3.11 and a package index; everything goes into .venv.
 
@@ -18,7 +19,7 @@ OLDEST_TESTS := tests/core tests/numerics tests/feature_maps tests/sketches test
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long lint oldest dist audit bench notebooks browser pictures clean
+.PHONY: demo test long lint oldest dist audit docs bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -35,6 +36,9 @@ lint: .venv/.lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/_stale.py
+
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 notebooks: .venv/.test
 	$(BIN)/python -m pytest -m notebook
@@ -59,7 +63,7 @@ bench: .venv/.demo
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv .venv-oldest build dist *.egg-info
+	rm -rf .venv .venv-oldest build dist site *.egg-info
 
 # axe-core checks pages for who cannot see or use a mouse. It is for tests alone, which are skipped without it.
 .venv/axe: | .venv
@@ -81,6 +85,6 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.browser: .venv/.%: pyproject.toml | .venv
+.venv/.test .venv/.lint .venv/.docs .venv/.browser: .venv/.%: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@touch $@

@@ -1,9 +1,9 @@
 """Records that today's code did not make: named, and marked in README.md, where their tables are.
 
 A record keeps the digest of each module that was loaded when it was written: the script, its helpers, and all of
-finc_eval except the rooms that change no number. Comments, docstrings and blank lines do not count. Records from before
-digests were kept are named as such. Most changes leave most numbers as they are, so a stale record is not an error;
-an error is a table in README.md that does not say so.
+finc_eval except the rooms that change no number. Comments, docstrings and blank lines do not count. Most changes leave
+most numbers as they are, so a stale record is not an error; an error is a table in README.md that does not say so.
+Records from before digests were kept are marked as older.
 
     python benchmarks/_stale.py            name the records; exit code 1 if README.md does not mark them rightly
     python benchmarks/_stale.py --mark     mark them in README.md
@@ -37,11 +37,17 @@ NO_NUMBERS = (
 """Rooms of finc_eval that change no number of a benchmark: words, files, pages and options, and those that bring
 vectors, whose values the golden values of cards and the tests of parity hold."""
 
+WORDS = ("finc_eval/numerics/names.py",)
+"""Modules of other rooms that change no number: names of settings."""
+
 NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
 
 OWN = ("_record.py", "_rows.py", "_stale.py")
-MARK = "**Stale**: made before "
+MARK, OLDER = "**Stale**: made before ", "**Older**: made before records kept the digests of their code."
+
+MAX_NAMED = 3
+"""Modules that a mark names; the command names all."""
 
 
 def code_in_use():
@@ -58,7 +64,7 @@ def place(file):
 
 def counts(path):
     """Return whether a file is code that may change a number of a record."""
-    if path.suffix != ".py" or not path.is_file():
+    if path.suffix != ".py" or not path.is_file() or path in [HERE.parent / word for word in WORDS]:
         return False
     if path.is_relative_to(NUMBERS):
         return True
@@ -99,14 +105,25 @@ def changed_since(record):
     """Return the paths of the modules that are not those that made a record; None if it does not know them."""
     if "code" not in record:
         return None
-    now = {path: digest_of(HERE.parent / path) for path in record["code"] if (HERE.parent / path).exists()}
-    return [path for path, digest in record["code"].items() if now.get(path) != digest]
+    code = {path: digest for path, digest in record["code"].items() if path not in WORDS}
+    now = {path: digest_of(HERE.parent / path) for path in code if (HERE.parent / path).exists()}
+    return [path for path, digest in code.items() if now.get(path) != digest]
 
 
 def marked(page, name, changed):
-    """Return the page with the record of this name marked as stale, or with its mark taken away."""
-    block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n{re.escape(MARK)}[^\n]*\n)?(<!-- end -->)", re.DOTALL)
-    told = f"\n{MARK}{', '.join(f'`{path}`' for path in changed)} changed.\n" if changed else ""
+    """Return the page with the record of this name marked as stale or older, or with its mark taken away.
+
+    Args:
+        page: text of the page.
+        name: name of the record.
+        changed: modules that changed since; None if the record does not know its code.
+    """
+    marks = "|".join(map(re.escape, (MARK, OLDER)))
+    block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n(?:{marks})[^\n]*\n)?(<!-- end -->)", re.DOTALL)
+    told = f"\n{OLDER}\n" if changed is None else ""
+    if changed:
+        named, more = [f"`{path}`" for path in changed[:MAX_NAMED]], len(changed) - MAX_NAMED
+        told = f"\n{MARK}{', '.join(named)}{f' and {more} more' if more > 0 else ''} changed.\n"
     return block.sub(lambda found: f"{found[1]}{told}{found[2]}", page)
 
 

@@ -59,6 +59,10 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
             return Sketch.load(path)
         case "private sketch":
             return PrivateSketch.load(path)
+        case None if Path(path).suffix != ".h5":
+            raise DataError(
+                f"{path} is not a file of {PROGRAM}, which ends in .h5 or .json: samples are opened by fe.extract"
+            )
         case _:
             return EmbeddingCache(path)
 

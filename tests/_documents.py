@@ -7,6 +7,13 @@ from finc_eval.demo import example_sets
 from finc_eval.kahm.membership import membership_score
 
 
+def synthesis_of_a_table():
+    """Make a synthetic table, and return how it was made."""
+    table = fe.privacy.Table((fe.privacy.Number.between("age", 18, 95), fe.privacy.Category("ward", ("east", "west"))))
+    values = {"age": np.arange(18, 68), "ward": np.array(["east", "west"] * 25)}
+    return fe.privacy.synthesize_table(values, table, epsilon=1, steps=5, ledger=None).synthesis
+
+
 def one_of_each(folder):
     """Make one result of every type, by the name of the type; the private sketch behind two of them is "sketch".
 
@@ -33,5 +40,6 @@ def one_of_each(folder):
         membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
         private.score(x),
         private.compare({"a": x, "b": gen[200:]}),
+        synthesis_of_a_table(),
     ]
     return {one.type_name: one for one in made} | {"sketch": private}

@@ -76,3 +76,15 @@ def anchors(page):
     """The anchors that GitHub gives to the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_public_name_is_on_the_page_of_the_python_names():
+    packages = {"": fe, "privacy.": fe.privacy, "kahm.": fe.kahm, "kahm.federated.": fe.kahm.federated}
+    shown = re.findall(r"^::: finc_eval\.(.*)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M)
+    public = {
+        f"{before}{name}"
+        for before, package in packages.items()
+        for name in package.__all__
+        if callable(getattr(package, name))
+    }
+    assert sorted(shown) == sorted(public)

@@ -153,7 +153,7 @@ def _option(
     known, default, more = _as_typer_knows(types, default)
     written = f"{flag(name)}/{flag(f'no_{name}')}" if known is bool and default is True else flag(name)
     if owned:
-        note, default = f"{note}; default: {default}.", None
+        note, default = f"{note}." if default is None else f"{note}; default: {default}.", None
     # rich takes help texts literally only where brackets are escaped.
     sentence = f"{text[:1].upper() + text[1:] if text[:1].isascii() else text}.".replace("[", "\\[")
     option = typer.Option(written, help=sentence + note, rich_help_panel=panel, **more)

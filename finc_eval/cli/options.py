@@ -81,10 +81,7 @@ class Work(Configured):
     device: Annotated[str | None, about("device to compute on: cpu, cuda, cuda:1 …; default: CUDA if available")] = None
     batch_size: Annotated[
         int | None,
-        about(
-            "samples per pass through the network, halved where memory does not suffice, and per matrix product; "
-            "default: auto"
-        ),
+        about("samples per pass through the network, halved where memory does not suffice; default: auto"),
     ] = None
     workers: Annotated[int, about("threads that decode samples")] = WORKERS
     quiet: Annotated[bool, about(QUIET.rstrip("."))] = False

@@ -7,13 +7,13 @@ v has mass vᵀC_X v and vᵀC_Y v, and excess vᵀΛv with Λ = C_X − ρC_Y (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
 
-from finc_eval.numerics.eigen import LowRank, top_eigenpairs
+from finc_eval.numerics.eigen import Eigenpairs, LowRank, extreme_eigenpairs, top_eigenpairs
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.varimax import varimax
 from finc_eval.sketches.folds import rows_of
@@ -83,26 +83,19 @@ def covariance_difference(
     return weighted_sum([(weight, moments.folds[fold]) for weight, moments, fold in terms])
 
 
-def fit_directions(
-    difference: torch.Tensor | LowRank,
-    count: int,
-    scores: Callable[[torch.Tensor], torch.Tensor] | None,
-    spectrum: int = 0,
-) -> Directions:
-    """Find the leading directions of Λ.
+def fit_directions(pairs: Eigenpairs, scores: Callable[[torch.Tensor], torch.Tensor] | None) -> Directions:
+    """Turn leading eigenpairs of Λ into directions.
 
     Args:
-        difference: Λ, shape (q, q), or its factors.
-        count: number of directions, t.
+        pairs: leading eigenvalues, and the eigenvectors of the first t of them, (q, t).
         scores: φ(x)·v of some samples of both sets on directions, (q, t) → (m, t). The eigenspace is rotated (varimax)
             so that each of these samples lies on few directions. None keeps the eigenvectors, as the paper does.
-        spectrum: number of leading eigenvalues to return, at least `count`.
     """
-    values, vectors = top_eigenpairs(difference, count, spectrum)
+    values, vectors = pairs
+    excess = values[: vectors.shape[1]]
     if scores is not None:
-        vectors = vectors @ varimax(scores(vectors.float())).to(vectors)
-    images = difference.apply(vectors) if isinstance(difference, LowRank) else difference @ vectors
-    excess = (vectors * images).sum(0)
+        rotation = varimax(scores(vectors.float())).to(vectors)
+        vectors, excess = vectors @ rotation, excess @ rotation.square()
     order = excess.argsort(descending=True)
     return Directions(vectors[:, order].float(), excess[order].cpu(), values.cpu())
 
@@ -135,38 +128,66 @@ class RotationSample:
         return scores if fold is None else scores[rows_of(self.folds, fold).to(scores.device)]
 
 
-@dataclass(frozen=True)
-class EigenDirections:
-    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated where there is a sample to rotate by.
+@dataclass(frozen=True, eq=False)
+class EigenProblem:
+    """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ where these are asked for, too: each found once.
 
     Attributes:
         first: mixture that may have more.
         second: mixture compared with.
         rho: ρ.
         count: number of directions, t.
-        sample: samples to rotate by, a half by its own samples only; None for eigenvectors.
-        spectrum: number of eigenvalues of all data to return.
+        spectrum: number of eigenvalues of all data.
+        both: whether to find the pairs of −Λ, too. With ρ = 1 that is what the second mixture has more of.
     """
 
     first: WeightedSets
     second: WeightedSets
     rho: float
     count: int
-    sample: RotationSample | None
     spectrum: int
+    both: bool = False
+    _found: dict[tuple[int, ...], list[tuple[Eigenpairs, ...]]] = field(default_factory=dict)
+
+    def pairs(self, folds: Sequence[int], parts: Sequence[torch.Tensor]) -> list[tuple[Eigenpairs, ...]]:
+        """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone."""
+        if tuple(folds) not in self._found:
+            difference = covariance_difference(self.first, self.second, self.rho, folds)
+            problems = (difference, *(_restricted(difference, entries) for entries in parts))
+            spectra = (self.spectrum if len(folds) == 2 else 0, *(0 for _ in parts))
+            self._found[tuple(folds)] = [
+                extreme_eigenpairs(problem, self.count, spectrum)
+                if self.both
+                else (top_eigenpairs(problem, self.count, spectrum),)
+                for problem, spectrum in zip(problems, spectra, strict=True)
+            ]
+        return self._found[tuple(folds)]
+
+
+@dataclass(frozen=True)
+class EigenDirections:
+    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated where there is a sample to rotate by.
+
+    Attributes:
+        problem: eigenproblem of the two mixtures.
+        sample: samples to rotate by, a half by its own samples only; None for eigenvectors.
+        end: 0 for what the first mixture has more of, 1 for the second, of a problem that has both.
+    """
+
+    problem: EigenProblem
+    sample: RotationSample | None
+    end: int = 0
 
     def __call__(
         self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
     ) -> tuple[Directions, list[torch.Tensor]]:
         """Find the directions in the samples of some folds; see `DirectionFinder`."""
-        difference = covariance_difference(self.first, self.second, self.rho, folds)
-        spectrum, fold = (self.spectrum, None) if len(folds) == 2 else (0, folds[0])
-        found = fit_directions(difference, self.count, self._scores(fold=fold), spectrum)
-        restricted = [
-            fit_directions(_restricted(difference, entries), self.count, self._scores(fold=fold, entries=entries))
-            for entries in parts
+        fold = None if len(folds) == 2 else folds[0]
+        whole, *restricted = (pairs[self.end] for pairs in self.problem.pairs(folds, parts))
+        return fit_directions(whole, self._scores(fold=fold)), [
+            fit_directions(pairs, self._scores(fold=fold, entries=entries)).vectors
+            for pairs, entries in zip(restricted, parts, strict=True)
         ]
-        return found, [one.vectors for one in restricted]
 
     def _scores(self, **chosen: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
         return None if self.sample is None else partial(self.sample.scores, **chosen)

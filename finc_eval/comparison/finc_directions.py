@@ -9,7 +9,7 @@ from math import ceil
 import torch
 
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
-from finc_eval.comparison.directions import OVERSAMPLING, EigenDirections, RotationSample
+from finc_eval.comparison.directions import OVERSAMPLING, EigenDirections, EigenProblem, RotationSample
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError
@@ -66,12 +66,33 @@ class FincFit:
         self, first: Sequence[tuple[float, SketchedSet]], second: Sequence[tuple[float, SketchedSet]]
     ) -> CrossFit:
         """Fit the directions on which the first mixture has more; the weights of each mixture add to 1."""
+        return self.of(self.problem(first, second))
+
+    def problem(
+        self,
+        first: Sequence[tuple[float, SketchedSet]],
+        second: Sequence[tuple[float, SketchedSet]],
+        *,
+        both: bool = False,
+    ) -> EigenProblem:
+        """Return the eigenproblem of two mixtures, of both ends of its spectrum where both are asked for."""
         more, less = ([(weight, one.moments) for weight, one in mixture] for mixture in (first, second))
-        find = EigenDirections(more, less, self.rho, self.count, self.sample, SPECTRUM)
-        return cross_fit(find, [moments for _, moments in (*more, *less)], self.frequency_halves)
+        return EigenProblem(more, less, self.rho, self.count, SPECTRUM, both)
+
+    def of(self, problem: EigenProblem, end: int = 0) -> CrossFit:
+        """Fit the directions at an end of the spectrum."""
+        find = EigenDirections(problem, self.sample, end)
+        sets = [moments for _, moments in (*problem.first, *problem.second)]
+        return cross_fit(find, sets, self.frequency_halves)
 
 
 def finc_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
-    """Return a function that fits the directions of FINC between two sets."""
+    """Return a function that fits the directions of FINC between two sets.
+
+    With ρ = 1, what ref has more of is the other end of the spectrum of what gen has more of.
+    """
     fit = FincFit.among([gen, ref], settings)
+    if fit.rho == 1:
+        problem = fit.problem([(1.0, gen)], [(1.0, ref)], both=True)
+        return lambda first, second: fit.of(problem, 0 if first is gen else 1)
     return lambda first, second: fit([(1.0, first)], [(1.0, second)])

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from finc_eval.core.errors import DataError
@@ -103,5 +103,6 @@ else:
         # Only the holder removes the file, and before it lets go: whoever waited for this file then finds that it is
         # not at its path any more, and begins again.
         if held is not None:
-            lock.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder that has become read-only keeps it, and it is in nobody's way
+                lock.unlink()
             os.close(held)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import torch
 
 BATCH_SIZE = 2048
-"""Samples per matrix product on a CPU: large enough for full speed, small enough for any memory."""
+"""Samples per matrix product on a CPU: large enough for full speed, small enough for any memory. No option changes it:
+products of other sizes have other last bits, and the same inputs are to give the same bytes."""
 
 GPU_BATCH_SIZE = 16384
 """Samples per matrix product on a GPU, which smaller products do not fill: 262 MB of features of 4 000 entries."""
@@ -24,13 +25,15 @@ WORKERS = min(16, os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class Run:
-    """Device, portions, threads and progress of a computation. They change the last bits of a result at most.
+    """Device, batches, threads and progress of a computation.
+
+    Of the same embeddings, neither batch size nor workers changes a bit of a result; another device does.
 
     Args:
         device: where to compute, such as "cpu" or "cuda:1"; default: CUDA if available.
-        batch_size: samples per matrix product, and per pass through a network, where it is halved if memory does not
-            suffice; it bounds the memory. Default: 2048, on a GPU 16384, and for networks by the size of their inputs.
-            Embeddings by EfficientNet-Lite0 differ by up to 4.5e-6 between batch sizes, those by "pixels" not at all.
+        batch_size: samples per pass through a network, halved if memory does not suffice; it bounds the memory.
+            Default: by the size of the network's inputs. Embeddings by EfficientNet-Lite0 differ by up to 4.5e-6
+            between batch sizes, those by "pixels" not at all.
         workers: number of threads that decode and resize samples.
         progress: called with (stage, done, total); default: bars in notebooks, and silent elsewhere.
 
@@ -55,8 +58,8 @@ class Run:
 
     @property
     def portion(self) -> int:
-        """Samples per matrix product."""
-        return self.batch_size or (BATCH_SIZE if self.torch_device.type == "cpu" else GPU_BATCH_SIZE)
+        """Samples per matrix product: the same in every run on a kind of device."""
+        return BATCH_SIZE if self.torch_device.type == "cpu" else GPU_BATCH_SIZE
 
     @property
     def torch_device(self) -> torch.device:

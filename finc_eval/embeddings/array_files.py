@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,49 @@ def holds_statistics(path: str | Path) -> bool:
         return False
 
 
-def read_array_file(path: str | Path) -> EmbeddingSet:
+def read_array_file(path: str | Path) -> StoredArrays:
     """Open the embeddings in a file that another program wrote as a set; see `read_arrays`."""
-    rows, ids, columns = read_arrays(path)
-    found = EmbeddingSet(rows, ids, columns or None, name=str(path))
-    found.title = Path(path).stem
-    return found
+    return StoredArrays(Path(path))
+
+
+class StoredArrays(EmbeddingSet):
+    """Embeddings that stay in their file, which may not change as long as they are read.
+
+    Rows are copied out of the mapped file as they are asked for: a process that touches a part of it which has been cut
+    off is killed by the operating system, without a word.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._state = path, _state(path)
+        rows, ids, columns = read_arrays(path)
+        super().__init__(rows, ids, columns or None, name=str(path))
+        self.title = path.stem
+
+    def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
+        """Return these rows, checked to be finite."""
+        self._check_unchanged()
+        return super().rows_at(indices)
+
+    def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
+        self._check_unchanged()
+        copied = super()._finite(rows.clone(), numbers)
+        self._check_unchanged()
+        return copied
+
+    def _check_unchanged(self) -> None:
+        if _state(self._path) != self._state:
+            raise DataError(
+                f"{self._path} changed while it was read: run the same command again when nothing changes it any more"
+            )
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """Return file, size and time of the last change; None without a file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, list[str]]]:

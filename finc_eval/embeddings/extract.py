@@ -121,17 +121,12 @@ def extract(
     if shard is not None:
         samples, part = sharded(samples, shard)
         target = target and shard_path(target, shard)
-    columns = samples.columns
     job = _Job(card, recipe_of(card, precision), samples, size, run.workers, precision, run.device, force, n, part)
     cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
     if strict and cache.failures:
         cache.close()
         raise _unreadable(samples.name, cache.failures)
-    if not columns:
-        return cache
-    place = {name: row for row, name in enumerate(samples.ids)}
-    rows = [place[name] for name in cache.ids]
-    return with_columns(cache, {name: [values[row] for row in rows] for name, values in columns.items()})
+    return with_columns(cache, job.columns(cache))
 
 
 def _matched(metadata: object, ids: Sequence[str]) -> Columns:
@@ -181,6 +176,14 @@ class _Job:
             self.samples.name, self.samples.manifest(digests=digests), self.card.name, self.recipe, self.shard
         )
 
+    def columns(self, cache: EmbeddingCache) -> Columns:
+        """Return the columns of the samples whose rows a cache keeps."""
+        if not self.samples.columns:
+            return {}
+        place = {name: row for row, name in enumerate(self.samples.ids)}
+        rows = [place[name] for name in cache.ids]
+        return {name: [values[row] for row in rows] for name, values in self.samples.columns.items()}
+
     def run(self, out: Path | None, strict: bool, progress: Progress) -> EmbeddingCache:
         """Return the finished cache of the set, making what is missing."""
         digests = self.samples.digests(progress)
@@ -191,7 +194,8 @@ class _Job:
             with only_writer(path):
                 # The previous holder of the lock may just have made it.
                 cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force, self.n))
-                if cache is None and not copied_cache(_default_path(identity.key), path, identity, self._usable):
+                cached = _default_path(identity.key)
+                if cache is None and not copied_cache(cached, path, identity, self._usable, self.columns):
                     stage = "extract"
                     if path.exists():
                         stage += f" ({path.name} is of other samples or another card, and is replaced at the end)"

@@ -10,7 +10,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.copying import copy_content
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.reading import StoredFile
-from finc_eval.core.files.writing import new_file
+from finc_eval.core.files.writing import NewFile, new_file
 from finc_eval.core.locks import only_writer_of
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
@@ -64,17 +64,20 @@ def copied_cache(
     path: Path,
     identity: Identity,
     usable: Callable[[EmbeddingCache | None], EmbeddingCache | None],
+    columns_of: Callable[[EmbeddingCache], Mapping[str, Sequence[str]]],
 ) -> bool:
-    """Copy the cache of the same key from the folder of caches, if there is a usable one; return whether there is."""
+    """Copy the cache of the same key from the folder of caches, if there is a usable one; return whether there is.
+
+    The copy gets the columns that `columns_of` gives for its rows.
+    """
     try:
         cache = usable(whole_cache(cached, identity.key))
     except (DataError, UsageError):
         cache = None
     if cache is None:
         return False
-    cache.close()
-    with new_file(path, WHOLE, CACHE_LAYOUT) as new, StoredFile(cached, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old:
-        copy_content(old, new)
+    with cache, new_file(path, WHOLE, CACHE_LAYOUT) as new:
+        _copy(cache, new, columns_of(cache))
         # The same samples may have been embedded from another place.
         new.header |= {"source": identity.source, "shard": identity.shard and plain(identity.shard)}
     return True
@@ -116,16 +119,17 @@ def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) ->
     """
     if all(name in cache.columns and cache.column(name) == list(values) for name, values in columns.items()):
         return cache
-    path = cache.path
-    with (
-        only_writer(path),
-        new_file(path, WHOLE, CACHE_LAYOUT) as new,
-        StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old,
-    ):
+    with only_writer(cache.path), new_file(cache.path, WHOLE, CACHE_LAYOUT) as new:
+        _copy(cache, new, columns)
+    return EmbeddingCache(cache.path)
+
+
+def _copy(cache: EmbeddingCache, new: NewFile, columns: Mapping[str, Sequence[str]]) -> None:
+    """Copy a cache, with these columns in place of those of the same names."""
+    with StoredFile(cache.path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old:
         copy_content(old, new, [column_array(name) for name in columns])
-        write_columns(new, columns)
-        new.header["columns"] = list(dict.fromkeys([*cache.columns, *columns]))
-    return EmbeddingCache(path)
+    write_columns(new, columns)
+    new.header["columns"] = list(dict.fromkeys([*cache.columns, *columns]))
 
 
 @contextmanager

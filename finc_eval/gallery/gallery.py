@@ -69,14 +69,14 @@ def read_gallery(
                 "only their ids are at hand",
             )
         else:
-            pictures[label], reason = _read(source, wanted, info.clip)
+            pictures[label], reason = read_thumbnails(source, wanted, info.clip)
         if lacking := len(wanted) - len(pictures[label]):
             count = "" if lacking == len(wanted) else f"{lacking} of the {len(wanted)} "
             missing.setdefault(reason, []).append(label if not count else f"{count}\0{label}")
     return Gallery(pictures, tuple(_note(reason, found, names or {}) for reason, found in missing.items()))
 
 
-def _read(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails, str]:
+def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails, str]:
     """Read samples from anything `open_source` takes; return their pictures, and why some are missing if some are."""
     found: Thumbnails = {}
     if not wanted:

@@ -61,7 +61,11 @@ class LowRank:
             return basis, (upper * self.weights) @ upper.T
 
 
-def top_eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+Eigenpairs = tuple[torch.Tensor, torch.Tensor]
+"""Eigenvalues, descending, and unit eigenvectors of the first of them as columns."""
+
+
+def top_eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int = 0) -> Eigenpairs:
     """Compute the algebraically largest eigenvalues, descending, and unit eigenvectors of the first `count` as columns.
 
     By thick-restarted block Lanczos (Wu and Simon 2000) from a fixed start, on the matrix's device, so that the same
@@ -75,14 +79,25 @@ def top_eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int = 0
         spectrum: number of eigenvalues, if larger. Those beyond `count` are as the iteration leaves them, good enough
             to plot (too small by less than 1 % in the cases measured).
     """
-    if isinstance(matrix, LowRank):
-        basis, core = matrix.reduced
-        values, vectors = _top(core, min(count, len(core)), spectrum)
-        vectors = basis @ vectors
-    else:
-        values, vectors = _top(matrix, count, spectrum)
-    largest = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))
-    return values[: max(count, spectrum)], vectors * largest.sign()
+    return _eigenpairs(matrix, count, spectrum, both=False)[0]
+
+
+def extreme_eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int = 0) -> tuple[Eigenpairs, Eigenpairs]:
+    """Compute what `top_eigenpairs` does of a matrix and of its negative, in one iteration that finds both."""
+    first, second = _eigenpairs(matrix, count, spectrum, both=True)
+    return first, second
+
+
+def _eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int, *, both: bool) -> list[Eigenpairs]:
+    basis, core = matrix.reduced if isinstance(matrix, LowRank) else (None, matrix)
+    count, spectrum = min(count, len(core)), max(count, spectrum)
+    values, vectors = _decomposed(core, count, spectrum, both)
+    found = []
+    for some, columns in ((values, vectors), (-values.flip(0), vectors.flip(1)))[: 1 + both]:
+        columns = columns[:, :count] if basis is None else basis @ columns[:, :count]
+        largest = columns.gather(0, columns.abs().argmax(0, keepdim=True))
+        found.append((some[:spectrum], columns * largest.sign()))
+    return found
 
 
 def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -101,31 +116,40 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return values.flip(0).to(matrix), vectors.flip(1).to(matrix)
 
 
-def _top(matrix: torch.Tensor, count: int, spectrum: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _decomposed(matrix: torch.Tensor, count: int, spectrum: int, both: bool) -> Eigenpairs:
+    """Return eigenvalues, descending, and their vectors: all of them, or at least those at the ends asked for."""
     block, found = max(LANCZOS_BLOCK, 2 * count, spectrum), None
     if len(matrix) > 2 * block * LANCZOS_STEPS:
         with _tolerant(matrix):
-            found = _block_lanczos(matrix, count, block)
-    values, vectors = found or all_eigenpairs(matrix)
-    return values, vectors[:, :count]
+            found = _block_lanczos(matrix, count, block, both)
+    return found or all_eigenpairs(matrix)
 
 
-def _block_lanczos(matrix: torch.Tensor, count: int, block: int) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return the leading `block` Ritz values and vectors once the first `count` have converged, or None."""
+def _block_lanczos(matrix: torch.Tensor, count: int, block: int, both: bool) -> Eigenpairs | None:
+    """Return `2 * block` Ritz values and vectors once the first `count` have converged, or None.
+
+    They are the leading ones; of both ends, half are the last ones, of which as many have converged.
+    """
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(len(matrix), block, generator=generator).to(matrix)
     kept = images = start[:, :0]
+    ends, wanted = ((block, block), (count, count)) if both else ((2 * block, 0), (count, 0))
     for _ in range(MAX_RESTARTS):
         basis, images = _extended(matrix, kept, images, start)
         values, rotation = all_eigenpairs(basis.T @ images)
-        values, rotation = values[: 2 * block], rotation[:, : 2 * block]
+        values, rotation = _first_and_last(values, *ends), _first_and_last(rotation, *ends)
         kept, images = basis @ rotation, images @ rotation
-        residuals = images[:, :block] - kept[:, :block] * values[:block]
-        allowed = (RESIDUAL_TOLERANCE * values[:count].abs()).clamp_min(RESIDUAL_FLOOR * float(values.abs().max()))
-        if (torch.linalg.vector_norm(residuals[:, :count], dim=0) <= allowed).all():
-            return values[:block], kept[:, :block]
-        start = residuals
+        residuals = images - kept * values
+        allowed = (RESIDUAL_TOLERANCE * values.abs()).clamp_min(RESIDUAL_FLOOR * float(values.abs().max()))
+        if _first_and_last(torch.linalg.vector_norm(residuals, dim=0) <= allowed, *wanted).all():
+            return values, kept
+        # All residuals are in the span of the last block; those of an end that has converged are rounding errors.
+        start = residuals[:, :block] + residuals[:, block:] if both else residuals[:, :block]
     return None
+
+
+def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tensor:
+    return torch.cat([columns[..., :first], columns[..., columns.shape[-1] - last :]], -1)
 
 
 def _extended(

@@ -29,6 +29,7 @@ RESULTS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "finc_eval.memorization.result:Audit"),
     "membership-score": ("membership", "finc_eval.kahm.membership:MembershipScore"),
     "private-score": ("private", "finc_eval.privacy.reference.result:PrivateScore"),
+    "synthesis": ("synthesis", "finc_eval.privacy.synthesis.result:Synthesis"),
     "private-comparison": ("private", "finc_eval.privacy.reference.result:PrivateComparison"),
 }
 """Every type of result: the module of this folder that draws it, and its class."""

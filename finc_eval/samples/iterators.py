@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from finc_eval.core.checks import check_count
@@ -82,6 +83,15 @@ def iterate(source: Any, n: int | None) -> IteratorSource:
     if callable(source) and not isinstance(source, Iterable):
         if n is None:
             raise UsageError("a function does not say how many images there are: pass their number as n")
+        try:
+            signature(source).bind(n)
+        except ValueError:
+            pass  # a function that is not written in Python may not tell
+        except TypeError:
+            raise UsageError(
+                f"a function must take the number of images to return, got one of {signature(source)}: "
+                "write def make(count) -> a batch of count images"
+            ) from None
         return IteratorSource(_called(source, n), n)
     if n is None and hasattr(source, "dataset") and hasattr(source.dataset, "__len__"):
         # The length of a data loader is its number of batches.

@@ -29,8 +29,8 @@ BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{}]*,[^{}]*))\}")
 MAX_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 
-UNREADABLE = (tarfile.TarError, OSError, EOFError)
-"""Errors of an archive that is not one, or is cut short."""
+UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError)
+"""Errors of an archive that is not one, is cut short, or has members with headers that are not what they must be."""
 
 
 class _Place(NamedTuple):
@@ -158,7 +158,7 @@ def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, tarf
         with tarfile.open(path, "r:") as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
-                if not member.isfile() or member.issparse() or is_hidden(name):
+                if not member.isfile() or member.issparse() or not name.name or is_hidden(name):
                     continue
                 stem, dot, suffix = name.name.partition(".")
                 yield str(name.with_name(stem)), (dot + suffix).lower(), member, archive

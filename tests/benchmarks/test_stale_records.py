@@ -9,7 +9,7 @@ import _runs
 import _stale
 import pytest
 
-PAGE = "<!-- one -->\n| a |\n\n(notes.)\n<!-- end -->\n\n<!-- two -->\n| b |\n<!-- end -->\n"
+PAGE = f"<!-- one -->\n| a |\n\n(notes.)\n<!-- end -->\n\n<!-- two -->\n| b |\n\n{_stale.OLDER}\n<!-- end -->\n"
 
 
 @pytest.fixture
@@ -53,6 +53,25 @@ def test_changed_code_makes_a_record_stale_until_the_page_says_so(here, capsys):
     assert _stale.main(mark=True) == 0 and (folder / "README.md").read_text() == PAGE
 
 
+def test_a_record_that_does_not_know_its_code_is_marked_as_older_until_it_is_taken_again(here):
+    folder, module = here
+    (folder / "README.md").write_text(PAGE.replace(f"\n{_stale.OLDER}\n", ""))
+    assert _stale.main(mark=False) == 1, "a table that does not say so"
+    assert _stale.main(mark=True) == 0 and (folder / "README.md").read_text() == PAGE
+    code = {"finc_eval/numerics/sums.py": _stale.digest_of(module)}
+    (folder / "results" / "two.json").write_text(json.dumps({"code": code, "rows": []}))
+    assert _stale.main(mark=True) == 0 and _stale.OLDER not in (folder / "README.md").read_text()
+
+
+def test_a_mark_names_a_few_modules_and_counts_the_rest():
+    told = _stale.marked(PAGE, "one", [f"{number}.py" for number in range(5)])
+    assert f"{_stale.MARK}`0.py`, `1.py`, `2.py` and 2 more changed.\n" in told
+
+
+def test_names_of_settings_make_no_record_stale():
+    assert _stale.changed_since({"code": dict.fromkeys(_stale.WORDS, "another")}) == []
+
+
 def test_a_module_that_is_gone_makes_its_records_stale(here):
     here[1].unlink()
     record = json.loads((here[0] / "results" / "one.json").read_text())
@@ -71,6 +90,7 @@ def test_a_record_knows_its_script_and_the_mathematics_and_not_the_pages():
     )
     code = json.loads(found.stdout)
     assert {"finc_eval/kahm/fabrication.py", "finc_eval/kahm/machine.py", "benchmarks/_designs.py"} <= set(code)
+    assert not {*_stale.WORDS} & {*code} and all((root / word).exists() for word in _stale.WORDS)
     assert "finc_eval/embeddings/search/neighbors.py" in code and "finc_eval/embeddings/base.py" not in code
     assert not [path for path in code if path.startswith(("finc_eval/core", "finc_eval/report", "benchmarks/_stale"))]
 

@@ -181,7 +181,24 @@ def test_of_two_releases_to_one_file_only_one_is_made(files):
     assert "made.csv is being written by another process" in result.stderr
     assert not (files / "ledger").exists()
     assert dp_generate(files, "--table", files / "table.toml", "--budget", 5).exit_code == 0
-    assert sorted(one.name for one in files.iterdir() if "made" in one.name) == ["made.csv"]
+    assert sorted(one.name for one in files.iterdir() if "made" in one.name) == ["made.csv", "made.html", "made.json"]
+
+
+def test_a_page_and_json_about_the_release_stand_beside_the_data(files):
+    assert dp_generate(files, "--table", files / "table.toml", "--budget", 1).exit_code == 0
+    page, told = (files / "made.html").read_text(), json.loads((files / "made.json").read_text())
+    assert told["type"] == "synthesis" and told["guarantee"]["epsilon"] == 1
+    assert "(1, 1e-05)-DP" in page and all(name in page for name in ("age", "18 to 22", "smokes"))
+    assert fe.load(files / "made.json").to_dict() == told
+
+
+def test_a_page_that_others_made_is_not_lost_and_nothing_is_spent_before_that_is_known(files):
+    (files / "made.html").write_text("mine")
+    result = dp_generate(files, "--table", files / "table.toml", "--budget", 1)
+    assert result.exit_code == 3
+    assert "made.html exists" in result.stderr and (files / "made.html").read_text() == "mine"
+    assert not (files / "ledger").exists() and not (files / "made.csv").exists()
+    assert dp_generate(files, "--table", files / "table.toml", "--budget", 1, "--force").exit_code == 0
 
 
 def test_what_was_paid_for_and_cannot_be_written_any_more_is_kept_elsewhere(files, monkeypatch):
@@ -218,6 +235,7 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
     with np.load(files / "made.npz") as made:
         assert made["images"].shape == (10, 8, 8)
         assert set(made["labels"]) == {"0", "1"}
+    assert (files / "made.html").read_text().count("data:image/png") == 10
 
 
 @pytest.mark.parametrize(
@@ -342,7 +360,7 @@ def test_images_of_a_file_are_read_once_in_batches_and_give_what_an_array_gives(
     seeded_noise(0)
     file = synthesize_images(images, list(labels), **given)
     np.testing.assert_array_equal(array.images, file.images)
-    assert array.synthesis == file.synthesis
+    assert array.synthesis.to_dict() == file.synthesis.to_dict()
     assert sizes == [1024, 1024, 452]  # one pass, for all statistics
 
 

@@ -9,6 +9,7 @@ from finc_eval.comparison.cross_fit import cross_fit, match, r_squared, squared_
 from finc_eval.comparison.directions import (
     DUAL,
     EigenDirections,
+    EigenProblem,
     FoldedMoments,
     RotationSample,
     covariance_difference,
@@ -169,7 +170,7 @@ def test_directions_are_orthonormal_and_sorted_by_their_excess():
     x, y = populations()
     dense = by_definition([(1.0, x), (-1.0, y)], (0, 1)).float()
     sample = torch.cat([*x.features, *y.features])
-    raw, rotated = fit_directions(dense, 6, None, 25), fit_directions(dense, 6, scores_on(sample), 25)
+    raw, rotated = (fit_directions(top_eigenpairs(dense, 6, 25), scores) for scores in (None, scores_on(sample)))
     for found in (raw, rotated):
         torch.testing.assert_close(found.vectors.T @ found.vectors, torch.eye(6), rtol=0, atol=1e-5)
         assert (found.excess.diff() <= 0).all()
@@ -206,7 +207,7 @@ def test_r_squared_lets_every_fold_weigh_the_same():
 
 
 def fitted(x, y, sample, halves=None):
-    propose = EigenDirections([(1.0, x)], [(1.0, y)], 1.0, 3, sample, 10)
+    propose = EigenDirections(EigenProblem([(1.0, x)], [(1.0, y)], 1.0, 3, 10), sample)
     return cross_fit(propose, [x, y], halves)
 
 
@@ -217,7 +218,8 @@ def test_each_half_is_scored_by_the_directions_of_the_other():
     for fold, scoring in enumerate(fit.scoring):
         other = 1 - fold
         alone = fit_directions(
-            by_definition([(1.0, x), (-1.0, y)], [other]).float(), 3, scores_on(sample[folds == other])
+            top_eigenpairs(by_definition([(1.0, x), (-1.0, y)], [other]).float(), 3),
+            scores_on(sample[folds == other]),
         ).vectors
         # The same directions up to order and sign.
         assert float(squared_overlap(scoring, alone).max(1).values.min()) > 0.999
@@ -237,7 +239,7 @@ def test_stability_is_what_two_halves_of_the_samples_and_two_of_the_frequencies_
     for entries in halves:
         alone = torch.zeros(size, 3)
         part = by_definition([(1.0, x), (-1.0, y)], [0, 1]).float()[entries][:, entries]
-        alone[entries] = fit_directions(part, 3, scores_on(sample[:, entries])).vectors
+        alone[entries] = fit_directions(top_eigenpairs(part, 3), scores_on(sample[:, entries])).vectors
         similar = r_squared(full, [alone], [x, y])[0]
         again.append(similar[match(similar)])
     torch.testing.assert_close(fit.stability, torch.stack(again).mean(0), rtol=0, atol=5e-3)

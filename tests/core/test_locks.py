@@ -1,5 +1,7 @@
 """Locks of files: one holder at a time, and no lock file afterwards."""
 
+import errno
+import os
 import threading
 import time
 
@@ -71,3 +73,14 @@ def test_a_long_wait_is_told(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match="another process holds"), after_other_writers_of(tmp_path / "x.h5"):
         pass
     thread.join()
+
+
+def test_a_lock_in_a_folder_that_becomes_read_only_is_let_go_without_a_word(tmp_path, monkeypatch):
+    def refused(self, **_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    with monkeypatch.context() as patch, only_writer_of(tmp_path / "x.h5"):
+        patch.setattr("pathlib.Path.unlink", refused)
+    with only_writer_of(tmp_path / "x.h5"):
+        pass
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,7 @@
 """Bounds on waits and copies of a computation on a device, which do not grow with the number of batches."""
 
 import numpy as np
+from _portions import portions_of
 from _simulated import simulated
 
 import finc_eval as fe
@@ -20,10 +21,10 @@ def mixture(seed, kinds, n=N):
     return (centers[rng.integers(0, kinds, n)] + rng.standard_normal((n, 8))).astype(np.float32)
 
 
-def measured(call, batch_size=None):
-    """Run a computation on a simulated device; return its result and what crossed."""
-    with simulated() as device:
-        found = call(fe.Run(device="sim", batch_size=batch_size))
+def measured(call, batch=None):
+    """Run a computation on a simulated device, in batches of this size; return its result and what crossed."""
+    with portions_of(batch), simulated() as device:
+        found = call(fe.Run(device="sim", batch_size=batch))
     assert device.host_indices == 0, f"indices of the host on tensors of the device:\n{device.by_place('host index')}"
     return found, device
 

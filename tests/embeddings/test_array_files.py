@@ -1,10 +1,13 @@
 """Embeddings that other programs saved are read from their files, with ids and columns."""
 
+import os
+
 import numpy as np
 import pytest
 import torch
 
 import finc_eval as fe
+from finc_eval.core.errors import DataError
 from finc_eval.embeddings.array_files import is_array_file
 from finc_eval.embeddings.opening import as_embeddings
 
@@ -110,3 +113,22 @@ def test_files_of_arrays_can_be_compared(tmp_path):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(60, 4)))
     found = fe.compare(tmp_path / "gen.npy", str(tmp_path / "ref.npy"), features=50)
     assert found.gen.n == 60
+
+
+@pytest.mark.parametrize("form", [npy, npz, tensor])
+@pytest.mark.parametrize("how", ["cut", "replaced", "removed"])
+def test_a_file_that_changes_while_it_is_read_is_one_sentence(tmp_path, form, how):
+    """A process that touches what was cut off a mapped file is killed, so nothing of it may be touched."""
+    path = form(tmp_path)
+    batches = as_embeddings(path).batches(10)
+    next(batches)
+    if how == "cut":
+        with path.open("r+b") as file:
+            file.truncate(100)
+    elif how == "replaced":
+        path.write_bytes(path.read_bytes()[::-1])
+        os.utime(path, ns=(1, 1))
+    else:
+        path.unlink()
+    with pytest.raises(DataError, match=rf"{path.name} changed while it was read: run the same command again when"):
+        list(batches)

@@ -158,3 +158,14 @@ def test_the_command_line_takes_a_table(tmp_path, folder):
     done = CliRunner().invoke(app, ["extract", *map(str, arguments)])
     assert "metadata: clip, note" in done.stdout, done.output
     assert "1 of the 6 samples not in" in done.stderr and "1 rows of" in done.stderr
+
+
+def test_a_copy_of_cached_embeddings_never_lacks_its_table(tmp_path, folder, monkeypatch):
+    """A kill after the copy appears would leave a whole file without it."""
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    fe.extract(folder, "pixels").close()
+    monkeypatch.setattr("finc_eval.embeddings.extract.with_columns", lambda *_: pytest.fail("an interrupt"))
+    with pytest.raises(pytest.fail.Exception, match="an interrupt"):
+        fe.extract(folder, "pixels", tmp_path / "gen.h5", metadata=table(tmp_path, "t.csv"))
+    with fe.EmbeddingCache(tmp_path / "gen.h5") as copy:
+        assert copy.column("clip") == CLIPS

@@ -2,8 +2,10 @@
 
 import io
 import json
+import tarfile
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +112,83 @@ def of_zip(data: bytes, rng: np.random.Generator) -> bytes:
             except (ValueError, IndexError):
                 new.writestr("other", inside)
     return file.getvalue()
+
+
+def of_png(data: bytes, rng: np.random.Generator) -> bytes:
+    """Damage, repeat, move or lengthen chunks of a PNG file, and make their checksums again."""
+    chunks, place = [], 8
+    while place < len(data):
+        size = int.from_bytes(data[place : place + 4])
+        chunks.append((data[place + 4 : place + 8], data[place + 8 : place + 8 + size]))
+        place += 12 + size
+    for _ in range(int(rng.integers(1, 4))):
+        one = int(rng.integers(0, len(chunks)))
+        name, inside = chunks[one]
+        match rng.integers(0, 5):
+            case 0 if inside:
+                chunks[one] = name, of_bytes(inside, rng)
+            case 1:
+                chunks.insert(int(rng.integers(0, len(chunks))), (name, inside))
+            case 2:
+                chunks.insert(0, chunks.pop(one))
+            case 3:
+                names = (b"PLTE", b"tRNS", b"zTXt", b"iCCP", b"acTL", b"fcTL", b"fdAT", b"eXIf", b"IHDR")
+                chunks.insert(one, (names[rng.integers(0, len(names))], rng.bytes(int(rng.integers(0, 40)))))
+            case _ if inside:
+                few = rng.choice((0, 1, 2, 4, 8, 16, 255, 0x7F), 4).astype(np.uint8).tobytes()
+                start = int(rng.integers(0, len(inside)))
+                chunks[one] = name, inside[:start] + few + inside[start + 4 :]
+    parts = (len(inside).to_bytes(4) + name + inside + zlib.crc32(name + inside).to_bytes(4) for name, inside in chunks)
+    return data[:8] + b"".join(parts)
+
+
+HOSTILE = (
+    "../out.png",
+    "/tmp/out.png",
+    "a/../../out.png",
+    "",
+    ".",
+    "..",
+    "a" * 3000,
+    "x\ny.png",
+    "é\udcff.png",
+    "a//b.png",
+)
+"""Names of members that leave the folder, or that no file can have."""
+
+
+def of_tar(data: bytes, rng: np.random.Generator) -> bytes:
+    """Make members of an archive links, devices or giants, give them hostile names, or damage the archive's bytes."""
+    if rng.random() < 0.4:
+        return of_bytes(data, rng)
+    kinds = (
+        tarfile.SYMTYPE,
+        tarfile.LNKTYPE,
+        tarfile.CHRTYPE,
+        tarfile.FIFOTYPE,
+        tarfile.DIRTYPE,
+        tarfile.GNUTYPE_SPARSE,
+    )
+    with tarfile.open(fileobj=io.BytesIO(data)) as old:
+        members = [(info, old.extractfile(info).read()) for info in old]
+    for _ in range(int(rng.integers(1, 4))):
+        info, inside = members[rng.integers(0, len(members))]
+        match rng.integers(0, 5):
+            case 0:
+                info.type, info.linkname = kinds[rng.integers(0, len(kinds))], "/etc/passwd"
+            case 1:
+                info.name = str(rng.choice(np.array(HOSTILE, object)))
+            case 2:
+                info.size = int(rng.choice((0, 1, 10**6, 2**33, 2**40)))
+            case 3:
+                members.append((info, of_bytes(inside, rng)))
+            case 4:
+                info.pax_headers = {"path": "../x.png", "size": "99999999999", "GNU.sparse.map": "0,1,x"}
+    out = io.BytesIO()
+    for info, inside in members:
+        out.write(info.tobuf(tarfile.PAX_FORMAT, errors="surrogateescape"))
+        out.write(inside + bytes(-len(inside) % tarfile.BLOCKSIZE))
+    return out.getvalue() + bytes(2 * tarfile.BLOCKSIZE)
 
 
 def of_npy(data: bytes, rng: np.random.Generator) -> bytes:

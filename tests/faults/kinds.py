@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from faults.damage import of_bytes, of_npy, of_own, of_text, of_zip
+from faults.damage import of_bytes, of_npy, of_own, of_png, of_tar, of_text, of_zip
 from PIL import Image
 
 import finc_eval as fe
@@ -24,6 +24,8 @@ from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.tables import metadata_table
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
+from finc_eval.gates.history import History
+from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.metrics.gaussian import GaussianStatistics
@@ -286,6 +288,61 @@ def use_reference(path):
     return str(found.signature), found.tally.members.tolist(), found.examples, found.settings, found.partition.digest
 
 
+def make_index(path):
+    made_part(path, "board.json")
+
+
+def use_index(path):
+    board = path.with_suffix(".board")
+    if not board.exists():
+        small_board(path)
+    shutil.copy(path, board / "board.json")
+    return fe.StoredBoard(board).leaderboard().to_json()
+
+
+def make_leaderboard(path):
+    gen, ref = sets()
+    fe.leaderboard({"gen": gen, "other": ref[:40]}, ref, level=2, metrics=("kid",)).to_json(path)
+
+
+def make_evaluation(path):
+    fe.evaluate_generator(*sets(), features=15).to_json(path)
+
+
+POLICY = {"kinds": {"lose": 0.5, "new": 0.02, "level": 5}, "metrics": {"kid": {"worse": 0.1, "most": 2.0}}}
+
+
+def make_verdict(path):
+    fe.gate(sets()[0], numbers(seed=2), sets()[1], POLICY).to_json(path)
+
+
+def make_policy(path):
+    path.write_text(
+        'alpha = 0.05\nkinds.lose = 0.5\nkinds.new = 0.02\nkinds.level = "auto"\nmetrics.kid.worse = "noise"\n'
+        '[slices.cats]\ncolumn = "label"\nonly = ["cat"]\nkinds.lose = 0.5\n'
+    )
+
+
+def use_policy(path):
+    return Policy.of(path)
+
+
+def make_bundle(path):
+    history = History.open(path.with_suffix(".history"))
+    gen, ref = sets()
+    verdict = fe.gate(gen, history.folder, ref, POLICY, first=True)
+    history.promote(verdict, gen, reason="the first")
+    shutil.copy(history.folder / "0001" / "baseline.json", path)
+
+
+def use_bundle(path):
+    """A history one file of which was damaged."""
+    folder = path.with_suffix(".history")
+    shutil.copytree(path.parent.parent / "valid" / folder.name, folder)
+    shutil.copy(path, folder / "0001" / "baseline.json")
+    return History.open(folder).latest.checksum
+
+
 def make_kinds(path):
     fe.kinds(dict(zip(("gen", "ref"), sets(), strict=True)), levels=(2, 3)).save(path)
 
@@ -474,6 +531,14 @@ def make_tar(path):
                 file.addfile(info, io.BytesIO(data))
 
 
+def use_tar(path):
+    """Whatever the members are called and point at, nothing is written, and nothing outside is read."""
+    before = sorted(path.parent.rglob("*"))
+    found = use_samples(path)
+    assert sorted(path.parent.rglob("*")) == before
+    return found
+
+
 def use_samples(path, clip=None):
     source = open_source(path, clip=clip)
     found = [
@@ -484,10 +549,11 @@ def use_samples(path, clip=None):
     return found, source.labels, source.prompts
 
 
+FORMATS = {".png": "PNG", ".jpg": "JPEG", ".webp": "WEBP", ".gif": "GIF", ".bmp": "BMP", ".tiff": "TIFF"}
+
+
 def make_image(path):
-    path.write_bytes(
-        png(pictures(1, 40)[0], {".png": "PNG", ".jpg": "JPEG", ".webp": "WEBP", ".gif": "GIF"}[path.suffix])
-    )
+    path.write_bytes(png(pictures(1, 40)[0], FORMATS[path.suffix]))
 
 
 def make_video(path):
@@ -533,6 +599,12 @@ KINDS = {
     "result JSON": Kind(".json", make_result, use_result, of_text, True),
     "scores JSON": Kind(".json", make_scores, use_result, of_text, True),
     "audit JSON": Kind(".json", make_audit, use_result, of_text, True),
+    "leaderboard JSON": Kind(".json", make_leaderboard, use_result, of_text, True),
+    "evaluation JSON": Kind(".json", make_evaluation, use_result, of_text, True),
+    "verdict JSON": Kind(".json", make_verdict, use_result, of_text, True),
+    "board index": Kind(".json", make_index, use_index, of_text, True),
+    "baseline": Kind(".json", make_bundle, use_bundle, of_text, True),
+    "policy": Kind(".toml", make_policy, use_policy, of_text),
     "ledger": Kind(".jsonl", make_ledger, use_ledger, of_text, True),
     "table TOML": Kind(".toml", make_description, use_description, of_text),
     "table JSON": Kind(".json", make_description, use_description, of_text),
@@ -545,8 +617,12 @@ KINDS = {
     "clips npz": Kind(".npz", make_clips, lambda path: use_samples(path, CLIP), of_zip),
     "images zip": Kind(".zip", make_zip, use_samples, of_zip),
     "StyleGAN zip": Kind(".zip", make_zip_of_stylegan, use_samples, of_zip),
-    "images tar": Kind(".tar", make_tar, use_samples),
+    "images tar": Kind(".tar", make_tar, use_tar, of_tar),
     "PNG": Kind(".png", make_image, lambda path: use_samples(path.parent)),
+    "PNG, right checksums": Kind(".png", make_image, lambda path: use_samples(path.parent), of_png),
+    "GIF": Kind(".gif", make_image, lambda path: use_samples(path.parent)),
+    "BMP": Kind(".bmp", make_image, lambda path: use_samples(path.parent)),
+    "TIFF": Kind(".tiff", make_image, lambda path: use_samples(path.parent)),
     "JPEG": Kind(".jpg", make_image, lambda path: use_samples(path.parent)),
     "WebP": Kind(".webp", make_image, lambda path: use_samples(path.parent)),
     "MP4": Kind(".mp4", make_video, use_video),

@@ -6,6 +6,7 @@ from math import isfinite
 import numpy as np
 import pytest
 import torch
+from _portions import portions_of
 
 import finc_eval as fe
 from finc_eval.embeddings.base import ArrayEmbeddings
@@ -281,8 +282,10 @@ def thinned(digits):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
-def test_the_batch_size_changes_nothing(thinned, kernel):
-    small, large = (compared(*thinned, run=fe.Run(batch_size=size), kernel=kernel, modes=5) for size in (64, 8192))
+def test_portions_change_nothing(thinned, kernel):
+    large = compared(*thinned, kernel=kernel, modes=5)
+    with portions_of(64):
+        small = compared(*thinned, kernel=kernel, modes=5)
     assert small.significant()
     check_same_modes(small, large)
     assert [mode.id for mode in small.modes] == [mode.id for mode in large.modes]
@@ -292,10 +295,11 @@ def test_the_batch_size_changes_nothing(thinned, kernel):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
-def test_neither_batch_size_nor_device_changes_anything(thinned, kernel):
+def test_neither_portions_nor_device_change_anything(thinned, kernel):
     on_cpu = compared(*thinned, kernel=kernel, modes=5, run=fe.Run(device="cpu"))
     for size in (64, 8192):
-        check_same_modes(on_cpu, compared(*thinned, kernel=kernel, modes=5, run=fe.Run(batch_size=size, device="cuda")))
+        with portions_of(size):
+            check_same_modes(on_cpu, compared(*thinned, kernel=kernel, modes=5, run=fe.Run(device="cuda")))
 
 
 class Counted(ArrayEmbeddings):
@@ -314,7 +318,8 @@ class Counted(ArrayEmbeddings):
 
 def test_a_set_is_read_to_find_repeats_to_sketch_to_count_clusters_and_to_score(planted):
     gen, ref = map(Counted, planted)
-    compared(gen, ref, run=fe.Run(batch_size=100))
+    with portions_of(100):
+        compared(gen, ref)
     for one in (gen, ref):
         assert one.passes <= 5  # near-repeats, too
         assert one.sizes == {100}
@@ -344,7 +349,8 @@ def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch
     monkeypatch.setattr("finc_eval.embeddings.cache.ID_BLOCK", 100)
     monkeypatch.setattr("finc_eval.embeddings.pictures.ID_BLOCK", 100)
     monkeypatch.setattr("finc_eval.embeddings.base.PORTION", 250)
-    found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5", run=fe.Run(batch_size=200))
+    with portions_of(200):
+        found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5")
     check_planted(found)
     assert max(sizes) <= 250
     assert found.over[0].tails[0].gen_ids[0].endswith(f"/{found.over[0].top_gen[0]}.png")
@@ -401,3 +407,9 @@ def test_sketches_alone_find_the_same_and_are_less_sure(thinned, settings):
         assert mine.excess == pytest.approx(exact.excess, abs=1e-5)
         assert mine.interval[0] <= exact.interval[0] <= exact.interval[1] <= mine.interval[1]
         assert mine.p_value >= exact.p_value - 1e-9 or mine.excess < 0
+
+
+def test_a_file_that_is_not_ours_is_not_called_a_cache(tmp_path):
+    (tmp_path / "gen.zip").write_bytes(b"PK")
+    with pytest.raises(fe.DataError, match="not a file of finc-eval"):
+        fe.load(tmp_path / "gen.zip")

@@ -122,3 +122,31 @@ def test_appendix_d_a_product_kernel_is_at_most_the_sum_kernel_of_a_root_d_small
     assert (product <= total * (1 + 1e-12)).all()
     same = torch.full((1, 7), 0.3, dtype=torch.double).square()
     torch.testing.assert_close((-same.sum(1) / 2).exp(), (-7 * same / 2).exp().mean(1))
+
+
+@pytest.mark.parametrize("dim", [2, 7, 784])
+def test_lemma_d1_points_near_in_the_sum_kernel_are_near_in_the_product_kernel_but_by_a_constant_that_grows(dim):
+    """Where the sum kernel is 1 − ε², features of the product differ by at most √(2D) ε, and those of both by √(D+1) ε.
+
+    For 1 − ∏(1 − δ_d) ≤ Σ δ_d. Coordinates that all differ by little reach both, so that a constant without D is wrong.
+    """
+    x = torch.randn(500, dim, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    spread = torch.logspace(-4, 1, 500, dtype=torch.double)[:, None]
+    for off, least in ((spread * x, 0.0), (torch.full((1, dim), 1e-4, dtype=torch.double), 0.999)):
+        logs = -off.square() / 2
+        sum_off, product_off = -torch.expm1(logs).mean(1), -torch.expm1(logs.sum(1))  # 1 − kernel, without rounding
+        both = (sum_off + product_off).sqrt()  # of features over √2: the squared distance is 2 (1 − the mean kernel)
+        ratios = (2 * product_off / sum_off).sqrt() / math.sqrt(2 * dim), both / sum_off.sqrt() / math.sqrt(dim + 1)
+        for ratio in ratios:
+            assert least <= float(ratio.min()) and float(ratio.max()) <= 1 + 1e-9
+
+
+def test_lemma_d1_has_no_constant_for_distributions():
+    """Two with equal marginals have a mean embedding in common under the sum kernel, and not under the product."""
+    same = torch.tensor([[0.0, 0.0], [1.0, 1.0]])
+    crossed = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    distances = [
+        float((phi(same).mean(0) - phi(crossed).mean(0)).norm())
+        for phi in (CoordinateSum(2, 20, length_scale=1.0), CoordinateProduct(2, 20, length_scale=1.0))
+    ]
+    assert distances[0] < 1e-6 and distances[1] == pytest.approx(1 - math.exp(-0.5), abs=1e-5)

@@ -4,7 +4,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.numerics import eigen as spectrum
-from finc_eval.numerics.eigen import LowRank, all_eigenpairs, top_eigenpairs
+from finc_eval.numerics.eigen import LowRank, all_eigenpairs, extreme_eigenpairs, top_eigenpairs
 
 SIZE = 800  # more than 2·LANCZOS_BLOCK·LANCZOS_STEPS, below which there is nothing to iterate for
 COUNT = 10
@@ -58,7 +58,7 @@ def check_eigenpairs(matrix, values, vectors, count):
     assert (values.diff() <= 1e-6 * scale).all()
     assert vectors.shape == (len(matrix), count)
     residual = matrix @ vectors - vectors * values[:count]
-    assert float(residual.div(scale).norm(dim=0).max()) < 2e-5
+    assert float(residual.div(scale).norm(dim=0).max()) < spectrum.RESIDUAL_TOLERANCE
     torch.testing.assert_close(vectors.T @ vectors, torch.eye(count), rtol=0, atol=1e-5)
     assert (vectors.gather(0, vectors.abs().argmax(0, keepdim=True)) > 0).all()
 
@@ -86,6 +86,27 @@ def test_the_leading_eigenpairs_are_those_of_a_full_decomposition(case, full_dec
     assert len(values) == COUNT
     if case not in DEGENERATE:
         assert SIZE not in full_decompositions
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_ends_of_a_spectrum_are_found_in_one_iteration(case, full_decompositions, monkeypatch):
+    if case in DEGENERATE:
+        monkeypatch.setattr(spectrum, "MAX_RESTARTS", 2)
+    matrix = CASES[case]().float()
+    for end, (values, vectors) in zip((matrix, -matrix), extreme_eigenpairs(matrix, COUNT), strict=True):
+        check_eigenpairs(end, values, vectors, COUNT)
+        assert len(values) == COUNT
+    if case not in DEGENERATE:
+        assert SIZE not in full_decompositions
+
+
+def test_both_ends_of_a_matrix_of_low_rank_are_those_of_the_whole_matrix():
+    generator = torch.Generator().manual_seed(2)
+    rows, weights = torch.randn(60, 300, generator=generator), torch.linspace(-1, 2, 60)
+    whole = (rows.T * weights) @ rows
+    for mine, other in zip(extreme_eigenpairs(LowRank(rows, weights), 5), extreme_eigenpairs(whole, 5), strict=True):
+        torch.testing.assert_close(mine[0], other[0], rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close((mine[1] * other[1]).sum(0).abs(), torch.ones(5), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (2, 1), (30, 30), (300, 7), (SIZE, 60)])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from _portions import portions_of
 
 import finc_eval as fe
 from finc_eval import report
@@ -234,7 +235,9 @@ def test_counts_of_shards_add():
 def test_the_nearest_samples_do_not_depend_on_the_portions():
     rows = as_embeddings(clusters(500, 5))
     partition = Partition.fit(pooled_sample([rows]), (20,))
-    whole, portions = (count(rows, partition, run=fe.Run(device="cpu", batch_size=size)) for size in (500, 64))
+    whole = count(rows, partition, run=fe.Run(device="cpu"))
+    with portions_of(64):
+        portions = count(rows, partition, run=fe.Run(device="cpu"))
     assert (whole.nearest == portions.nearest).all()
     kinds, squared = partition.assign(clusters(500, 5))
     mine = np.flatnonzero(kinds[:, 0] == 3)

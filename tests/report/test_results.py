@@ -30,6 +30,11 @@ def test_the_published_schema_is_current(type_name):
     assert json.loads(expected)["properties"]["type"] == {"const": type_name, "type": "string"}
 
 
+def test_the_list_of_schemas_is_current():
+    text = runpy.run_path(str(SCHEMAS / "write.py"))["index_text"]()
+    assert (SCHEMAS / "README.md").read_text(encoding="utf-8") == text, "run python docs/schemas/write.py"
+
+
 def test_every_document_is_in_the_table():
     for module in pkgutil.walk_packages(finc_eval.__path__, "finc_eval."):
         importlib.import_module(module.name)

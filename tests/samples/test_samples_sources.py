@@ -112,6 +112,12 @@ def test_shards_that_cannot_be_read_by_place_are_refused(tmp_path):
     assert "is compressed" in message(open_source, tmp_path / "b.tar.gz")
     (tmp_path / "cut.tar").write_bytes(path.read_bytes()[:600])
     assert "cannot be read as a .tar file" in message(open_source, tmp_path / "cut.tar")
+    info = tarfile.TarInfo("a.png")
+    info.pax_headers = {"GNU.sparse.map": "0,1,x"}
+    (tmp_path / "forged.tar").write_bytes(info.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+    assert "cannot be read as a .tar file" in message(open_source, tmp_path / "forged.tar")
+    nameless = save_tar(tmp_path / "nameless.tar", {".": b"x", "a.png": png(IMAGES[0])})
+    assert open_source(nameless).ids == ["nameless/a"]
     assert "3 shards, and 3 do not exist" in message(open_source, str(tmp_path / "no-{1..3}.tar"))
     two = save_tar(tmp_path / "two.tar", {"a.png": png(IMAGES[0]), "a.jpg": png(IMAGES[0])})
     assert "holds two images of the sample a" in message(open_source, two)
@@ -388,6 +394,7 @@ def test_an_iterator_may_go_on_but_not_end_early():
 def test_an_iterator_must_say_how_many_images_it_has():
     assert "pass their number as n" in message(open_source, iter(IMAGES))
     assert "pass their number as n" in message(open_source, lambda count: IMAGES[:count])
+    assert "must take the number of images" in message(open_source, lambda: IMAGES, n=3)
 
     class Batches:
         def __len__(self):

@@ -4,6 +4,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from _portions import portions_of
 
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
@@ -47,11 +48,12 @@ def test_covariances_and_eigenvalues_equal_the_papers_algorithm(digits):
     assert gaps.min(1).max() < 1e-5 and len(set(gaps.argmin(1))) == len(found) >= 8
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 1000])
-def test_the_batch_size_does_not_change_a_sketch(digits, phi, batch_size):
+@pytest.mark.parametrize("portion", [1, 7, 1000])
+def test_portions_do_not_change_a_sketch(digits, phi, portion):
     x = digits[0][:1500]
-    whole = fe.Sketch.of(x, phi, run=fe.Run(batch_size=1500))
-    batched = fe.Sketch.of(x, phi, run=fe.Run(batch_size=batch_size))
+    whole = fe.Sketch.of(x, phi)
+    with portions_of(portion):
+        batched = fe.Sketch.of(x, phi)
     assert torch.allclose(batched.covariance, whole.covariance, atol=1e-6, rtol=0)
     for mine, other in zip(batched.folds, whole.folds, strict=True):
         assert mine.n == other.n
@@ -195,8 +197,9 @@ def test_precisions_do_not_add_but_compare(digits):
 def test_several_sketches_come_from_one_pass_each_as_if_alone(digits):
     x = digits[0][:500]
     maps = [fe.RandomFourierFeatures(784, 40, sigma=sigma) for sigma in (3.0, 6.0)] + [fe.CosineFeatures(784)]
-    for sketch, phi in zip(sketch_all(x, maps, run=fe.Run(batch_size=128)), maps, strict=True):
-        alone = fe.Sketch.of(x, phi, run=fe.Run(batch_size=128))
+    with portions_of(128):
+        together, each = sketch_all(x, maps), [fe.Sketch.of(x, phi) for phi in maps]
+    for sketch, alone, phi in zip(together, each, maps, strict=True):
         assert sketch.feature_map is phi
         assert torch.equal(sketch.covariance, alone.covariance)
         assert torch.equal(sketch.embedding.mean_square(), alone.embedding.mean_square())

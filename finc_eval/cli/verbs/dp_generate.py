@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from functools import partial
 from math import prod
@@ -13,12 +12,13 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
+from finc_eval.cli.claims import claim
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Json, Work, takes, works
-from finc_eval.cli.output import check_suffix
+from finc_eval.cli.output import Force, Output, check_suffix, emit
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import plain
+from finc_eval.core.marks import job_digest
 from finc_eval.core.storage import reserved
 from finc_eval.core.words import counted
 from finc_eval.privacy.synthesis.files import (
@@ -28,6 +28,7 @@ from finc_eval.privacy.synthesis.files import (
     read_images,
     write_arrays,
 )
+from finc_eval.privacy.synthesis.result import Synthesis
 from finc_eval.privacy.synthesis.settings import ImageSynthesisSettings
 
 BYTES_OF_A_CELL = 64
@@ -42,7 +43,13 @@ def dp_generate(
         typer.Option(help="Private data: a table as .csv or .npz, or an .npz with images (n, h, w) uint8 and labels."),
     ],
     ledger: LedgerFile,
-    out: Annotated[Path, typer.Option(help="File of the synthetic data to write: .csv or .npz, for images .npz.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File of the synthetic data to write: .csv or .npz, for images .npz. A page about the release, and "
+            "the same as JSON, are written beside it."
+        ),
+    ],
     settings: ImageSynthesisSettings,
     work: Work,
     budget: Budget = None,
@@ -56,6 +63,7 @@ def dp_generate(
             metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for images with labels."
         ),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Release a noisy summary of private data once, and write synthetic records that agree with it.
@@ -79,6 +87,10 @@ def dp_generate(
             "--classes is for images: the classes of a table are its label in --table, so pass only one of the two"
         )
     check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
+    inputs = {"data": str(data)} | ({} if table is None else {"table": str(table)})
+    output = Output(out.parent, Synthesis.type_name, out.stem, job_digest("dp-generate", inputs), force)
+    output.check()
+    claim(output.files[".html"])
     book = opened_ledger(ledger, budget, settings)
     with work.running() as run:
         if table is not None:
@@ -110,7 +122,6 @@ def dp_generate(
                 arrays = {"images": drawn.images} | ({} if drawn.labels is None else {"labels": drawn.labels})
                 write(partial(write_arrays, arrays=arrays))
             synthesis = drawn.synthesis
-    if as_json:
-        print(json.dumps(plain(synthesis), indent=1, ensure_ascii=False))
-    else:
-        print(f"{out}: {synthesis}")
+    emit(synthesis, output, as_json, samples={} if table is not None else {"synthetic": str(out)})
+    if not as_json:
+        print(out)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -15,9 +14,8 @@ from numpy.typing import ArrayLike
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress
-from finc_eval.core.record import Record, plain, settings_from
+from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
-from finc_eval.core.shown import Shown
 from finc_eval.privacy.dp.features import class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
@@ -31,6 +29,13 @@ from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.released_features import (
     image_statistics_of,
     table_statistics_of,
+)
+from finc_eval.privacy.synthesis.result import (
+    SyntheticImages,
+    SyntheticTable,
+    first_of_each,
+    made_columns,
+    synthesis_of,
 )
 from finc_eval.privacy.synthesis.settings import (
     ImageSynthesisOptions,
@@ -49,100 +54,6 @@ within its noise."""
 HIDDEN_WIDTHS, IMAGE_BATCH, IMAGE_RATE = (60, 60), 300, 0.01
 """Widths of a fully connected network for images, samples of each class in a step, and learning rate. Wider networks
 learn noise."""
-
-NOT_PRIVATE = "NOT PRIVATE: no noise was added, so that this is a baseline, and protects no record"
-
-
-@dataclass(frozen=True)
-class Synthesis(Record):
-    """Description of a synthesis. It reveals no more about the data than the synthetic records do.
-
-    Attributes:
-        method: name of the method, and those of its parameters that are not the default.
-        guarantee: guarantee to each private record about everything that was made, this description included; None for
-            a baseline without noise, which protects nobody.
-        records: number of private records, which is public.
-        synthetic: number of synthetic records.
-        features: number of released numbers, without the shares of the classes.
-        shares: released share of each class; empty without classes.
-        discrepancy: discrepancy of the generator from the release, about 1 when only noise is left.
-        steps: number of steps of the fit.
-    """
-
-    method: str
-    guarantee: Guarantee | None
-    records: int
-    synthetic: int
-    features: int
-    shares: dict[str, float]
-    discrepancy: float
-    steps: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.synthetic} synthetic records by {self.method} from {self.records} private ones: "
-            f"{self.features} released numbers, discrepancy {self.discrepancy:.2f} after {self.steps} steps\n"
-            f"{self.guarantee or NOT_PRIVATE}"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class SyntheticTable(Shown):
-    """A synthetic table: its columns by name, and how they were made."""
-
-    values: dict[str, np.ndarray]
-    synthesis: Synthesis
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the columns as lists, and how they were made."""
-        columns = {name: column.tolist() for name, column in self.values.items()}
-        return {"values": columns, "synthesis": plain(self.synthesis)}
-
-    def _frame_rows(self) -> list[dict[str, object]]:
-        return [dict(zip(self.values, row, strict=True)) for row in zip(*self.values.values(), strict=True)]
-
-    def _summary(self) -> str:
-        return _made(self.synthesis)
-
-    def _shown(self) -> dict[str, object]:
-        return _described(self.synthesis)
-
-
-@dataclass(frozen=True, eq=False)
-class SyntheticImages:
-    """Synthetic images of the private ones' shape and type, their labels (None without classes), and their making."""
-
-    images: np.ndarray
-    labels: np.ndarray | None
-    synthesis: Synthesis
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return shape and type of the images, the labels as a list, and how they were made."""
-        return {
-            "shape": list(self.images.shape),
-            "dtype": str(self.images.dtype),
-            "labels": None if self.labels is None else self.labels.tolist(),
-            "synthesis": plain(self.synthesis),
-        }
-
-    def _frame_rows(self) -> list[dict[str, object]]:
-        labels = [None] * len(self.images) if self.labels is None else self.labels.tolist()
-        return [{"image": number, "label": label} for number, label in enumerate(labels)]
-
-    def _summary(self) -> str:
-        return _made(self.synthesis)
-
-    def _shown(self) -> dict[str, object]:
-        return _described(self.synthesis)
-
-
-def _made(synthesis: Synthesis) -> str:
-    epsilon = inf if synthesis.guarantee is None else synthesis.guarantee.epsilon
-    return f"{synthesis.synthetic} records by {synthesis.method}, epsilon {epsilon:g}"
-
-
-def _described(synthesis: Synthesis) -> dict[str, object]:
-    return {"made": str(synthesis)}
 
 
 def synthesize_table(
@@ -201,9 +112,11 @@ def synthesize_table(
     generator = ProductMixture(table, components, chosen.seed)
     course = _fitted(generator, target, chosen, MIXTURE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
-    made = table.decoded(generator.sample(drawn, chosen.seed), drawn, chosen.seed)
-    names = table.label.values if table.label else ()
-    return SyntheticTable(made, _description(str(chosen.method), target, names, len(drawn), course))
+    sampled = generator.sample(drawn, chosen.seed)
+    made = synthesis_of(str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course)
+    return SyntheticTable(
+        table.decoded(sampled, drawn, chosen.seed), replace(made, columns=made_columns(table, sampled))
+    )
 
 
 def synthesize_images(
@@ -272,7 +185,8 @@ def synthesize_images(
         [as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
     )
     named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
-    return SyntheticImages(made, named, _description(str(chosen.method), target, classes, len(drawn), course))
+    synthesis = synthesis_of(str(chosen.method), generator, target, classes, drawn, course)
+    return SyntheticImages(made, named, replace(synthesis, shown=first_of_each(drawn, classes)))
 
 
 def _guarantee(settings: SynthesisSettings, ledger: object) -> Guarantee | None:
@@ -297,18 +211,3 @@ def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: t
             else FullyConnected(classes, HIDDEN_WIDTHS, head.width)
         )
     return Network(body, head, classes, IMAGE_BATCH, seed, device)
-
-
-def _description(
-    method: str, target: PrivateEmbedding, names: Sequence[str], count: int, course: list[float]
-) -> Synthesis:
-    return Synthesis(
-        method=method,
-        guarantee=target.guarantee,
-        records=target.records,
-        synthetic=count,
-        features=target.size,
-        shares=dict(zip(names, target.shares.tolist(), strict=False)),
-        discrepancy=course[-1],
-        steps=len(course),
-    )

@@ -1,0 +1,145 @@
+"""The page, the notebook view and the terminal text of a synthesis under differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any
+
+from finc_eval.core.errors import UsageError
+from finc_eval.core.words import counted, percent
+from finc_eval.gallery.gallery import Thumbnails, read_thumbnails
+from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, Synthesis
+from finc_eval.report.exports.made import call
+from finc_eval.report.exports.outline import Outline, Table
+from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.terminal import print_table
+
+SET = "synthetic"
+"""Name of the set whose images a page shows."""
+
+DEVIATIONS = 3
+"""Standard deviations of the discrepancy of noise alone within which a generator agrees with a release."""
+
+SHOWN_LEVELS = 8
+"""Levels of a column that a page shows: the most frequent ones."""
+
+PARTS = ("Features", "Numbers", "Share of the budget", "Noise on each", "Discrepancy")
+COLUMNS = ("Column", "Most frequent", "Moved")
+LEGENDS = {
+    "parts": "Means of features of the private records, with noise on every number. Discrepancy: the squared distance "
+    "of the generator from them, over what noise alone makes of it. About 1 says that nothing but noise is left, and "
+    "far more that the generator misses something.",
+    "columns": "Shares of the synthetic records. Moved: how far they are from what the description assumes of the "
+    "column, in total variation, from 0 to 1. All of that was learned from the release.",
+}
+
+
+def page(result: Synthesis, samples: Mapping[str, Any]) -> str:
+    """Return the page: one HTML file that loads nothing. It shows images that are passed as the samples of "synthetic".
+
+    Raises:
+        UsageError: samples of another set were passed, or samples of a table.
+    """
+    pictures, note = _pictures(result, samples)
+    return render(
+        "synthesis.html",
+        result,
+        outline(result),
+        promises=() if result.guarantee is None else (result.guarantee,),
+        parts=[_part_cells(result), PARTS, LEGENDS["parts"]],
+        legend=LEGENDS["columns"],
+        frequent=frequent,
+        pictures={SET: pictures},
+        rows_of_images={} if not pictures else result.shown,
+        all_images=ALL,
+        notes=[note] if note else [],
+    )
+
+
+def _pictures(result: Synthesis, samples: Mapping[str, Any]) -> tuple[Thumbnails, str]:
+    """Return the pictures of the images that a page shows, and why there are none, or fewer."""
+    wanted = {name for names in result.shown.values() for name in names}
+    for label in samples:
+        if label != SET or not wanted:
+            has = f"it has {SET}" if wanted else "it is of a table, and shows no samples"
+            raise UsageError(f"the result has no images of {label!r}: {has}")
+    if not wanted or SET not in samples:
+        ask = f"The images are not shown: pass samples={{{SET!r}: …}} or --samples {SET}=…, the .npz that holds them."
+        return {}, ask if wanted else ""
+    found, reason = read_thumbnails(samples[SET], wanted, None)
+    return found, f"Images are missing, because {reason}." if len(found) < len(wanted) else ""
+
+
+def outline(result: Synthesis) -> Outline:
+    """Return what the synthesis says in all outputs."""
+    tables = [Table("What was released", PARTS, _part_cells(result))]
+    if result.shares:
+        shares = [[name, percent(share, 1)] for name, share in result.shares.items()]
+        tables.append(Table("Classes", ("Class", "Released share"), shares))
+    if result.columns:
+        tables.append(Table("Columns", COLUMNS, [_column_cells(column) for column in result.columns]))
+    form = "table" if result.columns else "images"
+    return Outline(
+        kind="synthetic records under differential privacy",
+        title=f"{result.synthetic:,} synthetic records from {result.records:,} private ones",
+        headline=summary(result),
+        sets={"private": result.records, SET: result.synthetic},
+        signatures=[f"{result.method}, {_promise(result)}"],
+        call=call(f"privacy.synthesize_{form}", "…", f"epsilon={_epsilon(result)}", 'ledger="…"'),
+        tables=tables,
+        warnings=[] if result.guarantee else [NOT_PRIVATE + "."],
+    )
+
+
+def fragment(result: Synthesis) -> str:
+    """Return what was released for a notebook."""
+    return table_fragment(summary(result), PARTS, _part_cells(result))
+
+
+def show(result: Synthesis) -> None:
+    """Print what was released, the columns that were made, and what is promised."""
+    for table in outline(result).tables:
+        print_table(table.title, table.columns, table.rows, prose=["Features", "Most frequent"], names=["Column"])
+    print(result)
+
+
+def summary(result: Synthesis) -> str:
+    """Return what was released, and whether the generator agrees with it, in plain sentences."""
+    agreement = (
+        "The generator agrees with them as well as the noise allows."
+        if result.discrepancy <= 1 + DEVIATIONS * sqrt(2 / result.features)
+        else f"The generator is {result.discrepancy:.2f} times as far from them as noise alone would be: it needs more "
+        "steps, or features that it can meet. A new run spends epsilon again."
+    )
+    return (
+        f"{counted(result.features, 'number')} about {counted(result.records, 'private record')} were released, and "
+        f"{counted(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}. "
+        f"{agreement}"
+    )
+
+
+def frequent(column: MadeColumn) -> list[tuple[str, float]]:
+    """Return the most frequent levels of a column with their shares, the most frequent one first."""
+    ranked = sorted(zip(column.levels, column.shares, strict=True), key=lambda level: -level[1])
+    return ranked[:SHOWN_LEVELS]
+
+
+def _epsilon(result: Synthesis) -> str:
+    return "math.inf" if result.guarantee is None else f"{result.guarantee.epsilon:g}"
+
+
+def _promise(result: Synthesis) -> str:
+    return NOT_PRIVATE if result.guarantee is None else f"({_epsilon(result)}, {result.guarantee.delta:g})-DP"
+
+
+def _part_cells(result: Synthesis) -> list[list[str]]:
+    return [
+        [one.features, f"{one.numbers:,}", percent(one.budget, 1), f"{one.noise:.3g}", f"{one.discrepancy:.2f}"]
+        for one in result.parts
+    ]
+
+
+def _column_cells(column: MadeColumn) -> list[str]:
+    levels = ", ".join(f"{name} {percent(share, 1)}" for name, share in frequent(column))
+    return [column.name, levels, f"{column.moved:.2f}"]
