@@ -97,7 +97,7 @@ class Output:
         for path in self.files.values():
             refuse_loss(path, is_own, self.force)
 
-    def write(self, result: Any, texts: Mapping[str, str], samples: Mapping[str, str]) -> None:
+    def write(self, result: Any, texts: Mapping[str, str], samples: Mapping[str, Any]) -> None:
         """Write the files of the result, which is marked, all together.
 
         Args:

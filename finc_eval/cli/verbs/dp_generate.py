@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -105,8 +106,9 @@ def dp_generate(
             n = settings.count or len(next(iter(columns.values())))
             with reserved(out, n * len(described.levels) * BYTES_OF_A_CELL) as write:
                 made = fe.privacy.synthesize_table(columns, described, settings, ledger=book, run=run)
-                write(partial(write_arrays, arrays=made.values))
-            synthesis = made.synthesis
+                synthesis = _written(
+                    made.synthesis, output, {}, partial(write, partial(write_arrays, arrays=made.values))
+                )
         else:
             images, labels = read_images(data)
             n = settings.count or len(images)
@@ -120,8 +122,22 @@ def dp_generate(
                     run=run,
                 )
                 arrays = {"images": drawn.images} | ({} if drawn.labels is None else {"labels": drawn.labels})
-                write(partial(write_arrays, arrays=arrays))
-            synthesis = drawn.synthesis
-    emit(synthesis, output, as_json, samples={} if table is not None else {"synthetic": str(out)})
+                pictures = {"synthetic": drawn.images}
+                written = partial(write, partial(write_arrays, arrays=arrays))
+                synthesis = _written(drawn.synthesis, output, pictures, written)
+    emit(synthesis, None, as_json)
     if not as_json:
-        print(out)
+        print("", *reversed(output.files.values()), out, sep="\n")
+
+
+def _written(synthesis: Synthesis, output: Output, pictures: Mapping[str, Any], write: Callable[[], None]) -> Synthesis:
+    """Write the page and the JSON, then the data, whatever becomes of the page.
+
+    The same command replaces a page that has no data, and never data that were paid for.
+    """
+    marked = synthesis.marked(output.job)
+    try:
+        output.write(marked, {}, pictures)
+    finally:
+        write()
+    return marked
