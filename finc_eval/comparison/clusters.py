@@ -208,15 +208,15 @@ def _pieces(
 ) -> list[int]:
     """Return the numbers of the clusters that are pieces of a direction's kind.
 
-    None are, of several, where one set has significantly more of them than of the rest of the direction's members:
-    then they are kinds of their own, which the direction blends.
+    None are, of several small ones, where one set has significantly more of them than of the rest of the direction's
+    members: then they are kinds of their own, which the direction blends.
     """
     found = [
         number
         for number, (cluster, part) in enumerate(zip(clusters, parts, strict=True))
         if _is_piece(cluster, part, direction, whole)
     ]
-    if len(found) < 2:
+    if len(found) < 2 or max(_overlap(parts[number], whole) for number in found) >= SAME_MEMBERS:
         return found
     inside = whole & torch.stack([parts[number] for number in found]).any(0)
     n = len(sets.ordered(direction.role)[0].sketched.sketch.sample.keys)

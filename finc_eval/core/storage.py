@@ -147,8 +147,7 @@ def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path],
             # A lock cannot tell a folder that is not writable from one in which another process holds it.
             tempfile.TemporaryFile(dir=target.parent).close()
             held.enter_context(only_writer_of(target))
-            if target.exists():
-                raise UsageError(f"{target} exists, and what it cost would be lost: choose another name")
+            check_free(target)
             held.callback(_remove, room)
             with room.open("wb") as file:
                 for _ in range(-(-size // RESERVED_AT_ONCE)):
@@ -156,6 +155,12 @@ def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path],
                 file.flush()
                 os.fsync(file.fileno())
         yield write
+
+
+def check_free(path: Path) -> None:
+    """Raise UsageError where there is a file already, for content that is paid for."""
+    if path.exists():
+        raise UsageError(f"{path} exists, and what it cost would be lost: choose another name")
 
 
 def _remove(path: Path) -> None:

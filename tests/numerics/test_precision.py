@@ -5,7 +5,7 @@ import finc_eval as fe
 from finc_eval import FincEvalError
 from finc_eval.comparison import directions as differential
 from finc_eval.numerics import precision as products
-from finc_eval.numerics.eigen import top_eigenpairs
+from finc_eval.numerics.eigen import extreme_eigenpairs, top_eigenpairs
 from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepared, rounded
 from finc_eval.sketches.settings import SketchSettings
 
@@ -153,12 +153,16 @@ def test_an_unknown_precision_is_one_clear_sentence():
 def test_a_comparison_is_computed_in_float32_whatever_torch_is_set_to(torch_settings, monkeypatch, loosened, sets):
     seen = []
 
-    def observed(*arguments):
-        seen.append(settings())
-        return top_eigenpairs(*arguments)
+    def observed(solver):
+        def called(*arguments):
+            seen.append(settings())
+            return solver(*arguments)
+
+        return called
 
     rows = torch.randn(40 * sets, 5, generator=torch.Generator().manual_seed(0)).split(40)
-    monkeypatch.setattr(differential, "top_eigenpairs", observed)
+    for solver in (top_eigenpairs, extreme_eigenpairs):
+        monkeypatch.setattr(differential, solver.__name__, observed(solver))
     loosened()
     before = settings()
     with arithmetic("float32"):
@@ -167,6 +171,6 @@ def test_a_comparison_is_computed_in_float32_whatever_torch_is_set_to(torch_sett
         fe.compare(*rows, features=10)
     else:
         fe.compare_models(dict(zip("abc", rows, strict=True)), features=10)
-    assert len(seen) == 5 * sets
+    assert len(seen) == 5 * {2: 1, 3: 3}[sets]  # the two roles of two sets are the ends of one spectrum
     assert set(seen) == {inside} != {before}
     assert settings() == before

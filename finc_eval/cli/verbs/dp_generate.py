@@ -20,7 +20,7 @@ from finc_eval.cli.output import Force, Output, check_suffix, emit
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest
-from finc_eval.core.storage import reserved
+from finc_eval.core.storage import check_free, reserved
 from finc_eval.core.words import counted
 from finc_eval.privacy.synthesis.files import (
     SUFFIXES,
@@ -90,6 +90,7 @@ def dp_generate(
     check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
     inputs = {"data": str(data)} | ({} if table is None else {"table": str(table)})
     output = Output(out.parent, Synthesis.type_name, out.stem, job_digest("dp-generate", inputs), force)
+    check_free(out)
     output.check()
     claim(output.files[".html"])
     book = opened_ledger(ledger, budget, settings)
