@@ -29,7 +29,8 @@ class Planted:
     Attributes:
         what: the difference, in words.
         share_gen, share_ref: true share of the kind in each set.
-        mode: the purest mode, if it is pure enough to show the difference; else None.
+        mode: the purest mode, of several the one with the largest recall, if it is pure enough to show the difference;
+            else None.
         purity: share of the purest mode's 50 best samples that are of the kind.
         recall: for a kind of n samples, the share of them that are among the n best samples of the purest mode.
     """
@@ -83,15 +84,17 @@ def find_planted(
     """
     is_kind = np.array([one == kind for one in kinds])
     best = np.argsort(-scores, axis=0, kind="stable")
-    purities = [float(is_kind[column[:BEST_SAMPLES]].mean()) for column in best.T]
-    purest = int(np.argmax(purities)) if purities else None
+    purities, recalls = (is_kind[best[:n]].mean(0).tolist() for n in (BEST_SAMPLES, is_kind.sum()))
+    purity, recall, purest = max(
+        zip(purities, recalls, modes, strict=True), key=lambda one: one[:2], default=(0, 0, None)
+    )
     return Planted(
         what=what,
         share_gen=shares[0].get(kind, 0.0),
         share_ref=shares[1].get(kind, 0.0),
-        mode=modes[purest] if purest is not None and purities[purest] > least else None,
-        purity=0.0 if purest is None else purities[purest],
-        recall=0.0 if purest is None else float(is_kind[best[: is_kind.sum(), purest]].mean()),
+        mode=purest if purity > least else None,
+        purity=purity,
+        recall=recall,
     )
 
 
