@@ -359,7 +359,7 @@ PRIVACY = [
         "dp-generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 --steps 5 "
         "--out new.csv",
         "200 synthetic records",
-        ["new.csv", "new.ledger"],
+        ["new.csv", "new.html", "new.json", "new.ledger"],
     ),
     refused(
         "dp-generate --data patients.csv --epsilon 1 --ledger new.ledger --budget 1 --out new.csv",
