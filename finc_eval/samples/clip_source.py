@@ -12,10 +12,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
-from finc_eval.core.remote.store import RemoteError
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.metadata import Metadata
 from finc_eval.samples.source import (
+    NOT_OF_THE_SAMPLE,
     THREADS,
     Pixels,
     RandomAccessSource,
@@ -90,7 +90,7 @@ class ClipSource(RandomAccessSource):
     def _contents(self, group: tuple[int, list[int]]) -> list[bytes]:
         try:
             return self.window_contents(*group)
-        except (MemoryError, RemoteError):
+        except NOT_OF_THE_SAMPLE:
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
             return [failure_digest(reason(error))] * len(group[1])
@@ -126,7 +126,7 @@ def decoded_windows(decoded: Iterator[tuple[Pixels, Traits]], contents: Iterable
     try:
         for pixels, traits in decoded:
             yield Window(pixels, traits, next(waiting))
-    except (MemoryError, RemoteError):
+    except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes
         yield from (Window(None, None, content, reason(error)) for content in waiting)
@@ -141,7 +141,7 @@ def name_windows(
     try:
         for window in windows:
             yield Sample(next(names), window.pixels, window.error, window.traits, window.content)
-    except (MemoryError, RemoteError):
+    except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
         failure = failure_digest(reason(error))

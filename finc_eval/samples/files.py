@@ -15,12 +15,12 @@ from typing import IO, Protocol
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, readable
 from finc_eval.core.remote.mirror import files_below, local
-from finc_eval.core.remote.store import RemoteError
 from finc_eval.core.remote.urls import place_of, url_of
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.metadata import Metadata, find_metadata
 from finc_eval.samples.source import (
     DIGEST_BYTES,
+    NOT_OF_THE_SAMPLE,
     RandomAccessSource,
     Sample,
     bytes_digest,
@@ -87,7 +87,7 @@ class UrlFiles:
         return [name for name in self._sizes if not is_hidden(PurePosixPath(name))]
 
     def open(self, name: str) -> IO[bytes]:
-        self.size(name)
+        self.size(name)  # KeyError where it is missing, without a request
         return local(f"{self._url}/{name}").open("rb")
 
     def size(self, name: str) -> int:
@@ -129,7 +129,7 @@ class FileSource(RandomAccessSource):
         try:
             with self.open(number) as stream:
                 data = whole(stream)
-        except (MemoryError, RemoteError):
+        except NOT_OF_THE_SAMPLE:
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
             return Sample(name, None, reason(error), content=failure_digest(reason(error)))
@@ -137,7 +137,7 @@ class FileSource(RandomAccessSource):
         content = bytes_digest(data)
         try:
             pixels, traits = decode(io.BytesIO(data))
-        except (MemoryError, RemoteError):
+        except NOT_OF_THE_SAMPLE:
             raise
         except Exception as error:  # Pillow's readers, too
             return Sample(name, None, reason(error), content=content)
@@ -147,7 +147,7 @@ class FileSource(RandomAccessSource):
         try:
             with self.open(number) as stream:
                 return bytes_digest(whole(stream))
-        except (MemoryError, RemoteError):
+        except NOT_OF_THE_SAMPLE:
             raise
         except Exception as error:
             return failure_digest(reason(error))

@@ -19,6 +19,7 @@ from finc_eval.core.digest import text_bytes
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.remote.store import RemoteError
 from finc_eval.samples.traits import Traits as Traits
 
 SAMPLES_PER_REPORT = 256
@@ -32,6 +33,9 @@ WINDOW = 4
 
 FULL_SIZE_THREADS, FULL_SIZE_WINDOW = min(4, THREADS), 1
 """Threads that read samples which are handed out in full size, and samples a thread: each may be large."""
+
+NOT_OF_THE_SAMPLE = (MemoryError, RemoteError)
+"""Errors that end a run, where all others make a sample unreadable: the fault is of the machine or the network."""
 
 COPIES = 4
 """Times its bytes that a sample in memory takes while it is worked on."""

@@ -11,7 +11,6 @@ from typing import IO, Any
 import numpy as np
 
 from finc_eval.core.memory import excess
-from finc_eval.core.remote.store import RemoteError
 from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.samples.clip_rows import ArrayClips, NpzClips
 from finc_eval.samples.clip_source import ClipSource, Window, decoded_windows
@@ -19,7 +18,7 @@ from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
 from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, UrlFiles, ZipFiles, metadata_of, whole
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor
-from finc_eval.samples.source import COPIES, Pixels, Source, bytes_digest, failure_digest, reason
+from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Source, bytes_digest, failure_digest, reason
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import read_windows
@@ -142,7 +141,7 @@ class FrameFolders(ClipSource):
         try:
             with self._files.open(name) as stream:
                 return bytes_digest(whole(stream))
-        except (MemoryError, RemoteError):
+        except NOT_OF_THE_SAMPLE:
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
             return failure_digest(reason(error))

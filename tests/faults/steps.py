@@ -1,4 +1,4 @@
-"""What a forked process does to itself: it runs one command, counts its steps on files, and fails or dies at one.
+"""A command run in a forked process, which counts its steps on files and fails or is killed at one of them.
 
 A step is a change (a file is made, opened for writing, renamed or removed), a read, or a lock.
 """
@@ -18,7 +18,7 @@ from finc_eval.embeddings import writer
 from finc_eval.privacy.dp import gaussian_mechanism
 
 Arm = Callable[[], None]
-"""What a process does to itself before it runs."""
+"""A function that prepares the surroundings of a forked process before the command runs."""
 
 KINDS = ("change", "read", "lock")
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink")

@@ -126,7 +126,7 @@ def test_appendix_d_a_product_kernel_is_at_most_the_sum_kernel_of_a_root_d_small
 
 @pytest.mark.parametrize("dim", [2, 7, 784])
 def test_lemma_d1_points_near_in_the_sum_kernel_are_near_in_the_product_kernel_but_by_a_constant_that_grows(dim):
-    """Where the sum kernel is 1 − ε², features of the product differ by at most √(2D) ε, and those of both by √(D+1) ε.
+    """Distances of features whose sum kernel is 1 − ε²: at most √(2D) ε for the product kernel, √(D+1) ε for both.
 
     For 1 − ∏(1 − δ_d) ≤ Σ δ_d. Coordinates that all differ by little reach both, so that a constant without D is wrong.
     """
