@@ -1,46 +1,60 @@
-"""Rows of a benchmark whose rows take long: each is kept as a line of JSON, with the digests of the code that made it.
+"""Rows of a benchmark whose rows take long: each is recorded once it is there, with the digests of its code.
 
     python benchmarks/kahm_table5.py --minutes 25
 
-A second call takes the kept rows that today's code made, and goes on with the others. `--minutes` bounds a call: no row
-begins after that time.
+A call takes the rows that the record lacks, then those that other code made, and replaces these rows alone: a call that
+ends early loses nothing. `--minutes` bounds a call: no row begins after that time.
 """
 
 import argparse
 import json
 import time
 
-from _record import HERE
-from _stale import changed_since, code_in_use
-
-RUNS = HERE / "runs"
+from _record import record, result_of
+from _stale import changed_since, code_in_use, states_of
 
 
-def rows_of(name, settings, one):
-    """Return the rows of the settings, in their order, as far as the time allows.
+def record_rows(name, settings, one, notes, finish=list):
+    """Take the rows of the settings that are missing or stale, as far as the time allows, and record each of them.
 
     Args:
-        name: name of the benchmark, and of the file of its rows.
+        name: name of the record.
         settings: columns and values that tell the rows apart, a dict each. JSON keeps them as they are.
         one: function from the values of a setting to the further columns of its row.
+        notes: what stands below the table, after the number of rows.
+        finish: function from all rows so far to the rows of the table, for columns that compare rows.
     """
     arguments = argparse.ArgumentParser(epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--minutes", type=float, default=float("inf"), help="no row begins after that time")
     end = time.monotonic() + 60 * arguments.parse_args().minutes
     code_in_use()  # digests are those of this moment from now on, whatever becomes of the files
-    path = RUNS / f"{name}.jsonl"
-    path.parent.mkdir(exist_ok=True)
-    found = {json.dumps(setting): None for setting in settings}
-    if path.exists():
-        for kept in map(json.loads, path.read_text().splitlines()):
-            if (key := json.dumps(kept["setting"])) in found and not changed_since(kept):
-                found[key] = kept["row"]
-    with path.open("a") as file:
-        for setting in settings:
-            key = json.dumps(setting)
-            if found[key] is None and time.monotonic() < end:
-                found[key] = row = {**setting, **one(*setting.values())}
-                file.write(json.dumps({"setting": setting, "row": row, "code": code_in_use()}) + "\n")
-                file.flush()
-                print(row, flush=True)
-    return [row for row in found.values() if row is not None]
+    found = kept(name, settings)
+    missing = [setting for setting in settings if key_of(setting) not in found]
+    there = [setting for setting in settings if key_of(setting) in found]
+    for setting in (*missing, *(old for old in there if changed_since(found[key_of(old)]) != [])):
+        if time.monotonic() >= end:
+            return
+        row = {**setting, **one(*setting.values())}
+        print(row, flush=True)
+        found[key_of(setting)] = {"row": row, "code": code_in_use()}
+        taken = [found[key] for key in map(key_of, settings) if key in found]
+        rows = finish([each["row"] for each in taken])
+        codes = [each["code"] for each in taken]
+        record(name, rows, f"{len(rows)} of {len(settings)} rows; {notes}", codes)
+
+
+def kept(name, settings):
+    """Return the rows of the record by their settings, each with the code that made it."""
+    path = result_of(name)
+    if not path.exists():
+        return {}
+    result, keys, found = json.loads(path.read_text()), set(map(key_of, settings)), {}
+    for state in states_of(result):
+        for row in (result["rows"][number] for number in state["rows"]):
+            if (key := key_of({column: row.get(column) for column in settings[0]})) in keys:
+                found[key] = {"row": row, "code": state["code"]}
+    return found
+
+
+def key_of(setting):
+    return json.dumps(setting)

@@ -4,7 +4,8 @@
 
 Runs are numbered, and the number is the seed. A second call continues where the first ended, so a long benchmark can
 be taken in portions: `--minutes` bounds each regime. `--fresh` forgets the runs of these regimes, which is right once
-the code has changed. The table is recorded from all runs that are there, and its record is of the code of them all.
+the code has changed. The table is recorded from all runs that are there, and its record is of the code of them all. A
+record of more runs than are there is left as it is.
 """
 
 import argparse
@@ -54,7 +55,8 @@ def run(name, regimes, one, report, runs):
             print(regime, len(kept(name, regime)), "runs", flush=True)
     found = {regime: runs for regime in regimes if (runs := kept(name, regime))}
     if found:
-        claim(code_of(name, [one for runs in found.values() for one in runs]))
+        counts = {regime: len(runs) for regime, runs in found.items()}
+        claim(code_of(name, [one for runs in found.values() for one in runs]), counts)
         report(found)
 
 

@@ -3,7 +3,8 @@
 A record keeps the digest of each module that was loaded when it was written: the script, its helpers, and all of
 finc_eval except the rooms that change no number. Comments, docstrings and blank lines do not count. Most changes leave
 most numbers as they are, so a stale record is not an error; an error is a table in README.md that does not say so.
-Records from before digests were kept are marked as older.
+Records from before digests were kept are marked as older. A record whose rows are taken one by one knows the code of
+each of them.
 
     python benchmarks/_stale.py            name the records; exit code 1 if README.md does not mark them rightly
     python benchmarks/_stale.py --mark     mark them in README.md
@@ -43,8 +44,10 @@ WORDS = ("finc_eval/numerics/names.py",)
 NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
 
-OWN = ("_record.py", "_rows.py", "_stale.py")
-MARK, OLDER = "**Stale**: made before ", "**Older**: made before records kept the digests of their code."
+OWN = ("_record.py", "_rows.py", "_runs.py", "_stale.py")
+"""Modules of benchmarks that number, keep and print what the others find."""
+
+MARK, OLDER = "**Stale**: ", "**Older**: made before records kept the digests of their code."
 
 MAX_NAMED = 3
 """Modules that a mark names; the command names all."""
@@ -101,29 +104,46 @@ def digest_of(path):
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def changed_since(record):
-    """Return the paths of the modules that are not those that made a record; None if it does not know them."""
-    if "code" not in record:
+def states_of(record):
+    """Return the states of the code that made a record: a dict each, of the code and the numbers of its rows."""
+    return record.get("states") or [{"code": record.get("code"), "rows": list(range(len(record["rows"])))}]
+
+
+def changed_since(state):
+    """Return the paths of the modules that are not those of a state of the code; None if it does not know them."""
+    if state.get("code") is None:
         return None
-    code = {path: digest for path, digest in record["code"].items() if path not in WORDS}
+    left_out = (*WORDS, *(f"benchmarks/{name}" for name in OWN))
+    code = {path: digest for path, digest in state["code"].items() if path not in left_out}
     now = {path: digest_of(HERE.parent / path) for path in code if (HERE.parent / path).exists()}
     return [path for path, digest in code.items() if now.get(path) != digest]
 
 
-def marked(page, name, changed):
+def judged(record):
+    """Return the modules that changed since a record was made, None if it does not know them, and how much of it."""
+    changed = [(changed_since(state), state["rows"]) for state in states_of(record)]
+    if any(modules is None for modules, _ in changed):
+        return None, ""
+    rows = sum(len(numbers) for modules, numbers in changed if modules)
+    part = f"{rows} of {len(record['rows'])} rows, " if rows < len(record["rows"]) else ""
+    return sorted({module for modules, _ in changed for module in modules}), part
+
+
+def marked(page, name, changed, part=""):
     """Return the page with the record of this name marked as stale or older, or with its mark taken away.
 
     Args:
         page: text of the page.
         name: name of the record.
         changed: modules that changed since; None if the record does not know its code.
+        part: which of its rows are meant, if not all.
     """
     marks = "|".join(map(re.escape, (MARK, OLDER)))
     block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n(?:{marks})[^\n]*\n)?(<!-- end -->)", re.DOTALL)
     told = f"\n{OLDER}\n" if changed is None else ""
     if changed:
         named, more = [f"`{path}`" for path in changed[:MAX_NAMED]], len(changed) - MAX_NAMED
-        told = f"\n{MARK}{', '.join(named)}{f' and {more} more' if more > 0 else ''} changed.\n"
+        told = f"\n{MARK}{part}made before {', '.join(named)}{f' and {more} more' if more > 0 else ''} changed.\n"
     return block.sub(lambda found: f"{found[1]}{told}{found[2]}", page)
 
 
@@ -131,14 +151,14 @@ def main(mark):
     page = before = (HERE / "README.md").read_text(encoding="utf-8")
     unknown, stale = [], {}
     for path in sorted((HERE / "results").glob("*.json")):
-        changed = changed_since(json.loads(path.read_text(encoding="utf-8")))
+        changed, part = judged(json.loads(path.read_text(encoding="utf-8")))
         if changed is None:
             unknown.append(path.stem)
         elif changed:
-            stale[path.stem] = changed
-        page = marked(page, path.stem, changed)
-    for name, changed in stale.items():
-        print(f"stale: {name}, made before {', '.join(changed)} changed")
+            stale[path.stem] = f"{part}made before {', '.join(changed)} changed"
+        page = marked(page, path.stem, changed, part)
+    for name, told in stale.items():
+        print(f"stale: {name}, {told}")
     if unknown:
         print(f"not retaken since records know their code: {', '.join(unknown)}")
     if mark:

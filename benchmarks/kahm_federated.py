@@ -6,7 +6,7 @@ are 10 000 of them and the official 10 000 test images (FINC_EVAL_ASSETS). Parti
 parties have half of a class each, and Q parties even random parts, is our reading. Noise is seeded, for this experiment
 only: d = 1, δ = 1e-5, n = 20, L = 1.
 
-    python benchmarks/kahm_federated.py --minutes 20        go on where the last call ended
+    python benchmarks/kahm_federated.py --minutes 20        rows that are missing first, then stale ones
 """
 
 import warnings
@@ -14,8 +14,7 @@ import warnings
 import numpy as np
 import torch
 from _real import mnist
-from _record import record
-from _rows import rows_of
+from _rows import record_rows
 
 from finc_eval.kahm.element_noise import ElementNoise
 from finc_eval.kahm.fabrication import fit_private_classes
@@ -62,19 +61,26 @@ def row(epsilon, parties, part):
     return {"accuracy": round(float((np.array(combine(answers).labels) == truth).mean()), 4)}
 
 
+def compared(rows):
+    """Return the rows beside one party's accuracy, as far as it is there, and the paper's figures."""
+    alone = {found["ε"]: found["accuracy"] for found in rows if found["parties"] == 1}
+    for found in rows:
+        told = found["parties"] > 1 and found["ε"] in alone
+        found["against one party"] = f"{found['accuracy'] - alone[found['ε']]:+.4f}" if told else ""
+        found["against one party, paper"] = PARTS.get(found["a party's part"], "")
+    return rows
+
+
 if __name__ == "__main__" and (data := mnist()) is not None:
     warnings.simplefilter("ignore")  # the published form has no guarantee, and says so
     torch.set_num_threads(1)
     others, members = np.split(data[0], [MEMBERS])
     truth, labels = np.split(data[1], [MEMBERS])
-    rows = rows_of("kahm_federated", SETTINGS, row)
-    alone = {found["ε"]: found["accuracy"] for found in rows if found["parties"] == 1}
-    for found in rows:
-        found["against one party"] = f"{found['accuracy'] - alone[found['ε']]:+.4f}" if found["parties"] > 1 else ""
-        found["against one party, paper"] = PARTS.get(found["a party's part"], "")
-    record(
+    record_rows(
         "kahm_federated",
-        rows,
-        notes=f"MNIST, 10 000 members, 10 000 others, n = 20, L = 1; {len(rows)} of {len(SETTINGS)} rows; ε per "
-        "element; the paper's figures are those of its three tables as a whole, on 60 000 members",
+        SETTINGS,
+        row,
+        "MNIST, 10 000 members, 10 000 others, n = 20, L = 1; ε per element; the paper's figures are those of its "
+        "three tables as a whole, on 60 000 members",
+        compared,
     )
