@@ -102,7 +102,7 @@ def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settin
         sets: both sets, scored on them.
         settings: settings of the comparison.
     """
-    if not fits:
+    if not any(fit.full.vectors.shape[1] for fit in fits.values()):
         return []
     starts, estimates, family = {}, {}, 0
     for role, fit in fits.items():

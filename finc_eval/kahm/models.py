@@ -384,7 +384,8 @@ def _distances(models: tuple[WideKahm, ...], queries: object, guard: float) -> D
     rows = precise_rows(queries, "queries")
     if rows.dim != models[0].dim:
         raise IncompatibleError(
-            f"queries have {rows.dim} entries, the samples of the models {models[0].dim}: embed both by one extractor"
+            f"these samples have {rows.dim} entries, those of the models {models[0].dim}: embed both by one extractor "
+            "(on the command line, --extractor)"
         )
     values, guarded = np.empty((rows.n, len(models))), 0
     for batch in rows.batches(min(model.batch_size for model in models)):

@@ -107,6 +107,12 @@ def test_methods_have_to_be_named_and_named_once(planted):
         fe.compare_methods(gen, ref, ("finc", "fld"), neighbors=4)
 
 
+@pytest.mark.parametrize("method", ["ken", "rarity", "fld"])
+def test_no_baseline_finds_a_mode_where_the_sets_are_the_same(planted, method):
+    gen = planted[0][:200]
+    assert not fe.compare(gen, gen, method=method, features=30, modes=3).modes
+
+
 def test_sketches_do_for_finc_alone(planted):
     gen, _, ref, _ = planted
     phi = fe.Sketch.reference(ref, features=30).feature_map

@@ -88,7 +88,7 @@ def fit(
     check_suffix(out, ".h5")
     with work.running() as run:
         embeddings = _opened({"samples": samples}, extraction, run)["samples"]
-        labels = _labels(embeddings, label)
+        labels = _labels(embeddings, label, samples)
         refuse_loss(out, lambda found: _source(found) == embeddings.digest, force)
         models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
     make_room(out, "kahm", force)
@@ -166,7 +166,7 @@ def fabricate(
     check_suffix(out, ".npz")
     with work.running() as run:
         embeddings = _opened({"samples": samples}, extraction, run)["samples"]
-        labels = _labels(embeddings, label)
+        labels = _labels(embeddings, label, samples)
         with reserved(out, embeddings.n * embeddings.dim * BYTES_OF_AN_ENTRY) as write:
             made = fe.kahm.fabricate_classes(
                 embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
@@ -224,7 +224,8 @@ def federate(
     extraction: Extraction,
     work: Work,
     samples: Annotated[
-        str | None, typer.Argument(help="The set to classify, in any form that compare --gen takes.")
+        str | None,
+        typer.Argument(metavar="SAMPLES", help="The set to classify, in any form that compare --gen takes."),
     ] = None,
     party: Annotated[
         list[str] | None,
@@ -302,8 +303,12 @@ def _opened(
     return opened_sets(sources, as_embeddings, extraction, run, [space for space in spaces if space])
 
 
-def _labels(embeddings: Embeddings, column: str) -> list[str]:
+def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
     """Return the class of each sample, all of which must have one."""
+    if not embeddings.columns:
+        raise DataError(
+            f"{samples} has no labels: make a folder for each class in it, or pass an .npz with an array labels"
+        )
     labels = embeddings.column(column)
     if missing := labels.count(""):
         raise DataError(
