@@ -239,6 +239,23 @@ def test_images_go_from_npz_to_npz_and_results_to_json(files):
 
 
 @pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ("labeled.npz", [], "labeled.npz has labels: pass --classes"),
+        ("plain.npz", ["--classes", "0,1"], "plain.npz has no array labels"),
+    ],
+)
+def test_labels_and_their_public_list_come_together(files, data, options, message):
+    images = np.zeros((60, 8, 8), np.uint8)
+    np.savez(files / "plain.npz", images=images)
+    np.savez(files / "labeled.npz", images=images, labels=np.arange(60) % 2)
+    Ledger.create(files / "ledger", 2, 1e-5)
+    result = dp_generate(files, *options, data=data, out="made.npz")
+    assert result.exit_code == 3 and message in " ".join(result.stderr.split())
+    assert not Ledger(files / "ledger").spendings()
+
+
+@pytest.mark.parametrize(
     ("change", "more", "message"),
     [
         ({}, [], "which are not taken from the data"),

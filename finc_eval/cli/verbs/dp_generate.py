@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -112,11 +112,12 @@ def dp_generate(
                 )
         else:
             images, labels = read_images(data)
+            _check_classes(data, labels is not None, classes)
             n = settings.count or len(images)
             with reserved(out, n * (prod(images.shape[1:]) + BYTES_OF_A_CELL)) as write:
                 drawn = fe.privacy.synthesize_images(
                     images,
-                    None if classes is None or labels is None else list(labels),
+                    None if labels is None else list(labels),
                     settings,
                     classes=classes or (),
                     ledger=book,
@@ -129,6 +130,16 @@ def dp_generate(
     emit(synthesis, None, as_json)
     if not as_json:
         print("", *reversed(output.files.values()), out, sep="\n")
+
+
+def _check_classes(data: Path, labeled: bool, classes: Sequence[str] | None) -> None:
+    """Refuse labels without their public list, and a list without labels, before anything is spent."""
+    if labeled and classes is None:
+        raise UsageError(
+            f"{data} has labels: pass --classes, the public list of classes, or a file without labels for images alone"
+        )
+    if classes is not None and not labeled:
+        raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")
 
 
 def _written(synthesis: Synthesis, output: Output, pictures: Mapping[str, Any], write: Callable[[], None]) -> Synthesis:
