@@ -70,4 +70,7 @@ def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:
                 "not of one distribution, and it measures that"
             )
     if "domias" not in [attack.name for attack in attacks]:
-        yield "no reference was given, so that the DOMIAS attack, often the strongest, is left out"
+        yield (
+            "the DOMIAS attack, often the strongest, is left out: it needs further samples that are in none of the "
+            "sets (audit --reference)"
+        )

@@ -10,7 +10,7 @@ from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodCompariso
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.comparison.settings import METHODS, Settings
-from finc_eval.core.words import counted, percent, points
+from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, anchor
@@ -103,6 +103,11 @@ def show(result: MethodComparison) -> None:
 
 def summary(result: MethodComparison) -> str:
     """Return what was found in a few plain sentences."""
+    found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
+    if not found:
+        methods = listed([METHOD_NAMES[method] for method in result.comparisons])
+        find = "find" if len(result.comparisons) > 1 else "finds"
+        return f"{methods} {find} no kind of sample that the generated set has significantly more or less of."
     sentences = []
     words = {"over": "more", "under": "less"}
     for role, _, _ in ROLES:
@@ -110,9 +115,8 @@ def summary(result: MethodComparison) -> str:
             method: sum(mode.role == role for mode in found.significant(ALPHA))
             for method, found in result.comparisons.items()
         }
-        listed = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
-        sentences.append(f"Modes that the generated set has significantly {words[role]} of: {listed}.")
-    found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
+        finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
+        sentences.append(f"Modes that the generated set has significantly {words[role]} of: {finds}.")
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
     sentences.append(f"They show {kinds_in_words(len(found))}. Every method finds {everywhere} of them.")
     return " ".join(sentences)

@@ -215,6 +215,8 @@ def test_hostile_names_stay_text(render):
 def test_methods_that_find_nothing_say_so():
     empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, (), provenance=made_by("9.8.7"))
     page = Page(report.page(empty, {}))
+    nothing = "FINC and KEN find no kind of sample that the generated set has significantly more or less of."
+    assert page.texts("p", "summary") == [nothing]
     assert page.visible.count("No method finds a kind with a significantly larger share") == 2
     assert "No method finds a kind of sample that is significantly more or less frequent" in page.visible
     assert not page.find("article")
