@@ -16,6 +16,43 @@ from _stale import changed_since, code_in_use
 RUNS = HERE / "runs"
 
 
+class Kept:
+    """Rows that are kept in a file, as far as today's code made them.
+
+    Args:
+        name: name of the benchmark, and of the file of its rows.
+    """
+
+    def __init__(self, name):
+        code_in_use()  # digests are those of this moment from now on, whatever becomes of the files
+        self._path, self._rows, current = RUNS / f"{name}.jsonl", {}, {}
+        self._path.parent.mkdir(exist_ok=True)
+        for line in self._path.read_text().splitlines() if self._path.exists() else ():
+            one = json.loads(line)
+            code = json.dumps(one["code"])
+            if code not in current:
+                current[code] = not changed_since(one)
+            if current[code]:
+                self._rows[json.dumps(one["setting"])] = one["row"]
+
+    def get(self, setting):
+        """Return the row of a setting, or None."""
+        return self._rows.get(json.dumps(setting))
+
+    def add(self, setting, row):
+        """Keep the row of a setting."""
+        self._rows[json.dumps(setting)] = row
+        with self._path.open("a") as file:
+            file.write(json.dumps({"setting": setting, "row": row, "code": code_in_use()}) + "\n")
+
+
+def end_of_call():
+    """Return the time, as of `time.monotonic`, from which on the command line lets no row begin."""
+    arguments = argparse.ArgumentParser(epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--minutes", type=float, default=float("inf"), help="no row begins after that time")
+    return time.monotonic() + 60 * arguments.parse_args().minutes
+
+
 def rows_of(name, settings, one):
     """Return the rows of the settings, in their order, as far as the time allows.
 
@@ -24,23 +61,10 @@ def rows_of(name, settings, one):
         settings: columns and values that tell the rows apart, a dict each. JSON keeps them as they are.
         one: function from the values of a setting to the further columns of its row.
     """
-    arguments = argparse.ArgumentParser(epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--minutes", type=float, default=float("inf"), help="no row begins after that time")
-    end = time.monotonic() + 60 * arguments.parse_args().minutes
-    code_in_use()  # digests are those of this moment from now on, whatever becomes of the files
-    path = RUNS / f"{name}.jsonl"
-    path.parent.mkdir(exist_ok=True)
-    found = {json.dumps(setting): None for setting in settings}
-    if path.exists():
-        for kept in map(json.loads, path.read_text().splitlines()):
-            if (key := json.dumps(kept["setting"])) in found and not changed_since(kept):
-                found[key] = kept["row"]
-    with path.open("a") as file:
-        for setting in settings:
-            key = json.dumps(setting)
-            if found[key] is None and time.monotonic() < end:
-                found[key] = row = {**setting, **one(*setting.values())}
-                file.write(json.dumps({"setting": setting, "row": row, "code": code_in_use()}) + "\n")
-                file.flush()
-                print(row, flush=True)
-    return [row for row in found.values() if row is not None]
+    end, kept = end_of_call(), Kept(name)
+    for setting in settings:
+        if kept.get(setting) is None and time.monotonic() < end:
+            row = {**setting, **one(*setting.values())}
+            kept.add(setting, row)
+            print(row, flush=True)
+    return [row for setting in settings if (row := kept.get(setting)) is not None]
