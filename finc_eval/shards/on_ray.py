@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from finc_eval.core import errors
 from finc_eval.core.checks import check_count
-from finc_eval.core.errors import FincEvalError, UsageError
+from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.run import Run
 from finc_eval.embeddings.extract import OpenedSet
@@ -57,20 +60,41 @@ class ShardActor:
         how = extraction_of(extractor)
         if how.shard is not None:
             raise UsageError(f"an actor is told its shards one after the other: leave shard={how.shard!r} out")
-        self._out, self._strict, self._force = out, how.strict, force
-        name = how.extractor or DEFAULT_EXTRACTOR
-        self._set = OpenedSet(
-            samples, name, n=how.n, seed=how.seed, precision=how.precision, metadata=metadata, run=run
+        self._samples, self._out, self._how = samples, out, how
+        self._metadata, self._force, self._run = metadata, force, run
+
+    @cached_property
+    def _set(self) -> OpenedSet:
+        how = self._how
+        return OpenedSet(
+            self._samples,
+            how.extractor or DEFAULT_EXTRACTOR,
+            n=how.n,
+            seed=how.seed,
+            precision=how.precision,
+            metadata=self._metadata,
+            run=self._run,
         )
 
-    def __call__(self, batch: Mapping[str, Sequence[str]]) -> dict[str, list[str] | list[int]]:
+    def __call__(self, batch: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
         """Embed the shards in the column "item"; return their names, the paths of their files and numbers of rows."""
         shards, paths, rows = [str(shard) for shard in batch[ITEM]], list[str](), list[int]()
         for shard in shards:
-            with self._set.extract(self._out, shard, strict=self._strict, force=self._force) as cache:
+            with self._set.extract(self._out, shard, strict=self._how.strict, force=self._force) as cache:
                 paths.append(str(cache.path))
                 rows.append(cache.n)
         return {"shard": shards, "path": paths, "n": rows}
+
+
+class _Telling(ShardActor):
+    """An actor that returns an error as a row: Ray would end the others, and keep of it a text of many lines."""
+
+    def __call__(self, batch: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
+        try:
+            made = super().__call__(batch)
+        except FincEvalError as error:
+            return {"shard": [*batch[ITEM]], "path": [""], "error": [str(error)], "kind": [type(error).__name__]}
+        return {"shard": made["shard"], "path": made["path"], "error": [""], "kind": [""]}
 
 
 def extract_on_ray(
@@ -88,8 +112,8 @@ def extract_on_ray(
     """Embed a set in shards by actors of a Ray cluster, and return the paths of their files, for `merge`.
 
     The cluster is the one that the program is connected to, by default this machine. All its machines must reach the
-    samples and the folder of `out` by the same path or URL. After a failure, call it again: finished shards are only
-    opened, and begun ones go on where they stopped. `ShardActor` has what each actor does.
+    samples and the folder of `out` by the same path or URL. A shard that fails does not stop the others. Call it again:
+    finished shards are only opened, and begun ones go on where they stopped. `ShardActor` says what each actor does.
 
     Args:
         samples: path or URL of the set.
@@ -124,27 +148,20 @@ def extract_on_ray(
     options = {"metadata": metadata and _everywhere(metadata), "force": force, "run": run}
     items = ray.data.from_items([f"{number}/{ranges}" for number in range(1, ranges + 1)], override_num_blocks=ranges)
     made = items.map_batches(
-        ShardActor,
+        _Telling,
         fn_constructor_args=(_everywhere(samples), _everywhere(out), extractor),
         fn_constructor_kwargs=options,
         batch_size=1,
         compute=ray.data.ActorPoolStrategy(size=min(actors, ranges)),
         num_gpus=gpus,
     )
-    try:
-        rows = made.take_all()
-    except ray.exceptions.RayError as error:
-        raise _own(error) or error from None
-    return [Path(row["path"]) for row in sorted(rows, key=lambda row: int(row["shard"].partition("/")[0]))]
+    rows = sorted(made.take_all(), key=lambda row: int(row["shard"].partition("/")[0]))
+    for row in rows:
+        if row["error"]:
+            raise getattr(errors, row["kind"], DataError)(f"shard {row['shard']}: {row['error']}")
+    return [Path(row["path"]) for row in rows]
 
 
 def _everywhere(path: str | Path) -> str:
     """Return a path that does not depend on the folder in which a process works."""
     return str(path) if is_url(path) else str(Path(path).expanduser().absolute())
-
-
-def _own(error: BaseException | None) -> FincEvalError | None:
-    """Return the error that an actor raised, if it is one of finc-eval."""
-    while error is not None and not isinstance(error, FincEvalError):
-        error = error.__cause__
-    return error

@@ -114,10 +114,15 @@ def test_a_shard_whose_actor_is_killed_is_gone_on_with_by_another(cluster, tmp_p
 
 
 @pytest.mark.long
-def test_the_example_of_extract_on_ray_runs_and_an_error_of_an_actor_is_one_sentence(cluster):
+def test_a_shard_that_fails_is_one_sentence_and_does_not_stop_the_others(cluster):
     (example,) = doctest.DocTestFinder().find(fe.extract_on_ray, "extract_on_ray", globs={})
     for line in example.examples:
         line.options.clear()  # the tests of all examples leave these lines out
     assert doctest.DocTestRunner().run(example).failed == 0
-    with pytest.raises(fe.FincEvalError, match=r"missing\.npz does not exist"):
-        fe.extract_on_ray("missing.npz", "other.h5", 2, "pixels")
+    Path("other.2-of-3.h5").write_text("other work")
+    with pytest.raises(fe.UsageError, match=r"^shard 2/3: .*other\.2-of-3\.h5 .*"):
+        fe.extract_on_ray("gen.npz", "other.h5", 3, "pixels")
+    assert Path("other.1-of-3.h5").exists() and Path("other.3-of-3.h5").exists()
+    Path("other.2-of-3.h5").unlink()
+    fe.merge(fe.extract_on_ray("gen.npz", "other.h5", 3, "pixels"), "other.h5").close()
+    assert Path("other.h5").read_bytes() == Path("gen.h5").read_bytes()
