@@ -35,9 +35,6 @@ COLUMN_KEYS = ("name", "values", "low", "high", "levels", "edges", "integer", "u
 DEFAULT_LEVELS = 16
 """Number of intervals of a column of numbers whose description does not say how many."""
 
-MAX_WHOLE = 2**53
-"""Largest edge of a column of whole numbers: larger floats are further apart than whole numbers are."""
-
 MAX_LEVELS = 10_000
 """Levels of a column at most: tables of levels grow with their square."""
 
@@ -142,10 +139,9 @@ class Number:
     def __post_init__(self) -> None:
         if len(self.edges) < 2 or not bool((np.diff(self.edges) > 0).all()) or not np.isfinite(self.edges).all():
             raise UsageError(f"the edges of column {self.name} must ascend, got {list(self.edges)}")
-        if self.integer and max(map(abs, self.edges)) > MAX_WHOLE:
+        if self.integer and max(map(abs, self.edges)) > 2**53:  # beyond it, floats are further apart
             raise UsageError(
-                f"the edges of column {self.name}, of whole numbers, must lie between −2^53 and 2^53, got "
-                f"{list(self.edges)}: leave integer out"
+                f"whole numbers of column {self.name} exceed 2^53, got {list(self.edges)}: leave integer out"
             )
 
     @classmethod
