@@ -140,9 +140,7 @@ class Number:
         if len(self.edges) < 2 or not bool((np.diff(self.edges) > 0).all()) or not np.isfinite(self.edges).all():
             raise UsageError(f"the edges of column {self.name} must ascend, got {list(self.edges)}")
         if self.integer and max(map(abs, self.edges)) > 2**53:  # beyond it, floats are further apart
-            raise UsageError(
-                f"whole numbers of column {self.name} exceed 2^53, got {list(self.edges)}: leave integer out"
-            )
+            raise UsageError(f"whole numbers of column {self.name} exceed 2^53, got {self.edges}: leave integer out")
 
     @classmethod
     def between(
