@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 BIN := .venv/bin
 
 PYTHON_OLDEST ?= python3.11
-OLDEST_TESTS := tests/core tests/numerics tests/feature_maps tests/sketches tests/samples
+OLDEST_TESTS := tests/core tests/numerics tests/feature_maps tests/sketches tests/samples tests/embeddings tests/partitions
 
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
@@ -78,7 +78,7 @@ clean:
 
 .venv-oldest/.done: pyproject.toml constraints-oldest.txt
 	$(PYTHON_OLDEST) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e . pytest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e . pytest pandas pyarrow
 	@touch $@
 
 .venv/.demo: pyproject.toml | .venv

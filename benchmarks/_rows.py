@@ -6,10 +6,10 @@ A call takes the rows that the record lacks, then those that other code made, an
 ends early loses nothing. `--minutes` bounds a call: no row begins after that time.
 """
 
-import argparse
 import json
 import time
 
+from _kept import end_of_call
 from _record import record, result_of
 from _stale import changed_since, code_in_use, states_of
 
@@ -24,9 +24,7 @@ def record_rows(name, settings, one, notes, finish=list):
         notes: what stands below the table, after the number of rows.
         finish: function from all rows so far to the rows of the table, for columns that compare rows.
     """
-    arguments = argparse.ArgumentParser(epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--minutes", type=float, default=float("inf"), help="no row begins after that time")
-    end = time.monotonic() + 60 * arguments.parse_args().minutes
+    end = end_of_call(__doc__)
     code_in_use()  # digests are those of this moment from now on, whatever becomes of the files
     found = kept(name, settings)
     missing = [setting for setting in settings if key_of(setting) not in found]

@@ -44,7 +44,7 @@ WORDS = ("finc_eval/numerics/names.py",)
 NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
 
-OWN = ("_record.py", "_rows.py", "_runs.py", "_stale.py")
+OWN = ("_kept.py", "_record.py", "_rows.py", "_runs.py", "_stale.py")
 """Modules of benchmarks that number, keep and print what the others find."""
 
 MARK, OLDER = "**Stale**: ", "**Older**: made before records kept the digests of their code."

@@ -1,7 +1,7 @@
 """Parts of the arithmetic of docs/scale.md that no other record has.
 
-- `scaling_ranges`: what `merge` holds of each shard, for up to as many shards as a set can have. The list of shards is
-  made as `merge` makes it of its files, joined and checked; no file is read.
+- `scaling_ranges`: the list of shards that `merge` makes of their files, checks and reads in order, for up to as many
+  shards as a set can have; no file is read.
 - `scaling_stages`: what a sample costs before and after its network: listing a folder, and a sketch of embeddings.
 
 Each row is measured in a process of its own, which reports processor time, and its largest memory beyond that of the
@@ -21,21 +21,21 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 import finc_eval as fe
-from finc_eval.samples.shards import Shard, check_complete, joined
+from finc_eval.samples.shards import Shard
+from finc_eval.shards.listing import ShardList
 
 def memory(what):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(what))
 
 def ranges(n):
-    shard, places, named = Shard("0" * 64, None, n, n, 1, 1, 0, 1, ("finc-eval", "extract", "images/")), [], []
+    shard, files = Shard("0" * 64, None, n, n, 1, 1, 0, 1, ("finc-eval", "extract", "images/")), ShardList()
     for number in range(n):
-        path = Path(f"/shards/images.{number + 1:07d}-of-{n}.h5")
         own = replace(shard, first=number + 1, last=number + 1, start=number, stop=number + 1)
-        places.append((number, number + 1, path))
-        named.append((str(path), own))
-    check_complete(joined(named))
-    return [path for _, _, path in sorted(places)]
+        files.add(Path(f"/shards/images.{number + 1:07d}-of-{n}.h5"), own)
+    files.check()
+    for path in files:
+        pass
 
 def listing(folder):
     return fe.open_source(folder).ids
@@ -77,7 +77,11 @@ def main():
         seconds, memory = measured("ranges", n)
         rows.append({"shards": f"{n:,}", "seconds of a core": f"{seconds:.2f}", "memory, MB": f"{memory:.1f}"})
         print(rows[-1], flush=True)
-    record("scaling_ranges", rows, "the list of shards alone, as merge makes, joins and checks it")
+    record(
+        "scaling_ranges",
+        rows,
+        "the list of shards alone, as merge makes and checks it of an iterator",
+    )
     rows = []
     for what, name, sizes in STAGES:
         for n in sizes:

@@ -50,6 +50,8 @@ from .partitions.settings import KindSettings as KindSettings
 from .report.exports.paper import shares_figure as shares_figure
 from .samples import open_source as open_source
 from .shards.merging import merge as merge
+from .shards.on_ray import ShardActor as ShardActor
+from .shards.on_ray import extract_on_ray as extract_on_ray
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,6 +35,8 @@ from finc_eval.samples.source import Digests
 
 if TYPE_CHECKING:
     import torch
+
+    from finc_eval.extractors.network import Embedder
 
 PIXELS_PER_BATCH = 64 * 224 * 224
 """Pixels of the network inputs of a batch by default: 64 images of 224 x 224."""
@@ -109,30 +111,65 @@ def extract(
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
     if isinstance(source, EmbeddingCache):
-        return source if metadata is None else with_columns(source, _matched(metadata, source.ids))
-    card = load_card(extractor)
-    samples = open_source(source, clip=card.clip, n=n, seed=seed)
-    run = run or Run()
-    size = run.batch_size or _default_batch_size(card)
-    if metadata is not None:
-        samples.columns = {**samples.columns, **_matched(metadata, samples.ids)}
-    target = None if out is None else out_path(Path(out).expanduser())
-    part = None
-    if shard is not None:
-        samples, part = sharded(samples, shard)
-        target = target and shard_path(target, shard)
-    job = _Job(card, recipe_of(card, precision), samples, size, run.workers, precision, run.device, force, n, part)
-    cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
-    if strict and cache.failures:
-        cache.close()
-        raise _unreadable(samples.name, cache.failures)
-    return with_columns(cache, job.columns(cache))
+        return source if metadata is None else with_columns(source, _matched(metadata, source.ids, stacklevel=3))
+    opened = OpenedSet(source, extractor, n=n, seed=seed, precision=precision, metadata=metadata, run=run, stacklevel=4)
+    return opened.extract(out, shard, strict=strict, force=force)
 
 
-def _matched(metadata: object, ids: Sequence[str]) -> Columns:
+class OpenedSet:
+    """A set whose samples are listed once, and a network that is loaded once, for any number of shards.
+
+    The arguments are those of `extract`. `stacklevel` is that of its warnings, as `warnings.warn` counts it.
+    """
+
+    def __init__(
+        self,
+        source: Samples,
+        extractor: str | Path,
+        *,
+        n: int | None = None,
+        seed: int = 0,
+        precision: NetworkPrecision = "float32",
+        metadata: object | None = None,
+        run: Run | None = None,
+        stacklevel: int = 3,
+    ) -> None:
+        self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, run or Run()
+        self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed)
+        if metadata is not None:
+            columns = _matched(metadata, self._samples.ids, stacklevel)
+            self._samples.columns = {**self._samples.columns, **columns}
+        self._embedder = lru_cache(self._new_embedder)
+
+    def extract(
+        self, out: str | Path | None, shard: str | None, *, strict: bool = False, force: bool = False
+    ) -> EmbeddingCache:
+        """Embed the set or a shard of it, as `extract` does, and open the file."""
+        samples, run, part = self._samples, self._run, None
+        target = None if out is None else out_path(Path(out).expanduser())
+        if shard is not None:
+            samples, part = sharded(samples, shard)
+            target = target and shard_path(target, shard)
+        size = run.batch_size or _default_batch_size(self._card)
+        recipe = recipe_of(self._card, self._precision)
+        job = _Job(self._card, recipe, samples, size, run.workers, self._embedder, force, self._n, part)
+        cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
+        if strict and cache.failures:
+            cache.close()
+            raise _unreadable(samples.name, cache.failures)
+        return with_columns(cache, job.columns(cache))
+
+    def _new_embedder(self, compiled_for: int | None) -> Embedder:
+        # Seconds of import, which a cache that exists already does not need.
+        from finc_eval.extractors.network import Embedder
+
+        return Embedder(self._card, self._run.device, self._precision, compiled_for)
+
+
+def _matched(metadata: object, ids: Sequence[str], stacklevel: int) -> Columns:
     columns, sentences = metadata_table(metadata, ids)
     for sentence in sentences:
-        warnings.warn(sentence, stacklevel=3)
+        warnings.warn(sentence, stacklevel=stacklevel)
     return columns
 
 
@@ -164,8 +201,7 @@ class _Job:
     samples: Source
     batch_size: int
     workers: int
-    precision: NetworkPrecision
-    device: str | torch.device | None
+    embedder: Callable[[int | None], Embedder]
     force: bool
     n: int | None
     shard: Shard | None
@@ -313,13 +349,11 @@ class _Job:
         self, start: int, progress: Progress
     ) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
         """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
-        # Seconds of import, which a cache that exists already does not need.
         from finc_eval.core.device import sent
-        from finc_eval.extractors.network import Embedder
 
         if self._compiled_for:
             progress("compile the network", 0, 1)
-        embed = Embedder(self.card, self.device, self.precision, self._compiled_for)
+        embed = self.embedder(self._compiled_for)
         how, place = self.card.preprocessing, partial(sent, device=embed.device)
         with closing(decoded_batches(self.samples, start, self.batch_size, how, self.workers, place)) as batches:
             for batch in batches:

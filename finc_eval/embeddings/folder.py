@@ -139,7 +139,11 @@ def remove(entry: Entry) -> int:
     """Delete a cache, finished or not, and return the number of bytes that it took."""
     with only_writer(entry.path):
         for path in (entry.path, part_of(entry.path)):
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                why = f"{path} cannot be deleted ({error.strerror}): check who may write to its folder"
+                raise DataError(why) from error
     return entry.size
 
 

@@ -65,6 +65,11 @@ def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embe
         return source
     if isinstance(source, str | Path):
         source = local(source)
+        if holds_statistics(source):
+            raise DataError(
+                f"{source} holds the mean and covariance of a set, which only Fréchet distances take (finc-eval "
+                "metrics --metrics fd): give the samples, their embeddings, or a sketch of them"
+            )
         return read_array_file(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     if isinstance(source, EmbeddingCache):
         return CachedEmbeddings(source)

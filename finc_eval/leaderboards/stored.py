@@ -20,7 +20,7 @@ from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structured
 from finc_eval.core.run import Run
-from finc_eval.core.storage import check_own_folder, write_text
+from finc_eval.core.storage import check_own_folder, disk_errors, write_text
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import labeled
 from finc_eval.extractors.settings import AnyExtractor
@@ -189,14 +189,18 @@ class StoredBoard:
         """
         with self._alone():
             index = self.index
+            listed, files = {one.file for one in index.models.values()}, []
             for name in names:
-                if name not in index.models:
+                file = index.models[name].file if name in index.models else f"{ENTRIES}/{file_name(name)}"
+                # A kill leaves a file that the index does not list: who repeats the command finishes it.
+                if name not in index.models and (file in listed or not (self.folder / file).exists()):
                     raise UsageError(f"{name!r} is not on the board{did_you_mean(name, index.models)}")
+                files.append(file)
             kept = {name: one for name, one in index.models.items() if name not in names}
-            # The index first: a kill between leaves a file that nobody lists, and that the next add replaces.
-            write_text(self.folder / INDEX, replace(index, models=kept).to_text())
-            for name in names:
-                (self.folder / index.models[name].file).unlink(missing_ok=True)
+            if len(kept) < len(index.models):
+                write_text(self.folder / INDEX, replace(index, models=kept).to_text())
+            for file in files:
+                (self.folder / file).unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
         """Read its models, in the order of their names.
@@ -239,7 +243,7 @@ class StoredBoard:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Wait for other processes that write to the board, and hold them off."""
-        with after_other_writers_of(self.folder / INDEX):
+        with disk_errors(self.folder / INDEX), after_other_writers_of(self.folder / INDEX):
             yield
 
     def _write(self, reference: BoardReference | None, entries: Sequence[Entry]) -> None:

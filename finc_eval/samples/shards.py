@@ -174,10 +174,17 @@ def joined(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
         DataError: two shards have samples in common.
         IncompatibleError: a set was divided into different numbers of shards.
     """
-    in_order = sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop))
+    return joined_in_order(sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop)))
+
+
+def joined_in_order(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
+    """Join shards as `joined` does, given set by set in the order of samples; memory grows with the gaps alone."""
     found: list[tuple[str, Shard]] = []
-    # A shard without samples joins any other; of nothing but such, one is kept.
-    for name, shard in [one for one in in_order if one[1].size] or in_order[:1]:
+    empty: list[tuple[str, Shard]] = []
+    for name, shard in named:
+        if not shard.size:
+            empty = empty or [(name, shard)]
+            continue
         before_name, before = found[-1] if found else ("", None)
         if before is None or before.ids != shard.ids:
             found.append((name, shard))
@@ -192,7 +199,8 @@ def joined(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
             found[-1] = (name, replace(before, last=shard.last, stop=shard.stop))
         else:
             found.append((name, shard))
-    return tuple(shard for _, shard in found if (shard.start, shard.stop) != (0, shard.n))
+    # A shard without samples joins any other; of nothing but such, one is kept.
+    return tuple(shard for _, shard in found or empty if (shard.start, shard.stop) != (0, shard.n))
 
 
 def check_same_set(one: str, first: Shard, other: str, second: Shard) -> None:
@@ -212,20 +220,24 @@ def check_same_set(one: str, first: Shard, other: str, second: Shard) -> None:
 
 def check_complete(shards: Sequence[Shard]) -> None:
     """Raise MissingShards unless nothing is left of what `joined` returns."""
-    missing: list[tuple[Shard, int]] = []
+    missing: list[tuple[Shard, range]] = []
     for ids in dict.fromkeys(shard.ids for shard in shards):
-        own = [shard for shard in shards if shard.ids == ids]
-        made = {number for shard in own for number in range(shard.first, shard.last + 1)}
-        missing += [(own[0], number) for number in range(1, own[0].of + 1) if number not in made]
-    if not missing:
+        own, following = sorted((shard for shard in shards if shard.ids == ids), key=lambda shard: shard.first), 1
+        for shard in own:
+            missing.append((shard, range(following, shard.first)))
+            following = max(following, shard.last + 1)
+        missing.append((own[0], range(following, own[0].of + 1)))
+    count = sum(len(numbers) for _, numbers in missing)
+    if not count:
         return
-    first, names = missing[0][0].maker(missing[0][1]), [f"{number}/{one.of}" for one, number in missing[:MAX_NAMED]]
-    if len(missing) == 1:
+    named = [(one, number) for one, numbers in missing for number in numbers[:MAX_NAMED]][:MAX_NAMED]
+    first, names = named[0][0].maker(named[0][1]), [f"{number}/{one.of}" for one, number in named]
+    if count == 1:
         sentence = f"shard {names[0]} is missing: make it by {first}, and merge again"
     else:
-        more = [f"{len(missing) - MAX_NAMED:,} more"] if len(missing) > MAX_NAMED else []
+        more = [f"{count - MAX_NAMED:,} more"] if count > MAX_NAMED else []
         sentence = (
-            f"{len(missing):,} shards are missing ({listed([*names, *more])}): make the first by {first}, the others "
+            f"{count:,} shards are missing ({listed([*names, *more])}): make the first by {first}, the others "
             "likewise, and merge again"
         )
-    raise MissingShards(sentence, (one.maker(number) for one, number in missing))
+    raise MissingShards(sentence, (one.maker(number) for one, numbers in missing for number in numbers))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,9 @@ from finc_eval.embeddings.recipe import CACHE_LAYOUT, CacheHeader, Identity, cha
 from finc_eval.embeddings.whole_file import DIGESTS, FAILED, TRAITS
 from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
-from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, joined
+from finc_eval.samples.shards import Shard, check_same_set, ids_digest
 from finc_eval.samples.source import DIGEST_BYTES, Manifest, manifest_digest
+from finc_eval.shards.listing import ShardList
 
 SAMPLES = 4096
 """Samples whose ids and digests are read together."""
@@ -31,56 +31,57 @@ SAMPLES = 4096
 AGAIN = "make this shard again"
 
 
-def merge_caches(paths: Sequence[Path], out: Path, force: bool, progress: Progress) -> EmbeddingCache:
+def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progress) -> EmbeddingCache:
     """Join the shards of one set; see `merge`."""
-    first, shard, in_order = _checked(paths)
-    if ids_digest(name for name, _ in _samples(in_order)) != shard.ids:
-        raise DataError(f"the ids in the shards of {first.source} are not those of the set: make all of them again")
-    manifest = Manifest("shards", shard.n, manifest_digest(_samples(in_order)), first.ignored, shard.metadata)
-    identity = Identity(first.source, manifest, first.extractor, first.recipe)
-    with only_writer(out):
-        cache = whole_cache(out, identity.key, identity.origin, force)
-        if cache is not None:
-            return cache
-        if force and out.exists() and file_type(out) != WHOLE:
-            out.unlink()
-        with new_file(out, WHOLE, CACHE_LAYOUT) as new:
-            for done in join_content(in_order, _opened, new, (DIGESTS, FAILED, TRAITS)):
-                progress("merge", done, len(in_order))
-            new.header |= plain(CacheHeader.of(identity, Profile.of(_traits(in_order)), first.columns, first.outputs))
+    with ShardList() as in_order:
+        first, shard = _checked(paths, in_order)
+        if ids_digest(name for name, _ in _samples(in_order)) != shard.ids:
+            raise DataError(f"the ids in the shards of {first.source} are not those of the set: make all of them again")
+        manifest = Manifest("shards", shard.n, manifest_digest(_samples(in_order)), first.ignored, shard.metadata)
+        identity = Identity(first.source, manifest, first.extractor, first.recipe)
+        with only_writer(out):
+            cache = whole_cache(out, identity.key, identity.origin, force)
+            if cache is not None:
+                return cache
+            if force and out.exists() and file_type(out) != WHOLE:
+                out.unlink()
+            with new_file(out, WHOLE, CACHE_LAYOUT) as new:
+                for done in join_content(in_order, _opened, new, (DIGESTS, FAILED, TRAITS)):
+                    progress("merge", done, len(in_order))
+                profile = Profile.of(_traits(in_order))
+                new.header |= plain(CacheHeader.of(identity, profile, first.columns, first.outputs))
     return EmbeddingCache(out)
 
 
-def _checked(paths: Sequence[Path]) -> tuple[CacheHeader, Shard, list[Path]]:
-    """Check that files are all shards of one set, made alike.
+def _checked(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]:
+    """Check that files are all shards of one set, made alike, and list them.
 
     Returns:
-        The header of the first file, its shard, and the files in the order of the samples.
+        The header of the first file, and its shard.
     """
-    first, readable = _header(paths[0])[0], 0
-    shard = _shard(first, paths[0])
-    places: list[tuple[int, int, Path]] = []
-    named: list[tuple[str, Shard]] = []
-    for path in paths:
+    remaining = iter(paths)
+    first_path = next(remaining)
+    first, readable = _header(first_path)
+    shard = _shard(first, first_path)
+    files.add(first_path, shard)
+    for path in remaining:
         header, rows = _header(path)
         own = _shard(header, path)
-        check_same_set(str(paths[0]), shard, str(path), own)
+        check_same_set(str(first_path), shard, str(path), own)
         if header.extractor_digest != first.extractor_digest:
             differ = "; ".join(changes(first.recipe, header.recipe))
-            raise IncompatibleError(f"{paths[0]} and {path} were made in unlike ways ({differ}): make one again")
+            raise IncompatibleError(f"{first_path} and {path} were made in unlike ways ({differ}): make one again")
         if (header.columns, header.outputs) != (first.columns, first.outputs):
             raise IncompatibleError(
-                f"{paths[0]} has the metadata {listed(first.columns) or 'of none'}, and {path} "
+                f"{first_path} has the metadata {listed(first.columns) or 'none'}, and {path} "
                 f"{listed(header.columns) or 'none'}: make one again, with the same --metadata"
             )
         readable += rows
-        places.append((own.start, own.stop, path))
-        # The texts of the first one, so that a thousand shards do not hold a thousand copies.
-        named.append((str(path), replace(own, ids=shard.ids, metadata=shard.metadata, command=shard.command)))
-    check_complete(joined(named))
+        files.add(path, own)
+    files.check()
     if not readable:
         raise DataError(f"none of the {shard.n:,} samples of {first.source} can be read: repair or replace them")
-    return first, shard, [path for _, _, path in sorted(places)]
+    return first, shard
 
 
 def _header(path: Path) -> tuple[CacheHeader, int]:
@@ -98,7 +99,7 @@ def _opened(path: Path) -> StoredFile:
     return StoredFile(path, WHOLE, CACHE_LAYOUT, AGAIN)
 
 
-def _samples(paths: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
     """Yield the id and the content digest of each sample, also of those that could not be read."""
     for path in paths:
         with _opened(path) as file, content_of(path, AGAIN):
@@ -116,7 +117,7 @@ def _samples(paths: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
                 yield from zip(names, (one.tobytes() for one in contents), strict=True)
 
 
-def _traits(paths: Sequence[Path]) -> Iterator[Traits]:
+def _traits(paths: Iterable[Path]) -> Iterator[Traits]:
     for path in paths:
         with _opened(path) as file, content_of(path, AGAIN):
             traits = file.texts(TRAITS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from finc_eval.core.errors import UsageError
@@ -19,17 +20,17 @@ from finc_eval.sketches.sketch import Sketch
 
 
 def merge(
-    shards: Sequence[str | Path], out: str | Path, *, force: bool = False, progress: Progress = automatic
+    shards: Iterable[str | Path], out: str | Path, *, force: bool = False, progress: Progress = automatic
 ) -> EmbeddingCache | Sketch:
     """Join the shards of a set that `extract` or `finc-eval sketch` made, on any machines, and open the result.
 
     Merged embeddings are those of one process: the same rows in the same order, ids, metadata, unreadable samples and
     key. Only the rows of networks may differ in their last digits, as they do between batch sizes. Sketches may also be
     whole ones, of sets without common samples: the result is the sketch of all of them together. Memory does not grow
-    with the set.
+    with the set, and for embeddings not with the number of shards.
 
     Args:
-        shards: paths of the files, in any order.
+        shards: paths of the files, in any order. An iterator of very many is not held in memory.
         out: path of the file.
         force: whether `out` may replace any file; otherwise only what the same samples gave before.
         progress: told how many files are joined.
@@ -51,12 +52,24 @@ def merge(
         >>> fe.merge(parts, "gen.h5")
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
-    if isinstance(shards, str | Path) or not shards:
+    if isinstance(shards, str | Path):
         raise UsageError(f"shards must be a list of paths, one or more, got {shards!r}")
-    paths, target = [local(Path(path).expanduser()) for path in shards], out_path(Path(out).expanduser())
-    if target.resolve() in [path.resolve() for path in paths]:
-        raise UsageError(f"{target} is one of the shards, which the merged file would replace: choose another name")
-    if file_type(paths[0]) == SKETCH:
-        return merge_sketches(paths, target, force, progress)
-    check_type(paths[0], str(paths[0]), WHOLE)
+    target = out_path(Path(out).expanduser())
+    paths = _files(shards, target)
+    first = next(paths, None)
+    if first is None:
+        raise UsageError("shards must be a list of paths, one or more, got none")
+    paths = chain([first], paths)
+    if file_type(first) == SKETCH:
+        return merge_sketches([*paths], target, force, progress)
+    check_type(first, str(first), WHOLE)
     return merge_caches(paths, target, force, progress)
+
+
+def _files(shards: Iterable[str | Path], target: Path) -> Iterator[Path]:
+    whole = target.resolve()
+    for shard in shards:
+        path = local(Path(shard).expanduser())
+        if path.resolve() == whole:
+            raise UsageError(f"{target} is one of the shards, which the merged file would replace: choose another name")
+        yield path

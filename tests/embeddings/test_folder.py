@@ -1,8 +1,11 @@
 """The folder of caches: what is there, why a cache would not be used again, and how it is deleted."""
 
+import errno
 import json
+import os
 import tarfile
 from importlib import resources
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -92,6 +95,21 @@ def test_caches_are_deleted_by_the_beginning_of_their_key_or_all_that_is_unfinis
     assert [entry.path for entry in entries()] == [cache.path]
     assert run("rm", cache.key[:6])[1].startswith("deleted 1 cache,")
     assert list(cache_folder.iterdir()) == []
+
+
+def test_a_cache_that_may_not_be_deleted_is_one_sentence(folder, monkeypatch):
+    cache = extract(folder, "pixels")
+    unlink = Path.unlink
+
+    def forbidden(path, missing_ok=False):
+        if path == cache.path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", forbidden)
+    code, _, error = run("rm", "--all")
+    assert code == 3
+    assert f"{cache.path} cannot be deleted (Permission denied): check who may write to its folder" in error
 
 
 def test_a_cache_that_is_being_written_is_not_deleted(folder):

@@ -108,7 +108,7 @@ def test_the_id_of_a_video_serves_its_windows():
 
 def test_what_has_no_partner_is_counted():
     with pytest.warns(UserWarning) as notes:
-        extraction._matched({"id": ["a", "x", "y"], "scene": [1, 2, 3]}, ["a", "b"])
+        extraction._matched({"id": ["a", "x", "y"], "scene": [1, 2, 3]}, ["a", "b"], stacklevel=2)
     assert [str(note.message) for note in notes] == [
         "metadata: 1 of the 2 samples not in the metadata",
         "metadata: 2 rows of the metadata without a sample",

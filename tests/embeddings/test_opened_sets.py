@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.demo import example_sets
 from finc_eval.embeddings.opening import as_embeddings, is_samples, labeled, opened_sets
@@ -115,3 +116,9 @@ def test_sets_keep_their_order(sets):
     fe.extract("ref", "pixels", "ref.h5")
     opened = opened_sets({"a": "gen", "b": "ref.h5"}, as_embeddings, None, Run())
     assert list(opened) == ["a", "b"] and opened["a"].title == "gen"
+
+
+def test_statistics_are_not_taken_for_embeddings(tmp_path):
+    np.savez(tmp_path / "fid.npz", mu=np.zeros(4), sigma=np.eye(4))
+    with pytest.raises(DataError, match=r"fid\.npz holds the mean and covariance of a set, which only Fréchet"):
+        as_embeddings(tmp_path / "fid.npz")

@@ -30,6 +30,8 @@ VALUES = (
 
 def of_bytes(data: bytes, rng: np.random.Generator) -> bytes:
     """Flip bits, cut, lengthen, or zero, repeat, swap or replace a stretch of bytes."""
+    if not data:
+        return rng.bytes(int(rng.integers(1, 5000)))
     out, n = bytearray(data), len(data)
     where = lambda most=n: int(rng.integers(0, max(most, 1)))  # noqa: E731
     start = where()

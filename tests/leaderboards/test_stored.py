@@ -1,6 +1,8 @@
 """Stored boards: one file per model, adding, removing, rendering again, two processes at once, and refusals."""
 
+import errno
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -123,6 +125,37 @@ def test_a_removed_model_is_gone_with_its_file(board):
     assert sorted(path.name for path in (board.folder / "entries").iterdir()) == ["gaps.json", "good.json"]
     with pytest.raises(UsageError, match=r"'goof' is not on the board .did you mean .good"):
         board.remove(["goof"])
+
+
+def test_a_removal_that_was_killed_is_finished_by_the_same_command(board):
+    board.add({"Org/Twin": MODELS["Org/Twin"]}, REF)
+    file = Path(board.index.models["Org/Twin"].file)
+    kept = (board.folder / file).read_bytes()
+    board.remove(["Org/Twin"])
+    (board.folder / file).write_bytes(kept)  # as a kill leaves it, after the index is written
+    assert board.names == ("gaps", "good")
+    board.remove(["Org/Twin"])
+    assert not (board.folder / file).exists()
+    with pytest.raises(UsageError, match="'Org/Twin' is not on the board"):
+        board.remove(["Org/Twin"])
+
+
+def test_locks_that_fail_are_one_sentence(board, monkeypatch):
+    def failing(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", failing)
+    with pytest.raises(DataError, match=r"board\.json cannot be written .*No locks available"):
+        board.remove(["good"])
+
+
+def test_a_name_like_the_file_of_another_model_does_not_remove_it(board):
+    board.add({"wide model": MODELS["Org/Twin"]}, REF)
+    file = Path(board.index.models["wide model"].file)
+    assert file_name(file.stem) == file.name
+    with pytest.raises(UsageError, match="is not on the board"):
+        board.remove([file.stem])
+    assert (board.folder / file).exists()
 
 
 PROGRAM = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,14 @@ def copy_content(old: StoredFile, new: NewFile, without: Collection[str] = ()) -
 
 
 def join_content(
-    paths: Sequence[Path], opened: Callable[[Path], StoredFile], new: NewFile, without: Collection[str] = ()
+    paths: Iterable[Path], opened: Callable[[Path], StoredFile], new: NewFile, without: Collection[str] = ()
 ) -> Iterator[int]:
     """Write all rows of the arrays of files, those of the first file first; the header is left to the caller.
 
     One file is open at a time, and a block of it in memory.
 
     Args:
-        paths: the files, which have the same arrays and lists of texts.
+        paths: the files, which have the same arrays and lists of texts. They are listed twice.
         opened: opens a file.
         new: file to write.
         without: names of arrays that are left out.
@@ -48,12 +48,14 @@ def join_content(
         DataError: a file is damaged, or has other arrays than the first one.
     """
     lengths, shapes = Counter[str](), dict[str, tuple[tuple[int, ...], str]]()
+    first = None
     for path in paths:
+        first = first or path
         with opened(path) as file, content_of(path):
             found = {name: file.stored(name) for name in _kept(file, without)}
             own = {name: (rows.shape[1:], rows.dtype.str) for name, rows in found.items()}
             if own != (shapes := shapes or own):
-                raise file.damaged(f"its arrays are not those of {paths[0]}")
+                raise file.damaged(f"its arrays are not those of {first}")
             lengths.update({name: len(rows) for name, rows in found.items()})
     arrays = {name: new.rows(name, (lengths[name], *shape), dtype) for name, (shape, dtype) in shapes.items()}
     written = Counter[str]()

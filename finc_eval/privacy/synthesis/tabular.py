@@ -123,7 +123,7 @@ class Number:
         usual: number that most records are known to have, or None; its level lies at the origin of the codes.
 
     Raises:
-        UsageError: the edges do not ascend.
+        UsageError: the edges do not ascend, or are too large for whole numbers.
 
     Example:
         >>> import finc_eval as fe
@@ -139,6 +139,8 @@ class Number:
     def __post_init__(self) -> None:
         if len(self.edges) < 2 or not bool((np.diff(self.edges) > 0).all()) or not np.isfinite(self.edges).all():
             raise UsageError(f"the edges of column {self.name} must ascend, got {list(self.edges)}")
+        if self.integer and max(map(abs, self.edges)) > 2**53:  # beyond it, floats are further apart
+            raise UsageError(f"whole numbers of column {self.name} exceed 2^53, got {self.edges}: leave integer out")
 
     @classmethod
     def between(

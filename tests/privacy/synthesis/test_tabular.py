@@ -131,6 +131,7 @@ def test_positions_keep_levels_apart(table):
         ("levels = 7", 'levels = "few"', "whole number of levels, got 'few'"),
         ("levels = 7", "level = 7", "cannot have 'level' \\(did you mean \"levels\"\\?\\)"),
         ("[0, 1, 10, 100]", "[0, 10, 1]", "must ascend"),
+        ("low = 18", "low = -1e300", "whole numbers of column age exceed 2\\^53, got .*: leave integer out"),
         ("usual = 0", 'usual = "none"', "usual value of column dose must be a number"),
         ('usual = "east"', 'usual = "eats"', 'did you mean "east"'),
         ('"no", "yes"', '"no", "no"', "each once"),

@@ -1,0 +1,95 @@
+"""The list of shards keeps its order on the disk, and memory is the same for any number of them."""
+
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from finc_eval.core.errors import DataError
+from finc_eval.samples.shards import MissingShards, Shard
+from finc_eval.shards.listing import ShardList
+
+WHOLE = Shard("0" * 64, None, 100, 10, 1, 1, 0, 10, ("finc-eval", "extract", "x"))
+
+
+def part(number, of=10):
+    return replace(WHOLE, n=10 * of, of=of, first=number, last=number, start=10 * (number - 1), stop=10 * number)
+
+
+def test_files_are_listed_in_the_order_of_their_samples():
+    with ShardList() as files:
+        for number in (3, 10, 1, 7, 2, 9, 5, 4, 8, 6):
+            files.add(Path(f"{10 - number}.h5"), part(number))
+        files.check()
+        assert [*files] == [Path(f"{10 - number}.h5") for number in range(1, 11)] == [*files]
+        assert len(files) == 10
+
+
+def test_a_path_has_its_bytes_whatever_they_are():
+    name = Path(os.fsdecode(b"\xff.h5"))
+    with ShardList() as files:
+        files.add(name, part(1, of=1))
+        assert [*files] == [name]
+
+
+def test_gaps_and_overlaps_are_named():
+    with ShardList() as files:
+        for number in (9, 1, 2, 4):
+            files.add(Path(f"{number}.h5"), part(number))
+        with pytest.raises(
+            MissingShards, match=r"6 shards are missing \(3/10, 5/10, 6/10, 7/10, 8/10 and 1 more\)"
+        ) as e:
+            files.check()
+        assert [command.split()[-1] for command in e.value.commands] == [f"{n}/10" for n in (3, 5, 6, 7, 8, 10)]
+        files.add(Path("again.h5"), part(4))
+        with pytest.raises(DataError, match=r"4\.h5 and again\.h5 both hold samples 31 to 40 of 100"):
+            files.check()
+
+
+LISTING = """
+import resource, sys
+from dataclasses import replace
+from pathlib import Path
+from finc_eval.samples.shards import Shard
+from finc_eval.shards.listing import ShardList
+n = int(sys.argv[1])
+def fill(n):
+    with ShardList() as files:
+        one = Shard("0" * 64, None, n, n, 1, 1, 0, 1)
+        for number in range(n, 0, -1):
+            path = Path(f"/shards/images.{number:07d}-of-{n}.h5")
+            files.add(path, replace(one, first=number, last=number, start=number - 1, stop=number))
+        files.check()
+        assert sum(1 for _ in files) == n
+fill(1000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+fill(n)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the largest memory is in kB there")
+def test_memory_does_not_grow_with_the_number_of_files():
+    small, large = (
+        int(subprocess.run([sys.executable, "-c", LISTING, n], capture_output=True, text=True, check=True).stdout)
+        for n in ("30000", "120000")
+    )
+    assert large < small + 8_000, (small, large)  # kB; 120 000 of them were 110 MB when they were held
+
+
+def test_a_full_disk_is_one_sentence(tmp_path):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    fill = LISTING.replace("fill(1000)\n", "")
+    run = subprocess.run(
+        [sys.executable, "-c", "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + fill, "100000"],
+        preexec_fn=limited, capture_output=True, text=True,
+    )  # fmt: skip
+    last = run.stderr.strip().splitlines()[-1]
+    assert run.returncode == 1
+    assert "DataError: the list of shards cannot be kept in the folder of temporary files" in last
