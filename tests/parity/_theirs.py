@@ -29,12 +29,12 @@ def pair(kind):
 
 @cache
 def _results(library):
-    """Run all checks of a library on all pairs that they take, each check in one process."""
-    found = {}
-    for check in CHECKS:
-        if check.library == library:
-            cases = {kind: {"x": x, "y": y} for kind, (x, y) in _pairs().items() if len(x) >= check.min_samples}
-            found |= run_library(library, {check.metric: check.code}, cases)
+    """Run all checks of a library on all pairs that they take; those that take the same pairs share a process."""
+    found, checks = {}, [check for check in CHECKS if check.library == library]
+    for needed in {check.min_samples for check in checks}:
+        cases = {kind: {"x": x, "y": y} for kind, (x, y) in _pairs().items() if len(x) >= needed}
+        codes = {check.metric: check.code for check in checks if check.min_samples == needed}
+        found |= run_library(library, codes, cases)
     return found
 
 

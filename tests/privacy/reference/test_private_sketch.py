@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from _cards import small_pixel_card
 from _files import forge
 from _pages import check_fits_a_terminal
 from PIL import Image
@@ -221,7 +222,8 @@ def test_a_file_holds_what_was_released_and_nothing_else(tmp_path, digits, monke
     images = (digits[0][:80].reshape(-1, 28, 28) * 255).astype(np.uint8)
     for name, part in (("public", images[:40]), ("a-secret-place", images[40:])):
         np.savez(tmp_path / f"{name}.npz", images=part)
-    public, private = (fe.extract(tmp_path / f"{name}.npz", "pixels") for name in ("public", "a-secret-place"))
+    card = small_pixel_card(tmp_path / "small.toml", 8)
+    public, private = (fe.extract(tmp_path / f"{name}.npz", card) for name in ("public", "a-secret-place"))
     sketch = sketch_of(private, PublicTransform.fit(public, 3))
     path, again = tmp_path / "s.h5", tmp_path / "again.h5"
     sketch.save(path)
@@ -477,15 +479,16 @@ def test_a_release_takes_samples_and_embeds_both_sets_by_one_extractor(tmp_path,
         (tmp_path / name).mkdir()
         for number, image in enumerate(part):
             Image.fromarray(image).save(tmp_path / name / f"{number}.png")
-    folders = [tmp_path / "private", tmp_path / "public"]
-    cache = fe.extract(folders[1], "pixels", tmp_path / "public.h5")
-    of_folders = sketch_of(folders[0], folders[1], extractor="pixels")
+    folder, public = tmp_path / "private", tmp_path / "public"
+    cache = fe.extract(public, "pixels", tmp_path / "public.h5")
+    of_folders = sketch_of(folder, public, extractor="pixels")
     assert of_folders.space == f"pixels@{cache.extractor_digest[:8]}" and of_folders.m == 40
-    for public in (cache, of_folders):
-        assert sketch_of(folders[0], public).space == of_folders.space  # by the extractor behind the public set
-    seeded_noise(0)
-    private = fe.extract(folders[0], "pixels", tmp_path / "private.h5")
-    assert torch.equal(sketch_of(private, cache).mean, of_folders.mean)
+    private = fe.extract(folder, "pixels", tmp_path / "private.h5")
+    # A folder is embedded by the extractor behind the public set.
+    for data, known in ((folder, cache), (folder, of_folders), (private, of_folders)):
+        seeded_noise(0)
+        again = sketch_of(data, known)
+        assert again.space == of_folders.space and torch.equal(again.mean, of_folders.mean)
 
 
 def test_records_in_files_of_other_programs_are_those_of_the_array(tmp_path, seeded_noise):
