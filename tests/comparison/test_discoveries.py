@@ -51,16 +51,20 @@ def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=6) >= 0.9
 
 
+@pytest.mark.long
 def test_colored_digits_are_found_at_demo_size(digits):
     x, labels = digits
     images = np.rint(x * 255).astype(np.uint8).reshape(-1, 28, 28)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(x))
-    gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
-    ref = pixels(gray(images[order[2000:]]))
-    purity, found = recovery(fe.compare(gen=pixels(gen.images), ref=ref, features=1000), gen.kinds)
+    results = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(x))
+        gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
+        ref = pixels(gray(images[order[2000:]]))
+        results.append(recovery(fe.compare(gen=pixels(gen.images), ref=ref, features=1000, seed=seed), gen.kinds))
+    purity, found = np.mean(results, axis=0)
     assert purity >= 0.95
-    assert found >= 9
+    assert found >= 9.0
 
 
 @pytest.mark.long
