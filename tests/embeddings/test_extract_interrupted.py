@@ -72,12 +72,12 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
 @pytest.mark.parametrize(
     ("target", "count", "resumes_at"),
     [
-        ("extract", 1, 0),  # nothing done yet
+        pytest.param("extract", 1, 0, marks=pytest.mark.long),  # nothing done yet
         ("extract", 3, 16),  # between batches
-        ("fsync", 1, 8),  # rows written, their checkpoint not
+        pytest.param("fsync", 1, 8, marks=pytest.mark.long),  # rows written, their checkpoint not
         ("fsync", 3, 24),
         ("write cache", 1, N),  # while the whole cache is written
-        ("fsync", 6, N),  # the whole cache written, not yet in its place
+        pytest.param("fsync", 6, N, marks=pytest.mark.long),  # the whole cache written, not yet in its place
         ("unlink", 1, None),  # the whole cache in its place, the unfinished one still there
     ],
 )
