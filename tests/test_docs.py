@@ -28,7 +28,7 @@ def commands():
 
 @cache
 def help_of(*verb):
-    shown = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
+    shown = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
     assert shown.exit_code == 0, shown.output
     return shown.output
 
