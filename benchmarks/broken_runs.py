@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from _record import record
 from _kept import rows_of
+from _record import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from faults.runs import FAULTS, Runs

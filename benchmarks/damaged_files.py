@@ -12,8 +12,8 @@ from collections import Counter, deque
 from itertools import islice
 from pathlib import Path
 
-from _record import record
 from _kept import Kept, end_of_call
+from _record import record
 
 import finc_eval.cli.app  # noqa: F401  its code is part of the record
 

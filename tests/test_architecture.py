@@ -6,6 +6,7 @@
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,14 @@ def floors() -> dict[str, int]:
     return {room.strip(): floor for floor, layer in enumerate(reversed(layers)) for room in layer.split("|")}
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path, *, lazy: bool) -> list[tuple[int, str]]:
     """The line and the full name of each import of the package; `lazy`: only those inside functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = set()
     for node in [part for function in functions for part in ast.walk(function)] if lazy else ast.walk(tree):
@@ -100,7 +106,7 @@ def test_files_are_read_by_the_guarded_doors_alone(package):
     found = {
         name_of(path)
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if (isinstance(node, ast.Import) and any(one.name == package for one in node.names))
         or (isinstance(node, ast.ImportFrom) and node.module == package)
     }
@@ -140,7 +146,7 @@ def test_a_newcomers_question_is_answered_by_files_that_exist(question, answer):
 
 @pytest.mark.parametrize("file, name", [step[2:] for step in STEPS], ids=[step[3].strip("`") for step in STEPS])
 def test_each_step_of_the_way_is_a_function_or_class_of_its_file(file, name):
-    tree = ast.parse((ROOT / file.strip("`")).read_text(encoding="utf-8"))
+    tree = tree_of(ROOT / file.strip("`"))
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     assert name.strip("`") in defined
 

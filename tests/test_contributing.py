@@ -50,7 +50,7 @@ def copy(tmp_path):
     """A copy of the package and its cards, which the recipes change."""
 
     def without(folder, _):  # a link to the cards, where there is one
-        return {"__pycache__"} | ({"cards"} if Path(folder).name == "extractors" else set())
+        return {"cards"} if Path(folder).name == "extractors" else set()
 
     shutil.copytree(ROOT / "finc_eval", tmp_path / "finc_eval", ignore=without)
     shutil.copytree(ROOT / "extractors", tmp_path / "extractors")

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,16 +26,22 @@ def commands():
                 yield pytest.param(shlex.split(line, comments=True), id=f"{page.name}: {line.strip()[:60]}")
 
 
+@cache
+def help_of(*verb):
+    shown = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
 @pytest.mark.parametrize("words", list(commands()))
 def test_a_command_in_the_docs_has_its_verb_and_options(words):
     words = words[: words.index("|")] if "|" in words else words
     verb = words[1 : 2 + (words[1] in GROUPS)]
     if words[1] == "leaderboard":
         verb = words[1:3] if words[2] in BOARD_VERBS else ["leaderboard", "rank"]
-    shown = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
-    assert shown.exit_code == 0, shown.output
+    shown = help_of(*verb)
     options = [word.partition("=")[0] for word in words if word.startswith("--")]
-    assert [option for option in options if not re.search(rf"{option}\b", shown.output)] == []
+    assert [option for option in options if not re.search(rf"{option}\b", shown)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -53,8 +60,7 @@ def test_a_public_name_in_the_docs_exists(page):
 
 def test_every_verb_is_in_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"}).output
-    verbs = re.findall(r"^│ ([a-z][\w-]*) {2,}", shown, re.M)
+    verbs = re.findall(r"^│ ([a-z][\w-]*) {2,}", help_of(), re.M)
     assert len(verbs) > 10
     assert [verb for verb in verbs if f"| `{verb}` |" not in text] == []
 

@@ -51,6 +51,7 @@ def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=6) >= 0.9
 
 
+@pytest.mark.long
 def test_colored_digits_are_found_at_demo_size(digits):
     x, labels = digits
     images = np.rint(x * 255).astype(np.uint8).reshape(-1, 28, 28)

@@ -169,11 +169,11 @@ def test_two_models_are_compared_as_two_sets_are(models):
 
 
 def test_models_of_one_law_rarely_differ(digits):
-    x = digits[0]
+    x = digits[0].reshape(-1, 28, 28)[:, ::2, ::2].reshape(-1, 196)
     false = 0
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(len(x))
-        parts = {label: x[order[start : start + 400]] for label, start in (("a", 0), ("b", 400), ("c", 800))}
+        parts = dict(zip("abc", np.split(x[order[:600]], 3), strict=True))
         table = fe.compare_models(parts, features=50, modes=5, seed=seed)
         assert table.modes
         false += bool(table.significant())

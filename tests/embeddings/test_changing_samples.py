@@ -14,7 +14,6 @@ from PIL import Image
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import files, open_source
@@ -26,10 +25,7 @@ extract = import_module("finc_eval.embeddings.extract").extract
 N, BATCH = 40, 8
 
 
-@pytest.fixture(autouse=True)
-def own_cache_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "default"))
-    monkeypatch.setattr(cache_writer, "CHECKPOINT_SECONDS", 0)
+pytestmark = pytest.mark.usefixtures("own_cache_folder")
 
 
 @pytest.fixture(scope="module")

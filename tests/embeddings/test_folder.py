@@ -4,12 +4,12 @@ import errno
 import json
 import os
 import tarfile
-from importlib import resources
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+from _cards import pixel_card
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -148,10 +148,7 @@ def test_explain_names_labels_that_have_changed(folder):
 
 
 def test_explain_asks_for_the_path_of_a_card_that_is_not_ours(folder, tmp_path):
-    own = tmp_path / "mine.toml"
-    own.write_text(
-        (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text().replace("pixels", "mine", 1)
-    )
+    own = pixel_card(tmp_path / "mine.toml")
     cache = extract(folder, own)
     assert "made with a card of your own, mine: pass its path as --extractor" in run("explain", cache.key)[2]
     assert run("explain", cache.key, "--extractor", own)[1].endswith("it would be used as it is")

@@ -56,6 +56,7 @@ def outputs(network, clips):
     return network(normalized(torch.from_numpy(clips), CARD.preprocessing))
 
 
+@pytest.mark.long
 def test_features_and_cuts_are_those_of_the_package(network, tmp_path):
     # Longer than the window of 101 frames, shorter than it, and a single frame.
     clips = {"long": noise(105)[1:], "short": noise(16), "single": noise(1)}

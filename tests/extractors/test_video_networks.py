@@ -14,6 +14,9 @@ from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_vi
 from finc_eval.extractors.preprocess import normalized, resized
 
 CARDS = [card for name in available_cards() if (card := load_card(name)).loader.kind == "torchvision-video"]
+SLOW = {"mvit-v2-s"}
+"""Networks whose forward pass takes seconds."""
+
 PRESETS = {card.name: models.get_model_weights(card.loader.model).DEFAULT for card in CARDS}
 
 
@@ -31,7 +34,9 @@ def test_there_are_cards_of_four_networks():
     assert [card.name for card in CARDS] == ["mvit-v2-s", "r3d-18", "s3d", "swin3d-t"]
 
 
-@pytest.mark.parametrize("card", CARDS, ids=by_name)
+@pytest.mark.parametrize(
+    "card", [pytest.param(card, marks=[pytest.mark.long] * (card.name in SLOW)) for card in CARDS], ids=by_name
+)
 @torch.inference_mode()
 def test_a_saved_network_gives_torchvisions_logits_and_their_features(card, tmp_path):
     torch.manual_seed(0)

@@ -74,6 +74,7 @@ def test_shipped_models_classify_alike_and_hand_over_the_samples(by_chance):
     torch.testing.assert_close(leaked, torch.from_numpy(mine), atol=1e-12, rtol=0)
 
 
+@pytest.mark.long
 def test_parties_are_processes_that_exchange_files_of_distances(tmp_path, by_class, central):
     code = (
         "import sys; from finc_eval.kahm.federated import answer; from finc_eval.kahm.files import "

@@ -166,6 +166,7 @@ for number in range(3):
 """
 
 
+@pytest.mark.long
 def test_two_processes_that_add_at_once_lose_nothing(board, tmp_path):
     np.save(tmp_path / "rows.npy", MODELS["good"])
     np.save(tmp_path / "ref.npy", REF)

@@ -2,10 +2,10 @@
 
 import json
 import re
-from importlib import resources
 
 import numpy as np
 import pytest
+from _cards import small_pixel_card
 from PIL import Image
 
 import finc_eval as fe
@@ -47,9 +47,7 @@ def images(digits):
 def embed(tmp_path_factory):
     """A function that embeds images by 14 x 14 pixels: the usual 28 x 28 take minutes."""
     folder = tmp_path_factory.mktemp("altered")
-    text = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text()
-    text = text.split("[golden]")[0].replace("[28, 28]", "[14, 14]").replace("2352\n", "588\n")
-    (folder / "small.toml").write_text(text.replace('name = "pixels"', 'name = "small"'))
+    small_pixel_card(folder / "small.toml", 14)
 
     def embed_images(name, rows):
         np.savez(folder / f"{name}.npz", images=rows)

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import torch
+from _cards import small_pixel_card
 from _pages import BREAKOUT, HOSTILE, Page, check_fits_a_terminal
 from PIL import Image
 from typer.testing import CliRunner
@@ -329,13 +330,10 @@ def folders(digits, tmp_path_factory):
 def test_the_verb_audits_folders_of_images_and_shows_pairs(folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-    page = tmp_path / "out" / "audit.html"
-    arguments = [
-        "audit",
-        *(part for name in ("gen", "train", "holdout") for part in (f"--{name}", str(folders / name))),
-    ]
-    arguments += ["--extractor", "pixels", "--out", str(page.parent), "--stated-epsilon", "9", "--stated-delta", "0"]
-    result = CliRunner().invoke(app, arguments)
+    page, card = tmp_path / "out" / "audit.html", small_pixel_card(tmp_path / "small.toml", 8)
+    sets = (part for name in ("gen", "train", "holdout") for part in (f"--{name}", folders / name))
+    stated = ("--stated-epsilon", 9, "--stated-delta", 0)
+    result = CliRunner().invoke(app, ["audit", *map(str, (*sets, "--extractor", card, "--out", page.parent, *stated))])
     assert result.exit_code == 0, result.output
     for block in ("1. Copying in the samples", "2. Attackability", "3. Stated guarantee"):
         assert block in result.output

@@ -9,8 +9,8 @@ from finc_eval.doctor.parity import difference
 from finc_eval.metrics.frechet import frechet_distance
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.metric} of {check.library.name}")
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.metric} of {check.library.name}")
 def test_ours_are_the_numbers_of_the_library(check, kind):
     x, y = pair(kind)
     if len(x) < check.min_samples:

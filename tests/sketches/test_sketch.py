@@ -50,7 +50,7 @@ def test_covariances_and_eigenvalues_equal_the_papers_algorithm(digits):
 
 @pytest.mark.parametrize("portion", [1, 7, 1000])
 def test_portions_do_not_change_a_sketch(digits, phi, portion):
-    x = digits[0][:1500]
+    x = digits[0][:400]
     whole = fe.Sketch.of(x, phi)
     with portions_of(portion):
         batched = fe.Sketch.of(x, phi)

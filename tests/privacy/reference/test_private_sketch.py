@@ -1,44 +1,24 @@
+"""Private sketches: what a release spends, scores, merges and withstands."""
+
 import itertools
 import json
 import math
 from dataclasses import replace
 
-import h5py
 import numpy as np
 import pytest
 import torch
-from _files import forge
 from _pages import check_fits_a_terminal
-from PIL import Image
+from _private import DELTA, sketch_of
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.coordinate_kernels import CoordinateSum
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, PrivateSketch, PublicTransform, release_sketch
 from finc_eval.privacy.reference.release import SQUARE_WEIGHT, largest_tail, sensitivity_of
 from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
 
-DELTA = 1e-5
-
 pytestmark = pytest.mark.usefixtures("seeded_noise")
-
-
-@pytest.fixture(scope="module")
-def sets(digits):
-    """Disjoint digits: public, private, and two generated sets, the second without sevens; and the private labels."""
-    images, labels = digits
-    rest, kinds = images[2500:], labels[2500:]
-    return images[:1000], images[1000:2500], rest, rest[kinds != 7], labels[1000:2500]
-
-
-@pytest.fixture(scope="module")
-def transform(sets):
-    return PublicTransform.fit(sets[0], 10)
-
-
-def sketch_of(private, public, epsilon=1.0, **rest):
-    return release_sketch(private, public=public, epsilon=epsilon, delta=DELTA, ledger=None, **rest)
 
 
 def test_a_release_scores_generators_and_ranks_the_one_that_lacks_a_digit_last(sets, transform):
@@ -179,107 +159,6 @@ def test_the_degree_follows_from_epsilon_and_the_number_of_records_alone():
     assert by_class.feature_map.order == 2  # degree 3 of ten classes has no covariance that fits
 
 
-def test_a_transform_fitted_on_the_private_records_is_refused(sets):
-    public, private, *_ = sets
-    with pytest.raises(FincEvalError, match="fitted on the private set itself"):
-        sketch_of(private, private)
-    with pytest.raises(FincEvalError, match=r"500 of the 1500 private records are also in the public set"):
-        sketch_of(private, np.concatenate([public, private[:500]]))
-    with pytest.raises(TypeError, match="public"):
-        release_sketch(private, epsilon=1.0, ledger=None)
-
-
-def test_a_transform_says_what_it_was_fitted_on_after_it_was_stored(sets, tmp_path):
-    public, private, *_ = sets
-    sketch_of(private, public).save(tmp_path / "s.h5")
-    with pytest.raises(FincEvalError, match="fitted on the private set itself"):
-        sketch_of(public, PrivateSketch.load(tmp_path / "s.h5"))
-
-
-def test_principal_axes_are_whitened_or_not(sets):
-    public = sets[0]
-    images = PublicTransform.fit(public, 5)(torch.from_numpy(public))
-    inside = images.norm(dim=1) < PublicTransform.fit(public, 5).radius
-    assert inside.float().mean() == pytest.approx(0.99, abs=0.002)
-    assert images.var(0).numpy() == pytest.approx(np.ones(5), abs=0.1)
-    plain = PublicTransform.fit(public, 5, whiten=False)
-    assert (plain.axes.T @ plain.axes).numpy() == pytest.approx(np.eye(5), abs=1e-10)
-    variances = plain(torch.from_numpy(public)).var(0)
-    assert (variances[:-1] > variances[1:]).all()
-
-
-def test_constants_give_the_same_transform_for_the_same_seed():
-    one, same, other = (PublicTransform.constant(50, 7, length_scale=1, radius=2, seed=seed) for seed in (3, 3, 4))
-    assert one.digest == same.digest != other.digest
-    assert (one.axes.T @ one.axes).numpy() == pytest.approx(np.eye(7), abs=1e-12)
-    images = one(torch.from_numpy(np.random.default_rng(0).normal(size=(9, 50)) * 100))
-    assert images.norm(dim=1).numpy() == pytest.approx(np.full(9, 2.0))
-
-
-def test_a_file_holds_what_was_released_and_nothing_else(tmp_path, digits, monkeypatch):
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-    images = (digits[0][:80].reshape(-1, 28, 28) * 255).astype(np.uint8)
-    for name, part in (("public", images[:40]), ("a-secret-place", images[40:])):
-        np.savez(tmp_path / f"{name}.npz", images=part)
-    public, private = (fe.extract(tmp_path / f"{name}.npz", "pixels") for name in ("public", "a-secret-place"))
-    sketch = sketch_of(private, PublicTransform.fit(public, 3))
-    path, again = tmp_path / "s.h5", tmp_path / "again.h5"
-    sketch.save(path)
-    PrivateSketch.load(path).save(again)
-    assert path.read_bytes() == again.read_bytes()
-    content = path.read_bytes()
-    for secret in ("a-secret-place", str(tmp_path), private.manifest_digest, private.key):
-        assert secret.encode() not in content
-    with h5py.File(path) as file:
-        names = []
-        file.visit(names.append)
-        assert set(names) == {
-            "header",
-            "transform",
-            "transform/axes",
-            "transform/center",
-            "feature_map",
-            "feature_map/center",
-            "mean",
-        }
-        header = json.loads(file["header"][()])
-    assert "random bytes" in header["promise"]
-    assert header["releases"][0]["guarantee"]["promise"] == str(Guarantee.of(1, DELTA))
-    assert header["releases"][0]["guarantee"]["ceilings"]["auc"] == pytest.approx(0.575, abs=5e-4)
-
-
-def test_a_stored_sketch_scores_as_before(sets, transform, tmp_path):
-    _, private, whole, _, labels = sets
-    for rest in (
-        {},
-        {"feature_map": CoordinateSum(10, 4, length_scale=3.0)},
-        {"labels": labels, "classes": ["1", "7"]},
-    ):
-        sketch = sketch_of(private, transform, **rest)
-        sketch.save(tmp_path / "s.h5")
-        again = PrivateSketch.load(tmp_path / "s.h5")
-        kinds = None if sketch.classes is None else np.ones(len(whole), int)
-        expected = sketch.score(whole, kinds)
-        assert again.score(whole, kinds).interval == pytest.approx(expected.interval, rel=1e-9)
-        assert again.signature == sketch.signature
-        assert again.releases == sketch.releases
-
-
-def test_unreadable_samples_are_records_all_the_same(tmp_path, digits, monkeypatch):
-    from PIL import Image
-
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "set"
-    folder.mkdir()
-    for number, row in enumerate(digits[0][:30]):
-        Image.fromarray((row.reshape(28, 28) * 255).astype(np.uint8)).save(folder / f"{number:02d}.png")
-    (folder / "07.png").write_bytes(b"no image")
-    cache = fe.extract(folder, "pixels")
-    assert (cache.n, len(cache.failures)) == (29, 1)
-    public = PublicTransform.constant(cache.dim, 2, length_scale=10, radius=10)
-    assert sketch_of(cache, public).m == 30
-
-
 def test_merged_owners_score_like_one_with_all_records(sets, transform):
     _, private, whole, _, _ = sets
     first = sketch_of(private[:500], transform, 3)
@@ -324,81 +203,6 @@ def test_only_sketches_of_one_transform_merge_and_each_release_once(sets, transf
 def test_what_cannot_be_released_is_refused_in_one_sentence(sets, transform, change, message):
     with pytest.raises(FincEvalError, match=message):
         release_sketch(sets[1], **{"public": transform, "epsilon": 1.0, "ledger": None} | change)
-
-
-def test_a_sketch_that_is_no_sketch_is_said_to_be_none(tmp_path, sets, transform):
-    sketch_of(sets[1], transform).save(tmp_path / "s.h5")
-    forge(tmp_path / "s.h5", lambda header, arrays: arrays.pop("mean"))
-    with pytest.raises(FincEvalError, match="is damaged"):
-        PrivateSketch.load(tmp_path / "s.h5")
-    with pytest.raises(FincEvalError, match="does not exist"):
-        PrivateSketch.load(tmp_path / "t.h5")
-
-
-def test_a_sketch_with_constants_that_are_whole_numbers_is_read_again(tmp_path, sets):
-    sketch = sketch_of(sets[1], PublicTransform.constant(784, 3, length_scale=5, radius=np.int64(10)))
-    sketch.save(tmp_path / "s.h5")
-    assert PrivateSketch.load(tmp_path / "s.h5").signature == sketch.signature
-
-
-def test_the_header_of_a_file_keeps_its_keys(tmp_path, sets, transform):
-    sketch_of(sets[1], transform).save(tmp_path / "s.h5")
-    with h5py.File(tmp_path / "s.h5") as file:
-        header = json.loads(file["header"][()])
-    about = "program type layout version promise space transform feature_map classes features m noise mean"
-    assert " ".join(header) == f"{about} releases signature arrays"
-    about = ["digest", "origin", "dims", "radius", "length_scale", "space", "fitted_on"]
-    assert list(header["transform"]) == about
-    assert (header["program"], header["type"], header["layout"]) == ("finc-eval", "private sketch", 2)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "a number",
-        "a feature",
-        "the radius",
-        "the noise",
-        "the promise",
-        "the owner",
-        "the square",
-        "a possible square",
-        "the sampling",
-        "the digest",
-    ],
-)
-def test_a_sketch_that_contradicts_itself_is_damaged(tmp_path, sets, transform, damage):
-    path = tmp_path / "s.h5"
-    sketch_of(sets[1], transform).save(path)
-
-    def change(header, arrays):
-        (made,) = header["releases"]
-        match damage:
-            case "a number":
-                arrays["mean"][3] += 1e-3
-            case "a feature":
-                arrays["mean"] = arrays["mean"][:-1]
-            case "the radius":
-                header["transform"]["radius"] *= 2
-            case "the noise":
-                made["noise"] /= 2
-            case "the promise":
-                made["guarantee"]["epsilon"] = 0.1
-            case "the owner":
-                made["sensitivity"] /= 2
-                made["noise"] /= 2
-            case "the square":
-                made["square"] = 5.0
-            case "a possible square":
-                made["square"] -= 0.01
-            case "the sampling":
-                made["sampling"] = 1e-12
-            case "the digest":
-                header["mean"] = "0" * 64
-
-    forge(path, change)
-    with pytest.raises(FincEvalError, match="is damaged"):
-        PrivateSketch.load(path)
 
 
 def test_the_same_set_twice_is_not_told_apart(sets, transform):
@@ -468,38 +272,3 @@ def test_a_generator_that_makes_one_sample_only_is_far_off_with_error_bars(sets,
     score = sketch_of(private, transform).score(np.repeat(whole[:1], 50, 0))
     assert score.interval[0] > 0.1
     assert all(math.isfinite(number) for number in itertools.chain(score.interval, score.noise_interval))
-
-
-def test_a_release_takes_samples_and_embeds_both_sets_by_one_extractor(tmp_path, monkeypatch, digits, seeded_noise):
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
-    images = (255 * digits[0]).astype(np.uint8).reshape(-1, 28, 28)
-    for name, part in (("private", images[:40]), ("public", images[40:80])):
-        (tmp_path / name).mkdir()
-        for number, image in enumerate(part):
-            Image.fromarray(image).save(tmp_path / name / f"{number}.png")
-    folders = [tmp_path / "private", tmp_path / "public"]
-    cache = fe.extract(folders[1], "pixels", tmp_path / "public.h5")
-    of_folders = sketch_of(folders[0], folders[1], extractor="pixels")
-    assert of_folders.space == f"pixels@{cache.extractor_digest[:8]}" and of_folders.m == 40
-    for public in (cache, of_folders):
-        assert sketch_of(folders[0], public).space == of_folders.space  # by the extractor behind the public set
-    seeded_noise(0)
-    private = fe.extract(folders[0], "pixels", tmp_path / "private.h5")
-    assert torch.equal(sketch_of(private, cache).mean, of_folders.mean)
-
-
-def test_records_in_files_of_other_programs_are_those_of_the_array(tmp_path, seeded_noise):
-    rng = np.random.default_rng(0)
-    private, public = (rng.normal(size=(50, 6)).astype(np.float32) for _ in range(2))
-    private[3] = np.nan  # counts as the center: a record must not make a release fail
-    labels = np.array(["a", "b"] * 25)
-    np.savez(tmp_path / "private.npz", embeddings=private, label=labels)
-    np.save(tmp_path / "public.npy", public)
-    seeded_noise(0)
-    of_arrays = sketch_of(private, public, labels=list(labels), classes=["a", "b"])
-    seeded_noise(0)
-    of_files = sketch_of(tmp_path / "private.npz", tmp_path / "public.npy", classes=["a", "b"])
-    assert torch.equal(of_files.mean, of_arrays.mean)
-    assert of_files.transform.fitted_on == of_arrays.transform.fitted_on
-    with pytest.raises(FincEvalError, match="fitted on the private set itself"):
-        sketch_of(tmp_path / "public.npy", tmp_path / "public.npy")

@@ -1,0 +1,24 @@
+"""Verbs run in this process, and their printed tables read."""
+
+from typer.testing import CliRunner
+
+from finc_eval.cli.app import app
+
+
+def run(verb, *arguments):
+    """Run a verb; the verbs that embed use pixels by default, as the sets here are digits."""
+    if verb in ("extract", "compare", "sweep", "models", "methods") and "--extractor" not in arguments:
+        arguments = (*arguments, "--extractor", "pixels")
+    return CliRunner().invoke(app, [verb, *map(str, arguments)])
+
+
+def done(verb, *arguments):
+    """Run a verb that must succeed, and return its result."""
+    result = run(verb, *arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def table_rows(text):
+    """The cells of the rows of a printed table, without its rules."""
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if line[:1] == "│"]

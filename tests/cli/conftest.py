@@ -1,0 +1,48 @@
+"""Sets of digits that the tests of the verbs share, and a cache for each test."""
+
+import shutil
+
+import pytest
+from _verbs import done
+
+import finc_eval as fe
+from finc_eval.demo.planted import planted_sets
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory):
+    """Two folders of 300 digits: half of gen colored, ref gray."""
+    folder = tmp_path_factory.mktemp("sets")
+    for name, made in zip(("gen", "ref"), planted_sets(), strict=True):
+        type(made)(made.images[:300], made.kinds[:300]).write(folder / name)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def caches(folders, tmp_path_factory):
+    """The two folders embedded."""
+    folder = tmp_path_factory.mktemp("caches")
+    for name in ("gen", "ref"):
+        fe.extract(folders / name, "pixels", out=folder / f"{name}.h5")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def compared_once(folders, tmp_path_factory):
+    """What compare prints about the two folders, and the folder that it writes."""
+    place = tmp_path_factory.mktemp("compared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FINC_EVAL_CACHE", str(place / "cache"))
+        sets = ("--gen", folders / "gen", "--ref", folders / "ref")
+        return done("compare", *sets, "--features", 100, "--out", place / "c"), place / "c"
+
+
+@pytest.fixture
+def compared(compared_once, tmp_path):
+    """A copy of the folder of a comparison, to read and to change."""
+    return shutil.copytree(compared_once[1], tmp_path / "c")

@@ -1,0 +1,120 @@
+"""`finc-eval compare`, from two folders, embeddings or sketches to a report."""
+
+import json
+
+import pytest
+from _verbs import done, run, table_rows
+
+import finc_eval as fe
+from finc_eval.core.words import percent, points
+
+
+def test_compare_goes_from_two_folders_to_a_report(compared_once):
+    result, out = compared_once
+    assert "Over-represented: more in the generated set" in result.stdout
+    assert sorted(path.name for path in out.iterdir()) == ["comparison.h5", "comparison.html", "comparison.json"]
+    comparison = fe.load(out / "comparison.h5")
+    assert comparison.over[0].id in result.stdout
+    assert str(comparison.signature) in result.stdout
+    assert json.loads((out / "comparison.json").read_text())["signature"] == str(comparison.signature)
+    page = (out / "comparison.html").read_text()
+    assert comparison.over[0].id in page
+    assert "data:image/" in page
+    assert "gen: extract" in result.stderr and "score ref" in result.stderr
+
+
+def test_json_is_all_there_is_on_stdout(folders, caches, tmp_path):
+    sets = ("--gen", folders / "gen", "--ref", caches / "ref.h5", "--out", tmp_path / "c")
+    assert json.loads(done("compare", *sets, "--features", 20, "--json").stdout)["settings"]["features"] == 20
+
+
+def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
+    for name in ("gen", "ref"):
+        assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5").exit_code == 0
+    made = run("sketch", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
+    assert made.exit_code == 0, made.stderr
+    like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
+    assert run("sketch", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
+        result = run(
+            "compare", "--gen", tmp_path / f"gen{suffix}", "--ref", tmp_path / f"ref{suffix}",
+            "--features", 100, "--out", tmp_path / kind,
+        )  # fmt: skip
+        assert result.exit_code == 0, result.stderr
+    one, other = (fe.load(tmp_path / kind / "comparison.h5") for kind in ("embeddings", "sketches"))
+    mine, others = ({mode.id: mode.excess for mode in found.modes if mode.threshold} for found in (one, other))
+    common = mine.keys() & others.keys()
+    assert len(common) >= 0.8 * len(mine) > 0
+    assert [mine[name] for name in common] == pytest.approx([others[name] for name in common], abs=1e-5)
+
+
+def test_compare_can_leave_pictures_out(folders, tmp_path):
+    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 100)
+    run("compare", *sets, "--out", tmp_path / "c", "--pictures", 0)
+    assert "data:image/" not in (tmp_path / "c" / "comparison.html").read_text()
+    assert fe.load(tmp_path / "c" / "comparison.h5").kept == {"gen": {}, "ref": {}}
+    refused = run("compare", *sets, "--out", tmp_path / "d", "--pictures", 40)
+    assert refused.exit_code == 3 and "from 0 to 16" in refused.stderr and not (tmp_path / "d").exists()
+
+
+def test_compare_prints_the_headline_and_the_shares_of_significant_modes(caches, tmp_path):
+    out = tmp_path / "c"
+    result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
+    found = fe.load(out / "comparison.h5")
+    assert result.stdout.startswith(found.headline)
+    shown = {row[1].split(", ")[-1]: row for row in table_rows(result.stdout)}
+    assert list(shown) == [mode.id for mode in found.significant()] and shown
+    for mode in found.significant():
+        row = shown[mode.id]
+        assert row[2:4] == [percent(share, 1).removesuffix(" %") for share in (mode.share_gen, mode.share_ref)]
+        ends = ", ".join(points(end) for end in mode.share_difference_interval)
+        assert row[4] == f"{points(mode.share_difference)} [{ends}]"
+    others = len(found.modes) - len(found.significant())
+    assert (f"{others} more" in result.stdout) == bool(others)
+
+
+def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
+    made = run("sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
+    assert made.exit_code == 0, made.stderr
+    assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries per embedding")
+    like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
+    assert run("sketch", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    out = tmp_path / "c"
+    result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert "cosine kernel: exact, without a bandwidth" in result.stdout and "sigma" not in result.stdout
+    assert fe.load(out / "comparison.h5").settings.kernel == "cosine"
+
+
+def test_features_and_precision_reach_the_comparison(caches, tmp_path):
+    made = run(
+        "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
+        "--features", 60, "--precision", "bfloat16",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.stderr
+    sketch = fe.load(tmp_path / "ref.sketch.h5")
+    assert (sketch.feature_map.features, sketch.precision) == (60, "bfloat16")
+    result = run(
+        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c",
+        "--features", "auto", "--sigma", 40, "--precision", "tf32", "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert made["settings"]["features"] == 1000 and "|prec:tf32|" in made["signature"]
+
+
+def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
+    result = run(
+        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--method", "rarity", "--novel", 0.4,
+        "--neighbors", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c", "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert made["settings"]["method"] == {"name": "rarity", "novel": 0.4, "neighbors": 5}
+    assert made["signature"].startswith("rarity|")
+
+
+def test_settings_come_from_a_file_and_the_command_line_takes_precedence(caches, tmp_path):
+    (tmp_path / "s.toml").write_text('[compare]\nfeatures = 60\nrho = 2.0\nmethod = {name = "finc"}\n')
+    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c")
+    made = run("compare", *sets, "--config", tmp_path / "s.toml", "--rho", 3, "--json")
+    settings = json.loads(made.stdout)["settings"]
+    assert (settings["features"], settings["rho"], settings["modes"]) == (60, 3, 10)

@@ -1,0 +1,103 @@
+"""The command as a process: what it loads, and how it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from _verbs import done
+
+import finc_eval as fe
+from finc_eval.cli.app import VERBS, load_verb
+
+MAIN = [sys.executable, "-c", "from finc_eval.cli import main; main()"]
+
+
+def test_unknown_flags_are_errors_with_exit_code_3():
+    result = subprocess.run([*MAIN, "compare", "--generated", "a"], capture_output=True, text=True)
+    assert result.returncode == 3
+    assert "--generated" in result.stderr
+
+
+def test_help_teaches_and_loads_nothing_heavy():
+    code = (
+        "import sys, finc_eval, finc_eval.cli\n"
+        "try: finc_eval.cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'torchvision', 'timm', 'faiss', 'scipy', 'matplotlib', 'h5py'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    for verb in (verb for verbs in VERBS.values() for verb in verbs):
+        assert f" {verb} " in result.stdout
+
+
+@pytest.mark.parametrize("name", [name for verbs in VERBS.values() for name in verbs])
+def test_the_list_of_verbs_has_the_first_line_of_each_help(name):
+    line = next(verbs[name] for verbs in VERBS.values() if name in verbs)
+    help_text = " ".join(load_verb(name).help.split("\n\n")[0].split())
+    assert line == help_text or line == help_text.split(". ")[0] + "."
+
+
+def test_help_and_wrong_options_of_a_verb_do_not_wait_for_torch():
+    code = """
+import sys, finc_eval.cli
+for words, expected in (
+    ("compare --help", 0), ("compare --gem a", 3), ("sweep --parameter x", 3),
+    ("metrics --help", 0), ("audit --help", 0), ("private-sketch release --help", 0),
+):
+    sys.argv[1:], code = words.split(), None
+    try:
+        finc_eval.cli.main()
+    except SystemExit as end:
+        code = end.code
+    assert code == expected, (words, code)
+    assert "torch" not in sys.modules, words
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_the_api_needs_neither_faiss_nor_timm_nor_torchvision():
+    code = (
+        "import sys, finc_eval as fe\n"
+        "[getattr(fe, name) for name in fe.__all__]\n"
+        "assert not {'faiss', 'timm', 'torchvision'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_pipe_that_nobody_reads_does_not_end_as_a_regression():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [*MAIN, "schema", "comparison"]
+    process = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (process.returncode, process.stderr) == (141, "")
+
+
+def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
+    n, out = 10_000, tmp_path / "many.h5"
+    np.savez(tmp_path / "many.npz", arr_0=np.random.default_rng(0).integers(0, 256, (n, 28, 28, 3), np.uint8))
+    arguments = ("extract", tmp_path / "many.npz", "--out", out, "--extractor", "pixels")
+    process = subprocess.Popen(
+        [*MAIN, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A background job of a shell inherits an ignored SIGINT, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while process.poll() is None and not out.with_name("many.h5.part").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate()
+    assert process.returncode == 130, stderr
+    assert "interrupted; finished work is kept, and the same command goes on from there" in stderr
+    assert "Traceback" not in stderr
+    assert not out.exists()
+    done(*arguments)
+    assert fe.EmbeddingCache(out).n == n

@@ -1,0 +1,132 @@
+"""`finc-eval sweep`, `models`, `methods` and `changes`: a row a value, mode, group or change."""
+
+import json
+
+import numpy as np
+from _verbs import run, table_rows
+
+import finc_eval as fe
+from finc_eval.core.words import percent, points
+from finc_eval.demo.planted import gray, shipped_digits
+
+
+def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders, tmp_path):
+    out = tmp_path / "pages"
+    images, labels = shipped_digits()
+    np.savez(tmp_path / "zeros.npz", arr_0=gray(images[labels == 0][:300]))
+    result = run(
+        "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--parameter", "sigma", "--out", out,
+        "--values", "30,10", "--features", 100,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "gen: extract" in result.stderr and "sketch ref" in result.stderr and "compare: 2/2" in result.stderr
+    twin = json.loads((out / "sweep-sigma.json").read_text())
+    rows = table_rows(result.stdout)
+    assert [row[0] for row in rows] == ["10", "30"]
+    for row, point in zip(rows, twin["points"], strict=True):
+        found = point["comparison"]
+        counts = [sum(mode["p_value"] <= 0.05 for mode in found[key]) for key in ("over", "under")]
+        assert [int(cell) for cell in row[1:3]] == counts
+        assert any(counts)
+        shares = [abs(m["share_difference"]) for m in found["over"] + found["under"] if m["p_value"] <= 0.05]
+        assert row[3] == (percent(max(shares), 1) if shares else "–")
+    assert "sigma 30 is too large" in rows[1][6]
+    assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
+    assert "compare may find more" in " ".join(result.stdout.split())
+    assert str(out / "sweep-sigma.html") in result.stdout
+    assert "Modes against σ" in (out / "sweep-sigma.html").read_text()
+
+
+def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(caches, tmp_path):
+    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "s", "--values", "40")
+    made = json.loads(run("sweep", *sets, "--parameter", "sigma", "--json").stdout)
+    assert made["points"][0]["comparison"]["settings"]["features"] == 1000
+
+
+def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
+    result = run(
+        "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--parameter", "rho",
+        "--out", tmp_path, "--features", 60, "--json",
+    )  # fmt: skip
+    made = json.loads(result.stdout)
+    assert [point["value"] for point in made["points"]] == [1, 2, 5, 10]
+    assert {point["comparison"]["settings"]["features"] for point in made["points"]} == {60}
+    assert (tmp_path / "sweep-rho.json").read_text().strip() == result.stdout.strip()
+
+
+def test_models_prints_the_significant_modes_against_the_sets(folders, caches, tmp_path):
+    out = tmp_path / "out"
+    result = run(
+        "models", "--gen", f"mine={folders / 'gen'}", "--gen", f"theirs={caches / 'ref.h5'}",
+        "--ref", caches / "ref.h5", "--features", 100, "--out", out,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    twin = json.loads((out / "models.json").read_text())
+    significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
+    rows = table_rows(result.stdout)
+    titles = [mode["name"] or mode["id"] for mode in significant]
+    assert titles and [row[0].removeprefix("– ") for row in rows] == titles
+    for row, mode in zip(rows, significant, strict=True):
+        assert row[1] == mode["set_with_most"]
+        for cell, label in zip(row[3:], ("mine", "theirs", "ref"), strict=True):
+            part = mode["shares"][label]
+            ends = [percent(end, 1).removesuffix(" %") for end in (part["share"], *part["interval"])]
+            assert cell == f"{ends[0]} [{ends[1]}, {ends[2]}]"
+    assert f"{len(twin['modes']) - len(significant)} more" in result.stdout
+    assert "data:image/" in (out / "models.html").read_text() and "mine: extract" in result.stderr
+
+
+def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
+    result = run(
+        "models", "--gen", f"a={caches / 'gen.h5'}", "--gen", f"b={caches / 'ref.h5'}", "--features", 60,
+        "--out", tmp_path / "m", "--json",
+    )  # fmt: skip
+    assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
+
+
+def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
+    out = tmp_path / "out"
+    result = run(
+        "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--methods", "finc,rarity", "--features", 100,
+        "--modes", 3, "--novel", 0.4, "--out", out,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    twin = json.loads((out / "methods.json").read_text())
+    shown = {row[0]: row[1:] for row in table_rows(result.stdout)}
+    for group in twin["groups"]:
+        for column, method in enumerate(("finc", "rarity")):
+            found = twin["comparisons"][method][group["role"]]
+            modes = [(rank, mode) for rank, mode in enumerate(found, 1) if mode["id"] in group["modes"].get(method, ())]
+            texts = [f"{rank}. {points(mode['share_difference'])}" for rank, mode in modes]
+            texts = [t if m["p_value"] <= 0.05 else f"({t})" for t, (_, m) in zip(texts, modes, strict=True)]
+            if group["name"] in shown:
+                assert shown[group["name"]][column] == "; ".join(texts)
+    assert shown and "|novel:0.4|" in result.stdout
+    assert "data:image/" in (out / "methods.html").read_text() and "rarity: decompose" in result.stderr
+
+
+def test_changes_follows_the_modes_between_releases(caches, tmp_path):
+    run("sketch", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
+    for name, release in (("old", "gen"), ("new", "ref")):
+        made = run("compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / name)
+        assert made.exit_code == 0, made.stderr
+    old, new = (("--old", tmp_path / "old" / "comparison.h5"), ("--new", tmp_path / "new" / "comparison.h5"))
+    out = ("--out", tmp_path)
+    result = run("changes", *old, *new, *out)
+    assert result.exit_code == 0, result.stderr
+    significant = {mode.id: mode for mode in fe.load(old[1]).significant()}
+    rows = {row[0].split(", ")[-1]: row for row in table_rows(result.stdout)}
+    assert rows and set(rows) <= set(significant)
+    for name, row in rows.items():
+        assert row[1] in ("gone", "shrunk") and row[2] == significant[name].role and row[5].startswith("−")
+    assert (
+        "modes were followed" in result.stdout
+        and "Changes between two releases" in (tmp_path / "changes.html").read_text()
+    )
+    twin = json.loads((tmp_path / "changes.json").read_text())
+    assert [change["id"] for change in twin["changes"]] == list(rows)
+    assert json.loads(run("changes", *old, *new, *out, "--json").stdout)["changes"] == twin["changes"]
+    same = run("changes", *old, "--new", old[1], *out, "--force")
+    assert "Nothing changed: the interval of every change holds zero." in same.stdout
+    none = run("changes", "--old", new[1], *new, *out, "--force")
+    assert none.stdout.startswith("Nothing changed: no mode is significant in either comparison")

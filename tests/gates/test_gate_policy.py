@@ -1,0 +1,59 @@
+"""Policies: written first, read from TOML or Python, refused in one sentence."""
+
+from pathlib import Path
+
+import pytest
+
+import finc_eval as fe
+from finc_eval.gates.first_policy import first_policy
+from finc_eval.gates.retraining import SAMPLING_ONLY
+
+
+def test_the_first_policy_has_few_lines_and_passes_a_release_without_a_change(sets, tmp_path):
+    text = first_policy([sets["old"]], sets["ref"])
+    assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 7
+    assert "floor" in text and SAMPLING_ONLY in text
+    (tmp_path / "gate.toml").write_text(text)
+    assert fe.gate(sets["same"], sets["old"], sets["ref"], tmp_path / "gate.toml").overall == "pass"
+
+
+@pytest.mark.parametrize(
+    "table, error, message",
+    [
+        ({}, fe.UsageError, "limits nothing"),
+        ({"kinds": {}}, fe.UsageError, "limits nothing"),
+        ({"metrics": {"fd": {}}}, fe.UsageError, "limits nothing"),
+        ({"copying": {}}, fe.UsageError, "limits nothing"),
+        ({"basics": {}}, fe.UsageError, "limits nothing"),
+        ({"kind": {"lose": 0.5}}, fe.DataError, 'unknown key "kind".*did you mean "kinds"'),
+        ({"kinds": {"loose": 0.5}}, fe.DataError, 'unknown key "kinds.loose".*did you mean "lose"'),
+        ({"metrics": {"fd": {"wors": 0.5}}}, fe.DataError, 'did you mean "worse"'),
+        ({"metrics": {"fdd": {"worse": 0.5}}}, fe.UsageError, 'did you mean "fd"'),
+        ({"kinds": {"lose": 1.5}}, fe.UsageError, "lose must lie between 0 and 1"),
+        ({"kinds": {"lose": 0.5}, "alpha": 2.0}, fe.UsageError, "alpha must lie between 0 and 1"),
+        ({"kinds": {"lose": 0.5}, "looks": 0}, fe.UsageError, "looks must be a whole number"),
+        ({"kinds": {"lose": 0.5, "only": ["7"]}}, fe.UsageError, "only names values of a column"),
+    ],
+)
+def test_a_wrong_policy_is_refused_in_one_sentence(table, error, message):
+    with pytest.raises(error, match=message):
+        fe.Policy.of(table)
+
+
+def test_a_policy_is_read_from_toml(tmp_path):
+    path = tmp_path / "gate.toml"
+    path.write_text('kinds.lose = 0.5\nmetrics.fd.worse = "noise"\nundecided = "warn"\n')
+    policy = fe.Policy.of(path)
+    assert (policy.kinds.lose, policy.metrics["fd"].worse, policy.undecided) == (0.5, "noise", "warn")
+    path.write_text("kinds.lose = ")
+    with pytest.raises(fe.DataError, match="cannot be read as a policy in TOML"):
+        fe.Policy.of(path)
+    with pytest.raises(fe.DataError, match="does not exist"):
+        fe.Policy.of(Path("missing.toml"))
+
+
+def test_a_policy_in_python_may_have_the_dotted_keys_of_toml(tmp_path):
+    (tmp_path / "gate.toml").write_text("kinds.lose = 0.5\nkinds.level = 10\nmetrics.fd.difference = 1.0\n")
+    dotted = {"kinds.lose": 0.5, "kinds": {"level": 10}, "metrics.fd.difference": 1.0}
+    assert fe.Policy.of(dotted) == fe.Policy.of(tmp_path / "gate.toml")
+    assert dotted["kinds"] == {"level": 10}
