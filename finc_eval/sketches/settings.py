@@ -64,7 +64,8 @@ class SketchSettings(Configured):
     precision: Annotated[
         Precision,
         about(
-            "precision of the covariances: tf32 on GPUs and bfloat16 on most processors are faster and coarser, float64 is slower"
+            "precision of the covariances: tf32 (on GPUs) and bfloat16 (on some CPUs, too) are faster and coarser, "
+            "float64 is slower"
         ),
     ] = "float32"
     groups: Groups = None
