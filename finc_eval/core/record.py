@@ -163,6 +163,8 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         return _adapter(cls).validate_json(text, strict=True, extra="forbid")  # type: ignore[no-any-return]
     except ValidationError as error:
         raise DataError(_sentence(error, where, cls)) from error
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
 
 
 def schema(cls: type) -> dict[str, Any]:

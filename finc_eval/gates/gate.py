@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def gate(
     evidence = [one.evidence for one in shown]
     judged = judge(evidence, policy.alpha, policy.looks)
     limits = tuple(_limit(one, part) for one, part in zip(judged, shown, strict=True))
-    warnings = [*_not_new(sets), *sets.warnings, *found.warnings, *([FIRST] if first else [])]
+    warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *([FIRST] if first else [])]
     if history is not None:
         warnings += [*history.never_fired(limits), *_other_reference(history, sets)]
     return Verdict(
@@ -145,10 +146,13 @@ def _limit(judged: Judged, shown: KindEvidence) -> Limit:
     )
 
 
-def _not_new(sets: GateSets) -> list[str]:
-    """Return a sentence about each set that the release is compared with, and is itself."""
-    same = [label for label in (*sets.baselines, REF) if sets.infos[label].digest == sets.infos[GEN].digest]
-    return [f"gen and {label} are the same samples, which tells nothing: pass the new release as gen" for label in same]
+def _same_samples(sets: GateSets) -> list[str]:
+    """Return a sentence about each two sets that are one; only an anchor may be the baseline, too."""
+    pairs = combinations((GEN, *sets.baselines, REF), 2)
+    same = [(one, other) for one, other in pairs if sets.infos[one].digest == sets.infos[other].digest]
+    return [
+        f"{one} and {other} are the same samples, which tells nothing: pass another set as {one}" for one, other in same
+    ]
 
 
 def _other_reference(history: History, sets: GateSets) -> list[str]:

@@ -1,7 +1,8 @@
 """Matrix products in a stated precision: how the covariances of features are accumulated.
 
 A precision is the format in which features enter the product; sums are always float32 or float64. It means the same on
-every device, so that a CPU can check what a GPU will do; only the speed depends on the hardware.
+every device, so that a CPU can check what a GPU will do; only the speed depends on the hardware. The one exception is
+bfloat16 on a CPU with units for it: there each product of a batch is rounded to bfloat16, too, before it is added.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def prepared(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
     rows = rows.float()
     if precision == "float32" or (precision == "tf32" and rows.is_cuda):
         return rows  # tensor cores round their inputs themselves
-    if precision == "bfloat16" and rows.is_cuda:
+    if precision == "bfloat16" and (rows.is_cuda or _cpu_has_bfloat16()):
         return rows.bfloat16()
     return rounded(rows, DROPPED_BITS[precision])
 
@@ -45,10 +46,18 @@ def rounded(rows: torch.Tensor, bits: int) -> torch.Tensor:
 
 def add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
     """Add leftᵀ right of `prepared` rows to a total: (b, p) and (b, q) into (p, q)."""
-    if left.dtype == torch.bfloat16:
+    if left.dtype != torch.bfloat16:
+        total.addmm_(left.T, right)
+    elif left.is_cuda:
         total += torch.mm(left.T, right, out_dtype=torch.float32)
     else:
-        total.addmm_(left.T, right)
+        total += left.T @ right  # torch has no such product with sums in float32 on a CPU
+
+
+@cache
+def _cpu_has_bfloat16() -> bool:
+    """Return whether this CPU multiplies bfloat16 in units of its own, about twice as fast as float32."""
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 @contextmanager

@@ -63,7 +63,10 @@ class SketchSettings(Configured):
     seed: Annotated[int, about("random seed of the frequencies")] = 0
     precision: Annotated[
         Precision,
-        about("precision of the covariances: tf32 and bfloat16 are faster on GPUs and coarser, float64 is slower"),
+        about(
+            "precision of the covariances: tf32 (on GPUs) and bfloat16 (on some CPUs, too) are faster and coarser, "
+            "float64 is slower"
+        ),
     ] = "float32"
     groups: Groups = None
 

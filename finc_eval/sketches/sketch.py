@@ -60,7 +60,7 @@ class Sketch(Shown):
         sample: number of embeddings to keep as the bottom-k sample; 0 keeps none.
         space: extractor of the embeddings, as name@digest; default: unknown.
         precision: precision of the covariance of φ: float32, float64, or with features rounded to tf32 or bfloat16
-            before the product, which GPUs multiply faster. Sums are at least float32 (docs/method.md has the errors).
+            before the product, which GPUs, and some CPUs, multiply faster (docs/method.md has the errors).
 
     Attributes:
         folds: moments of φ(x) over the samples with an even, and with an odd, id hash.

@@ -197,9 +197,12 @@ def test_sets_that_cannot_be_judged_are_refused(sets, policy):
         fe.gate(same, [], ref, policy)
 
 
-def test_a_release_that_is_its_own_baseline_is_told(sets):
-    verdict = fe.gate(sets["old"], sets["old"].copy(), sets["ref"], {"kinds": {"new": 0.1, "level": 4}})
-    assert verdict.warnings[0].startswith("gen and baseline are the same samples")
+@pytest.mark.parametrize(
+    "given, told", [(("old", "old", "ref"), "gen and baseline"), (("same", "ref", "ref"), "baseline and ref")]
+)
+def test_two_sets_that_are_one_are_told(sets, given, told):
+    verdict = fe.gate(*(sets[name].copy() for name in given), {"kinds": {"new": 0.1, "level": 4}})
+    assert verdict.warnings[0].startswith(f"{told} are the same samples")
 
 
 def test_facts_count_duplicates_and_samples(sets):

@@ -57,7 +57,13 @@ def test_a_missing_file(place, name):
 
 
 @pytest.mark.parametrize(
-    "text, told", [("kinds = [", "TOML"), ("kinds.los = 0.5", "did you mean"), ("", "limits nothing")]
+    "text, told",
+    [
+        ("kinds = [", "TOML"),
+        ("kinds.los = 0.5", "did you mean"),
+        ("", "limits nothing"),
+        ("kinds.new = -1.0", "gate.toml: new must lie between 0 and 1, got -1.0"),
+    ],
 )
 def test_a_broken_policy(place, text, told):
     (place / "gate.toml").write_text(text)

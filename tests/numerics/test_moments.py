@@ -93,7 +93,7 @@ def features(request, digits):
 
 def test_the_covariance_is_the_more_exact_the_higher_the_precision(features):
     exact = features.double().T @ features.double() / len(features)
-    bounds = {"float64": 1e-14, "float32": 1e-6, "tf32": 5e-5, "bfloat16": 5e-4}
+    bounds = {"float64": 1e-14, "float32": 1e-6, "tf32": 5e-5, "bfloat16": 2e-3}
     errors = []
     for precision, bound in bounds.items():
         covariance = moments_of(features, precision).mean_square().double()

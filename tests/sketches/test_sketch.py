@@ -172,7 +172,7 @@ def test_a_sketch_keeps_its_precision_on_file_and_says_it(digits, precision, tmp
     sketch = fe.Sketch.of(x, phi, precision=precision)
     exact = phi(x).double().T @ phi(x).double() / 300
     error = float((sketch.covariance.double() - exact).abs().max())
-    assert error < {"float32": 1e-8, "tf32": 2e-6, "bfloat16": 2e-5, "float64": 1e-16}[precision]
+    assert error < {"float32": 1e-8, "tf32": 2e-6, "bfloat16": 5e-5, "float64": 1e-16}[precision]
     sketch.save(tmp_path / "a.h5")
     loaded = fe.load(tmp_path / "a.h5")
     assert loaded.precision == precision
