@@ -174,15 +174,23 @@ def _testable(tests: KindTests, weight: float) -> int:
     return max(1, round(float(tests.family.family_level(level)[0]) / level / len(ROLES)))
 
 
-def merged(directions: Sequence[Candidate], clusters: Sequence[Candidate], sets: ScoredSets) -> list[Candidate]:
+def merged(
+    directions: Sequence[Candidate], clusters: Sequence[Candidate], sets: ScoredSets, tried: int
+) -> list[Candidate]:
     """Join directions and clusters of one role with nearly the same members.
 
     A direction stays where it is significant by itself: its shares are nearer to those of the kind.
     Clusters of many levels cut a large kind in pieces, which then join its direction, unless it blends several kinds.
+
+    Args:
+        directions: directions of both roles.
+        clusters: significant clusters of both roles.
+        sets: both sets, scored on all of them.
+        tried: number of clusters that were tested.
     """
     kept, new = list(directions), []
     wholes, parts = ([_kept_members(one, sets) for one in found] for found in (directions, clusters))
-    pieces = [_pieces(one, whole, clusters, parts, sets) for one, whole in zip(directions, wholes, strict=True)]
+    pieces = [_pieces(one, whole, clusters, parts, sets, tried) for one, whole in zip(directions, wholes, strict=True)]
     for number, (cluster, part) in enumerate(zip(clusters, parts, strict=True)):
         alike = [
             0.0 if one.role != cluster.role else 1.0 if number in joining else _overlap(part, whole)
@@ -205,11 +213,12 @@ def _pieces(
     clusters: Sequence[Candidate],
     parts: Sequence[torch.Tensor],
     sets: ScoredSets,
+    tried: int,
 ) -> list[int]:
     """Return the numbers of the clusters that are pieces of a direction's kind.
 
-    None are, of several small ones, where one set has significantly more of them than of the rest of the direction's
-    members: then they are kinds of their own, which the direction blends.
+    Of several small ones, those are not of which one set has significantly more than of the direction's other members,
+    corrected for all clusters that were tried: they are kinds of their own, which the direction blends.
     """
     found = [
         number
@@ -218,11 +227,15 @@ def _pieces(
     ]
     if len(found) < 2 or max(_overlap(parts[number], whole) for number in found) >= SAME_MEMBERS:
         return found
-    inside = whole & torch.stack([parts[number] for number in found]).any(0)
     n = len(sets.ordered(direction.role)[0].sketched.sketch.sample.keys)
-    members, own, own_inside = (int(some.sum()) for some in (whole, whole[:n], inside[:n]))
-    p_value = hypergeometric_tails(int(inside.sum()), own, members - own)[own_inside]
-    return [] if p_value <= ALPHA else found
+    members, own = int(whole.sum()), int(whole[:n].sum())
+
+    def apart(part: torch.Tensor) -> bool:
+        inside = whole & part
+        p_value = hypergeometric_tails(int(inside.sum()), own, members - own)[int(inside[:n].sum())]
+        return tried * p_value <= ALPHA
+
+    return [number for number in found if not apart(parts[number])]
 
 
 def _kept_members(one: Candidate, sets: ScoredSets) -> torch.Tensor:

@@ -105,7 +105,8 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     directions = direction_candidates(fits, scored, settings)
     clusters = [] if kinds is None else kinds.candidates(centers[0], scored, settings)
     family = len(scored.gen.masses.effect)
-    modes = assemble_modes(merged(directions, clusters, scored), scored, family, settings)
+    tried = 0 if kinds is None else len(kinds.tests.index)
+    modes = assemble_modes(merged(directions, clusters, scored, tried), scored, family, settings)
     return _describe(opened, settings, fits, kinds, named(modes, gen, ref), run)
 
 

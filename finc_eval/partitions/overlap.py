@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from finc_eval.partitions.counts import Counts
 
-NESTED = 0.5
+NESTED = 1 / 3
 """Members that two kinds share, over those of the smaller one, from which on only one of them is reported."""
 
 

@@ -111,7 +111,7 @@ def test_kinds_that_a_direction_blends_stand_beside_it():
 
 
 def test_directions_without_clusters_are_left_as_they_are():
-    assert merged([], [], None) == []
+    assert merged([], [], None, 0) == []
 
 
 def test_a_whole_kind_is_kept_rather_than_its_pieces():
