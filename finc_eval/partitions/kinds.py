@@ -229,7 +229,7 @@ def kinds(
         >>> {kind.set_with_most for kind in found.significant()} == {"gen", "ref"}
         True
         >>> found.difference_p_value < 0.05, found.levels
-        (True, (20, 50))
+        (True, (20, 35, 50))
     """
     return _count(labeled(sets, "set"), settings_from(KindSettings, settings, options), None, run, extractor)
 
