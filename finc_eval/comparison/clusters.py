@@ -233,7 +233,7 @@ def _pieces(
     def apart(part: torch.Tensor) -> bool:
         inside = whole & part
         p_value = hypergeometric_tails(int(inside.sum()), own, members - own)[int(inside[:n].sum())]
-        return tried * p_value <= ALPHA
+        return tried * p_value <= ALPHA  # type: ignore[no-any-return]
 
     return [number for number in found if not apart(parts[number])]
 
