@@ -91,18 +91,10 @@ def use_cache(path):
         columns = {name: cache.column(name) for name in cache.columns}
         found = as_embeddings(cache)
         batches = sum(len(batch.rows) for batch in found.batches(3))
+        content = cache.content.tolist()
         assert batches == len(rows) == cache.n and len(some) == 2
-        assert problem is None, problem
-        return (
-            cache.key,
-            rows.tobytes(),
-            cache.ids,
-            columns,
-            cache.content.tolist(),
-            cache.failures,
-            repr(cache),
-            cache.clip,
-        )
+        assert problem is None, problem  # all that verify reads was read here, too
+        return cache.key, rows.tobytes(), cache.ids, columns, content, cache.failures, repr(cache), cache.clip
 
 
 @cache
