@@ -47,7 +47,7 @@ class Kept:
 
 
 def end_of_call(epilog):
-    """Return the time, as of `time.monotonic`, from which on the command line lets nothing begin."""
+    """Return when the `--minutes` of the command line are over, by the clock of `time.monotonic`."""
     arguments = argparse.ArgumentParser(epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--minutes", type=float, default=float("inf"), help="nothing begins after that time")
     return time.monotonic() + 60 * arguments.parse_args().minutes

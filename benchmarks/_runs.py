@@ -15,14 +15,12 @@ import time
 import traceback
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from multiprocessing import get_context
-from pathlib import Path
 
 import torch
+from _kept import RUNS
 from _record import claim
 from _stale import changed_since, code_in_use
 from scipy import stats
-
-RUNS = Path(__file__).parent / "runs"
 
 
 def run(name, regimes, one, report, runs):

@@ -1,4 +1,4 @@
-"""What does low precision cost? Covariances, modes, shares and p-values in each precision, against float64.
+"""Errors of covariances, modes, shares and p-values in each precision, measured against float64.
 
 Half of a real set is compared with its other half, from which a class is left out; ten seeds draw halves and class.
 tf32 rounds the features before the product, in the same way on every device. So does bfloat16, and a CPU with units for

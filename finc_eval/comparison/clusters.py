@@ -21,7 +21,7 @@ from finc_eval.comparison.shares import Share, exact_share
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.exact_tests import hypergeometric_tails
+from finc_eval.numerics.exact_tests import ShareTests
 from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
 from finc_eval.partitions.counts import Counted, count
 from finc_eval.partitions.difference import Difference, total_variation
@@ -227,13 +227,20 @@ def _pieces(
     ]
     if len(found) < 2 or max(_overlap(parts[number], whole) for number in found) >= SAME_MEMBERS:
         return found
-    n = len(sets.ordered(direction.role)[0].sketched.sketch.sample.keys)
-    members, own = int(whole.sum()), int(whole[:n].sum())
+    sketches = [one.sketched.sketch for one in sets.ordered(direction.role)]
+    n = len(sketches[0].sample.keys)
+
+    def effective(some: torch.Tensor) -> tuple[float, float]:
+        of_each = zip((some[:n], some[n:]), sketches, strict=True)
+        own, other = (int(mine.sum()) / sketch.samples_per_group for mine, sketch in of_each)
+        return own, other
+
+    members = effective(whole)
 
     def apart(part: torch.Tensor) -> bool:
-        inside = whole & part
-        p_value = hypergeometric_tails(int(inside.sum()), own, members - own)[int(inside[:n].sum())]
-        return tried * p_value <= ALPHA  # type: ignore[no-any-return]
+        inside = effective(whole & part)
+        test = ShareTests(inside[0], members[0], inside[1], members[1])
+        return bool(tried * test.p_values[0] <= ALPHA)
 
     return [number for number in found if not apart(parts[number])]
 

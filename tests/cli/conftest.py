@@ -34,7 +34,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def compared_once(folders, tmp_path_factory):
-    """What compare prints about the two folders, and the folder that it writes."""
+    """Run `compare` on the two folders; return what it prints, and the folder that it writes to."""
     place = tmp_path_factory.mktemp("compared")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FINC_EVAL_CACHE", str(place / "cache"))

@@ -97,6 +97,18 @@ def test_a_large_kind_that_many_clusters_cut_in_pieces_is_one_mode():
     assert mode.found_by == "both" and mode.share_gen == pytest.approx(0.4, abs=0.03)
 
 
+@pytest.mark.parametrize("seed", [6, 14])  # where counting all samples as independent leaves a piece beside its kind
+def test_copies_in_groups_do_not_make_a_piece_a_kind_of_its_own(seed):
+    sets, groups = [], {"group": [str(row // 3) for row in range(1500)]}
+    for number, shares in enumerate(([0.4, 0.2, 0.2, 0.2], [0.1, 0.3, 0.3, 0.3])):
+        rng = np.random.default_rng([seed, number])
+        rows = 10 * np.eye(4)[rng.choice(4, 500, p=shares)] + 0.1 * rng.normal(size=(500, 4))
+        rows = np.repeat(rows, 3, 0) + 0.02 * rng.normal(size=(1500, 4))
+        sets.append(fe.EmbeddingSet(rows.astype(np.float32), metadata=groups))
+    found = fe.compare(*sets, features=100, sigma=3.0, groups="group")
+    assert {mode.found_by for mode in found.significant()} <= {"directions", "both"}
+
+
 def test_kinds_that_a_direction_blends_stand_beside_it():
     # Kinds 4 and 5, of gen alone, lie near kind 0, of which both sets have equally many: one direction holds all three.
     centers = 10 * np.eye(4)[[0, 1, 2, 3, 0, 0]] + np.eye(6, 4, k=-3)
