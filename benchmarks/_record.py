@@ -1,16 +1,18 @@
 """Record the results of benchmarks: JSON under results/, and a table in README.md between the two marks of each.
 
 A record keeps the digests of the code that made it. `_stale.py` compares them with the code as it is now. A record is
-never replaced by a smaller one, of fewer rows or fewer runs: whoever wants that deletes it first.
+never replaced by a smaller one, of fewer rows or fewer runs: whoever wants that deletes it first. Regimes whose runs
+are kept (`_runs.py`) have a row each, and a new row stands beside the old ones of other regimes.
 """
 
 import json
 import platform
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
-from _stale import code_in_use
+from _stale import changed_since, code_in_use, states_of
 
 HERE = Path(__file__).parent
 
@@ -18,14 +20,18 @@ HERE = Path(__file__).parent
 claims = {}
 
 
-def claim(code, runs):
-    """Let records from now on be of this code, {path: digest}, and not of what is loaded; None: nobody knows.
+class Runs(NamedTuple):
+    """The runs behind the row of a regime: their code, {path: digest}, None if nobody knows; how many; how many ought
+    to be there."""
 
-    Args:
-        code: digests of the code.
-        runs: number of runs of each regime, which the records keep.
-    """
-    claims.update(code=code, runs=runs)
+    code: dict[str, str] | None
+    count: int
+    wanted: int
+
+
+def claim(regimes):
+    """Let rows from now on be of these runs, by regime, the first column, and not of what is loaded."""
+    claims.update(regimes)
 
 
 def result_of(name):
@@ -40,10 +46,13 @@ def record(name, rows, notes="", codes=None):
         name: name of the record.
         rows: rows of the table, at least one.
         notes: what stands below the table.
-        codes: digests of the code of each row; default: what is loaded made them all.
+        codes: digests of the code of each row; default: of the runs that were claimed, else what is loaded.
     """
-    out, runs = result_of(name), claims.get("runs")
-    if out.exists() and (more := fuller(json.loads(out.read_text()), rows, runs)):
+    out, runs = result_of(name), {}
+    kept = json.loads(out.read_text()) if out.exists() else {"rows": []}
+    if claims:
+        rows, codes, runs = beside(kept, rows) if set(map(regime_of, rows)) <= set(claims) else together(rows)
+    if more := fuller(kept, rows, runs):
         print(f"{out.name} {more}, and is left as it is: delete it first to replace it", flush=True)
         return
     environment = {
@@ -52,14 +61,10 @@ def record(name, rows, notes="", codes=None):
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "threads": torch.get_num_threads(),
     }
-    if codes:
-        made = {"states": grouped(codes)}
-    else:
-        code = claims["code"] if "code" in claims else code_in_use()
-        if code is None:
-            notes += "; the runs are of several states of the code"
-        made = ({"runs": runs} if runs else {}) | ({"code": code} if code else {})
-    result = {"benchmark": name, "notes": notes, "environment": environment, **made, "rows": rows}
+    made = {"states": grouped(codes)} if codes else {"code": code_in_use()}
+    result = {"benchmark": name, "notes": notes, "environment": environment, "runs": runs, **made, "rows": rows}
+    if not runs:
+        del result["runs"]
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")
     where = f"torch {environment['torch']}, {environment['device']}"
@@ -71,15 +76,48 @@ def record(name, rows, notes="", codes=None):
     page.write_text(text)
 
 
+def regime_of(row):
+    return next(iter(row.values()))
+
+
+def beside(kept, rows):
+    """Return rows of regimes and those of a kept record, with the code and the number of runs of each.
+
+    Of a regime that both have, the row of more runs is returned, and of as many the new one. A kept row that does not
+    say how many runs it has gives way to as many as there ought to be.
+    """
+    made = {regime_of(row): (row, claims[regime_of(row)].code, claims[regime_of(row)].count) for row in rows}
+    for state in states_of(kept):
+        for row in (kept["rows"][number] for number in state["rows"]):
+            regime = regime_of(row)
+            known = kept.get("runs", {}).get(regime)
+            least = claims[regime].wanted if known is None and regime in claims else known
+            if regime in claims and not (regime in made and made[regime][2] >= least):
+                made[regime] = row, state["code"], known
+    rows, codes, counts = zip(*(made[regime] for regime in claims if regime in made), strict=True)
+    return rows, codes, {regime_of(row): count for row, count in zip(rows, counts, strict=True) if count is not None}
+
+
+def together(rows):
+    """Return rows of several regimes each, with the code and the number of runs of all of them."""
+    codes = [one.code for one in claims.values() if one.count]
+    return rows, [older(codes)] * len(rows), {regime: one.count for regime, one in claims.items() if one.count}
+
+
 def fuller(kept, rows, runs):
     """Return in what a kept record is fuller than these rows of these runs; an empty text if it is not."""
     if len(kept["rows"]) > len(rows):
         return f"has {len(kept['rows'])} rows, these are {len(rows)}"
-    if runs and "runs" not in kept:
-        return "does not say how many runs it has"
-    before = kept.get("runs", {}) if runs else {}
-    fewer = [regime for regime, count in before.items() if runs.get(regime, 0) < count]
+    fewer = [regime for regime, count in kept.get("runs", {}).items() if runs and runs.get(regime, 0) < count]
     return f"has more runs of {', '.join(fewer)}" if fewer else ""
+
+
+def older(codes):
+    """Return the digests of the code behind runs, the older one where they differ; None if one is not known."""
+    if None in codes:
+        return None
+    before = {path: code[path] for code in codes for path in changed_since({"code": code})}
+    return {path: digest for code in codes for path, digest in code.items()} | before
 
 
 def grouped(codes):

@@ -4,8 +4,8 @@
 
 Runs are numbered, and the number is the seed. A second call continues where the first ended, so a long benchmark can
 be taken in portions: `--minutes` bounds each regime. `--fresh` forgets the runs of these regimes, which is right once
-the code has changed. The table is recorded from all runs that are there, and its record is of the code of them all. A
-record of more runs than are there is left as it is.
+the code has changed. The row of a regime is recorded from all of its runs that are there, unless the one that is
+recorded already has more, and it is of the code of these runs.
 """
 
 import argparse
@@ -18,8 +18,8 @@ from multiprocessing import get_context
 
 import torch
 from _kept import RUNS
-from _record import claim
-from _stale import changed_since, code_in_use
+from _record import Runs, claim, older
+from _stale import code_in_use
 from scipy import stats
 
 
@@ -43,7 +43,7 @@ def run(name, regimes, one, report, runs):
     one_thread = {"initializer": torch.set_num_threads, "initargs": (1,)}
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), **one_thread) as pool:
         for regime in options.regime or (regimes if options.regime is None else ()):
-            wanted = options.runs or (runs if isinstance(runs, int) else runs[regime])
+            wanted = options.runs or number_of(runs, regime)
             if options.fresh:
                 path_of(name, regime).unlink(missing_ok=True)
             try:
@@ -51,11 +51,14 @@ def run(name, regimes, one, report, runs):
             except Exception:
                 traceback.print_exc()
             print(regime, len(kept(name, regime)), "runs", flush=True)
-    found = {regime: runs for regime in regimes if (runs := kept(name, regime))}
-    if found:
-        counts = {regime: len(runs) for regime, runs in found.items()}
-        claim(code_of(name, [one for runs in found.values() for one in runs]), counts)
-        report(found)
+    found = {regime: kept(name, regime) for regime in regimes}
+    claim({key: Runs(code_of(name, taken), len(taken), number_of(runs, key)) for key, taken in found.items()})
+    if any(found.values()):
+        report({regime: taken for regime, taken in found.items() if taken})
+
+
+def number_of(runs, regime):
+    return runs if isinstance(runs, int) else runs[regime]
 
 
 def complete(pool, name, regime, one, wanted, options):
@@ -98,12 +101,8 @@ def keep(name, code):
 
 def code_of(name, runs):
     """Return the digests of the code behind runs, the older one where they differ; None if a run has none."""
-    digests = {one.get("code") for one in runs}
-    if None in digests:
-        return None
-    codes = [json.loads(code_path(name, digest).read_text()) for digest in digests]
-    older = {path: code[path] for code in codes for path in changed_since({"code": code})}
-    return {path: digest for code in codes for path, digest in code.items()} | older
+    digests = sorted({one.get("code", "") for one in runs})
+    return older([json.loads(code_path(name, digest).read_text()) if digest else None for digest in digests])
 
 
 def code_path(name, digest):

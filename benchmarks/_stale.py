@@ -47,7 +47,7 @@ NUMBERS = PACKAGE / "embeddings" / "search"
 OWN = ("_kept.py", "_record.py", "_rows.py", "_runs.py", "_stale.py")
 """Modules of benchmarks that number, keep and print what the others find."""
 
-MARK, OLDER = "**Stale**: ", "**Older**: made before records kept the digests of their code."
+MARK, OLDER, UNKNOWN = "**Stale**: ", "**Older**: ", "made before records kept the digests of their code."
 
 MAX_NAMED = 3
 """Modules that a mark names; the command names all."""
@@ -120,30 +120,39 @@ def changed_since(state):
 
 
 def judged(record):
-    """Return the modules that changed since a record was made, None if it does not know them, and how much of it."""
-    changed = [(changed_since(state), state["rows"]) for state in states_of(record)]
-    if any(modules is None for modules, _ in changed):
-        return None, ""
-    rows = sum(len(numbers) for modules, numbers in changed if modules)
-    part = f"{rows} of {len(record['rows'])} rows, " if rows < len(record["rows"]) else ""
-    return sorted({module for modules, _ in changed for module in modules}), part
+    """Return how much of a record today's code did not make.
+
+    Returns:
+        The modules that changed since it was made; of how many of its rows ("2 of 3 rows, ", or nothing of all); and
+        the same of rows that do not know their code, None where there are none.
+    """
+    changed = [(changed_since(state), len(state["rows"])) for state in states_of(record)]
+
+    def part(rows):
+        return f"{rows} of {len(record['rows'])} rows, " if rows < len(record["rows"]) else ""
+
+    unknown = [rows for modules, rows in changed if modules is None]
+    stale = sum(rows for modules, rows in changed if modules)
+    modules = sorted({module for modules, _ in changed for module in modules or ()})
+    return modules, part(stale) if stale else "", part(sum(unknown)) if unknown else None
 
 
-def marked(page, name, changed, part=""):
-    """Return the page with the record of this name marked as stale or older, or with its mark taken away.
+def marked(page, name, changed, part="", older=None):
+    """Return the page with the record of this name marked as stale or older, or with its marks taken away.
 
     Args:
         page: text of the page.
         name: name of the record.
-        changed: modules that changed since; None if the record does not know its code.
+        changed: modules that changed since.
         part: which of its rows are meant, if not all.
+        older: which of its rows do not know their code, if not all; None: each does.
     """
     marks = "|".join(map(re.escape, (MARK, OLDER)))
-    block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n(?:{marks})[^\n]*\n)?(<!-- end -->)", re.DOTALL)
-    told = f"\n{OLDER}\n" if changed is None else ""
+    block = re.compile(rf"(<!-- {re.escape(name)} -->\n.*?)(?:\n(?:{marks})[^\n]*\n)*(<!-- end -->)", re.DOTALL)
+    told = "" if older is None else f"\n{OLDER}{older}{UNKNOWN}\n"
     if changed:
         named, more = [f"`{path}`" for path in changed[:MAX_NAMED]], len(changed) - MAX_NAMED
-        told = f"\n{MARK}{part}made before {', '.join(named)}{f' and {more} more' if more > 0 else ''} changed.\n"
+        told += f"\n{MARK}{part}made before {', '.join(named)}{f' and {more} more' if more > 0 else ''} changed.\n"
     return block.sub(lambda found: f"{found[1]}{told}{found[2]}", page)
 
 
@@ -151,12 +160,12 @@ def main(mark):
     page = before = (HERE / "README.md").read_text(encoding="utf-8")
     unknown, stale = [], {}
     for path in sorted((HERE / "results").glob("*.json")):
-        changed, part = judged(json.loads(path.read_text(encoding="utf-8")))
-        if changed is None:
-            unknown.append(path.stem)
-        elif changed:
+        changed, part, older = judged(json.loads(path.read_text(encoding="utf-8")))
+        if older is not None:
+            unknown.append(f"{path.stem} ({older.removesuffix(', ')})" if older else path.stem)
+        if changed:
             stale[path.stem] = f"{part}made before {', '.join(changed)} changed"
-        page = marked(page, path.stem, changed, part)
+        page = marked(page, path.stem, changed, part, older)
     for name, told in stale.items():
         print(f"stale: {name}, {told}")
     if unknown:

@@ -71,10 +71,11 @@ def test_no_row_begins_after_the_time(take):
 
 def test_the_rows_of_other_code_are_counted(monkeypatch):
     monkeypatch.setattr(_stale, "changed_since", lambda state: state["code"])
-    states = [{"code": ["a.py"], "rows": [0, 2]}, {"code": [], "rows": [1]}]
-    assert _stale.judged({"rows": [{}, {}, {}], "states": states}) == (["a.py"], "2 of 3 rows, ")
-    assert _stale.judged({"rows": [{}, {}], "states": states[:1]}) == (["a.py"], "")
-    assert _stale.judged({"rows": [{}], "code": None}) == (None, "")
+    states = [{"code": ["a.py"], "rows": [0, 2]}, {"code": [], "rows": [1]}, {"code": None, "rows": [3]}]
+    rows = [{}] * 4
+    assert _stale.judged({"rows": rows, "states": states}) == (["a.py"], "2 of 4 rows, ", "1 of 4 rows, ")
+    assert _stale.judged({"rows": rows[:2], "states": states[:1]}) == (["a.py"], "", None)
+    assert _stale.judged({"rows": rows[:1], "code": None}) == ([], "", "")
 
 
 def test_a_record_of_fewer_rows_replaces_nothing(folder, capsys):
@@ -86,20 +87,34 @@ def test_a_record_of_fewer_rows_replaces_nothing(folder, capsys):
     assert "name.json has 2 rows, these are 1, and is left as it is: delete it first" in capsys.readouterr().out
 
 
-def test_a_record_of_fewer_runs_replaces_nothing(folder, capsys):
-    _record.claim({}, {"null": 400, "power": 20})
-    _record.record("name", [{"n": 1}])
-    _record.claim({}, {"null": 5, "power": 20})
-    _record.record("name", [{"n": 2}])
+def test_each_regime_keeps_the_row_of_more_runs_and_says_whose_it_is(folder):
+    def taken(**counts):
+        monkey = {name: _record.Runs({f"code of {count}": "0"}, count, 400) for name, count in counts.items()}
+        _record.claims.clear()
+        _record.claim(monkey)
+        _record.record("name", [{"regime": name, "n": count} for name, count in counts.items() if count])
+        return json.loads(_record.result_of("name").read_text())
+
+    taken(null=400, power=20)
+    found = taken(null=5, power=20, later=0)
+    assert [row["n"] for row in found["rows"]] == [400, 20]
+    found = taken(later=3, null=500, power=0)
+    assert found["rows"] == [{"regime": name, "n": n} for name, n in (("later", 3), ("null", 500), ("power", 20))]
+    assert found["runs"] == {"later": 3, "null": 500, "power": 20}
+    assert [one["code"] for one in found["states"]] == [{f"code of {n}": "0"} for n in (3, 500, 20)]
+
+
+@pytest.mark.parametrize(("count", "kept"), [(399, 1), (400, 2)])
+def test_a_row_that_does_not_say_its_runs_gives_way_to_as_many_as_there_ought_to_be(folder, count, kept):
+    _record.record("name", [{"regime": "null", "n": 1}])
+    _record.claim({"null": _record.Runs({}, count, 400)})
+    _record.record("name", [{"regime": "null", "n": 2}])
+    assert json.loads(_record.result_of("name").read_text())["rows"] == [{"regime": "null", "n": kept}]
+
+
+def test_rows_of_several_regimes_are_replaced_by_as_many_runs_alone(folder, capsys):
+    for count in (400, 5, 500):
+        _record.claim({"null": _record.Runs({}, count, 400)})
+        _record.record("name", [{"size": 3, "n": count}])
     assert "name.json has more runs of null" in capsys.readouterr().out
-    _record.claim({}, {"null": 500, "power": 20})
-    _record.record("name", [{"n": 3}])
-    assert json.loads(_record.result_of("name").read_text())["rows"] == [{"n": 3}]
-
-
-def test_a_record_that_does_not_know_its_runs_is_not_replaced_by_some(folder, capsys):
-    _record.record("name", [{"n": 1}])
-    _record.claim({}, {"null": 5})
-    _record.record("name", [{"n": 2}])
-    assert "does not say how many runs it has" in capsys.readouterr().out
-    assert json.loads(_record.result_of("name").read_text())["rows"] == [{"n": 1}]
+    assert json.loads(_record.result_of("name").read_text())["rows"] == [{"size": 3, "n": 500}]

@@ -9,7 +9,9 @@ import _runs
 import _stale
 import pytest
 
-PAGE = f"<!-- one -->\n| a |\n\n(notes.)\n<!-- end -->\n\n<!-- two -->\n| b |\n\n{_stale.OLDER}\n<!-- end -->\n"
+OLDER = _stale.OLDER + _stale.UNKNOWN
+
+PAGE = f"<!-- one -->\n| a |\n\n(notes.)\n<!-- end -->\n\n<!-- two -->\n| b |\n\n{OLDER}\n<!-- end -->\n"
 
 
 @pytest.fixture
@@ -55,12 +57,12 @@ def test_changed_code_makes_a_record_stale_until_the_page_says_so(here, capsys):
 
 def test_a_record_that_does_not_know_its_code_is_marked_as_older_until_it_is_taken_again(here):
     folder, module = here
-    (folder / "README.md").write_text(PAGE.replace(f"\n{_stale.OLDER}\n", ""))
+    (folder / "README.md").write_text(PAGE.replace(f"\n{OLDER}\n", ""))
     assert _stale.main(mark=False) == 1, "a table that does not say so"
     assert _stale.main(mark=True) == 0 and (folder / "README.md").read_text() == PAGE
     code = {"finc_eval/numerics/sums.py": _stale.digest_of(module)}
     (folder / "results" / "two.json").write_text(json.dumps({"code": code, "rows": []}))
-    assert _stale.main(mark=True) == 0 and _stale.OLDER not in (folder / "README.md").read_text()
+    assert _stale.main(mark=True) == 0 and OLDER not in (folder / "README.md").read_text()
 
 
 def test_a_mark_names_a_few_modules_and_counts_the_rest():
