@@ -84,7 +84,7 @@ def beside(kept, rows):
     """Return rows of regimes and those of a kept record, with the code and the number of runs of each.
 
     Of a regime that both have, the row of more runs is returned, and of as many the new one. A kept row that does not
-    say how many runs it has gives way to as many as there ought to be.
+    say how many runs it has gives way to as many as there ought to be. The rows of all regimes stay in their order.
     """
     made = {regime_of(row): (row, claims[regime_of(row)].code, claims[regime_of(row)].count) for row in rows}
     for state in states_of(kept):
@@ -94,7 +94,8 @@ def beside(kept, rows):
             least = claims[regime].wanted if known is None and regime in claims else known
             if regime in claims and not (regime in made and made[regime][2] >= least):
                 made[regime] = row, state["code"], known
-    rows, codes, counts = zip(*(made[regime] for regime in claims if regime in made), strict=True)
+    ordered = map(regime_of, rows) if len(rows) == len(made) else (regime for regime in claims if regime in made)
+    rows, codes, counts = zip(*(made[regime] for regime in ordered), strict=True)
     return rows, codes, {regime_of(row): count for row, count in zip(rows, counts, strict=True) if count is not None}
 
 
