@@ -74,7 +74,7 @@ class Found(NamedTuple):
     Attributes:
         name: its name; None without one.
         labels: share of each label among all its members in the set that has more.
-        error: difference between a share in the name's evidence and that among all members, both sets alike.
+        error: difference between a share in the name's evidence and that among all of them.
     """
 
     name: str | None
@@ -94,22 +94,19 @@ def modes_and_kinds(sets, labels):
     scores = {label: compared.score(one, modes) for label, one in sets.items()} if modes else {}
     found = []
     for place, mode in enumerate(modes):
-        inside = {label: one[:, place] >= mode.threshold for label, one in scores.items()}
-        found.append(described(mode, inside, labels, "gen" if mode.role == "over" else "ref"))
+        own = "gen" if mode.role == "over" else "ref"
+        found.append(described(mode, labels[own][scores[own][:, place] >= mode.threshold]))
     for kind in divided.significant():
-        inside = {label: divided.assign(one, kind.level) == kind.index for label, one in sets.items()}
-        found.append(described(kind, inside, labels, kind.set_with_most))
+        own = kind.set_with_most
+        found.append(described(kind, labels[own][divided.assign(sets[own], kind.level) == kind.index]))
     return found
 
 
-def described(mode, inside, labels, own):
-    """Return what a mode is called, and what its members are."""
-    shares = {set_label: mine.mean() for set_label, mine in inside.items()}
-    parts = {name: Counter(labels[name][mine].tolist()) for name, mine in inside.items()}
-    known = {name: {label: count / part.total() for label, count in part.items()} for name, part in parts.items()}
+def described(mode, labels):
+    """Return what a mode is called, and what its members in the set that has more are, by their labels."""
+    known = {label: count / len(labels) for label, count in Counter(labels.tolist()).items()}
     (first, *_) = mode.evidence or (None,)
-    truth = sum(shares[name] * known[name].get(first.value, 0) for name in known) / sum(shares.values()) if first else 0
-    return Found(mode.name, known[own], abs(first.share_members - truth) if first else 0.0)
+    return Found(mode.name, known, abs(first.share_members - known.get(first.value, 0)) if first else 0.0)
 
 
 def planted_rows(labels, rng):

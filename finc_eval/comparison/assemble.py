@@ -21,7 +21,7 @@ from finc_eval.comparison.shares import Share, confidence_of, difference_of, hel
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
-from finc_eval.naming.names import in_proportion, name_modes
+from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA, holm
 from finc_eval.partitions.counts import KindSamples
 
@@ -283,12 +283,8 @@ def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: Sketch
     if not (chosen and gen.has_rows and ref.has_rows):
         return [mode for _, mode in modes]
     sets = {"gen": gen.at_hand, "ref": ref.at_hand}
-    drawn = [
-        in_proportion(
-            {each.label: one.drawn(each) for each in (gen, ref)}, {"gen": mode.share_gen, "ref": mode.share_ref}
-        )
-        for one, mode in chosen
-    ]
+    having_more = {"over": gen, "under": ref}
+    drawn = [{having_more[one.role].label: one.drawn(having_more[one.role])} for one, _ in chosen]
     names = name_modes(drawn, sets)
     typical = [{"gen": mode.members("gen"), "ref": mode.members("ref")} for _, mode in chosen]
     links = look_different(names, [mode.role for _, mode in chosen], typical, sets)

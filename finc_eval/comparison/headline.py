@@ -128,6 +128,9 @@ def _counts(found: _Compared) -> list[str]:
     groups = findings(found.modes)
     alike = sum(len(group) > 1 for group in groups)
     if not groups:
+        if unsure := len(significant(found.modes, ALPHA)):
+            told = f"{counted(unsure, 'mode')} {'is' if unsure == 1 else 'are'} significant"
+            return [f"No single kind of samples can be told: {told}, of which refits find less than half again."]
         return ["No single kind of samples is significantly more or less frequent in the generated set."]
     parts = [f"{words} {_number(found, role)}" for role, words in WORDS.items() if alone(groups, role)]
     sentences = [f"The generated set has {listed(parts)}."] if parts else []

@@ -34,7 +34,7 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.counts import MAX_SHOWN, told_sets
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.evidence import Evidence
-from finc_eval.naming.names import in_proportion, name_modes
+from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA, holm
 from finc_eval.numerics.precision import arithmetic
 
@@ -340,7 +340,7 @@ def _shared_modes(
             shares=shares,
             direction=(sign * direction).float().numpy(),
         )
-        members[name] = in_proportion(drawn, {of: part.share for of, part in shares.items()})
+        members[name] = {label: drawn[label]}
     return _named(found, members, scored)
 
 

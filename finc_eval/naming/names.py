@@ -36,15 +36,16 @@ def name_modes(
     The properties are, in this order: values of metadata columns, the labels first, and words of prompts (Fisher's
     exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes of the extractor's own last
     layer, where its weights are at hand; and visual traits, where pictures are (Mann and Whitney's test). The p-values
-    of all modes are adjusted together (Holm 1979). Members are compared with up to 1000 other samples of each set, and
-    the samples of a group count once.
+    of all modes are adjusted together (Holm 1979). Members are compared with up to 1000 other samples of their own set:
+    what tells the sets apart as a whole, such as a brighter camera, does not mark a mode. The samples of a group count
+    once.
 
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
     a column of metadata describes most, the name says "partly", of one or two that at least a quarter have.
 
     Args:
-        members: for each mode, indices of members in each set, {"gen": …, "ref": …}: drawn at random, as those that are
-            most typical have more in common than the others.
+        members: for each mode, indices of members, by set, {"gen": …}, best of the set that has more: drawn at random,
+            as those that are most typical have more in common than the others.
         sets: the sets by the same names, with embeddings, metadata and pictures.
         alpha: family-wise error of the evidence.
 
@@ -67,18 +68,6 @@ def name_modes(
             supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
             found[question.mode].append(supported)
     return [_named(mine) for mine in found]
-
-
-def in_proportion(drawn: Mapping[str, NDArray[np.int64]], shares: Mapping[str, float]) -> dict[str, NDArray[np.int64]]:
-    """Choose members of a mode for its name as if all sets were of one size, so that no set speaks for another.
-
-    Args:
-        drawn: members of each set, drawn at random.
-        shares: fraction of each set that are members.
-    """
-    most = max(drawn, key=lambda label: shares[label])
-    ratio = len(drawn[most]) / (shares[most] or 1)
-    return {label: own[: round(ratio * shares[label])] for label, own in drawn.items()}
 
 
 def _named(found: list[Question]) -> Name:

@@ -72,7 +72,7 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
     """Choose the others, and gather all samples.
 
     Args:
-        members: for each mode, indices of its members in each set.
+        members: for each mode, indices of its members by set; the others come from these sets, too.
         sets: the sets by name.
     """
     drawn = {name: smallest_hashes(one, OTHERS_PER_SET) for name, one in sets.items()}
@@ -84,9 +84,10 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
     drawn_mask = np.concatenate([np.isin(rows[name], drawn[name]) for name in sets])
     inside, outside = [], []
     for mode in members:
+        same_sets = np.concatenate([np.full(len(rows[name]), name in mode) for name in sets])
         is_member = np.concatenate([np.isin(rows[name], mode.get(name, ())) for name in sets])
         inside.append(_first_of_each(groups, is_member))
-        outside.append(_first_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member])))
+        outside.append(_first_of_each(groups, drawn_mask & same_sets & ~np.isin(groups, groups[is_member])))
     shape = (len(members), len(groups))
     return Panel(sets, rows, np.array(inside, bool).reshape(shape), np.array(outside, bool).reshape(shape))
 

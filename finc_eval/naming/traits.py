@@ -108,7 +108,7 @@ def _measured(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
     measured = np.full((len(wanted), len(MEASURED)), np.nan)
     for one, rows, place in panel.by_set():
         asked = np.flatnonzero(wanted[place])
-        images = one.images_at(rows[asked])
+        images = one.images_at(rows[asked]) if len(asked) else None
         if images is not None:
             measured[place.start + asked] = [measure(image) for image in images]
     return measured

@@ -13,7 +13,7 @@ from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import told_sets
 from finc_eval.naming.evidence import Evidence, Name
-from finc_eval.naming.names import in_proportion, name_modes
+from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted, Examples
@@ -146,21 +146,17 @@ def reported_kinds(
 def names_of(
     kinds: Sequence[int], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
 ) -> dict[int, Name]:
-    """Name kinds by what samples of them have in common that were drawn at random, in proportion to the shares.
+    """Name kinds by what samples of them have in common that were drawn at random from the set with the largest share.
 
     Args:
         kinds: the kinds, numbered through all levels.
         counted: the counted sets.
         embeddings: their embeddings.
     """
-    shares = {label: one.counts.tally().members / one.counts.n for label, one in counted.items()}
-    members = [
-        in_proportion(
-            {label: one.samples(kind).drawn for label, one in counted.items()},
-            {label: float(share[kind]) for label, share in shares.items()},
-        )
-        for kind in kinds
-    ]
+    labels = list(counted)
+    shares = np.array([one.counts.tally().members / one.counts.n for one in counted.values()])
+    most = [labels[place] for place in shares[:, list(kinds)].argmax(0)]
+    members = [{label: counted[label].samples(kind).drawn} for label, kind in zip(most, kinds, strict=True)]
     return dict(zip(kinds, name_modes(members, embeddings), strict=True))
 
 

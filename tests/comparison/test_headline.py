@@ -44,6 +44,11 @@ def test_two_samples_of_one_source_are_said_to_be_alike():
     )
 
 
+def test_modes_that_refits_do_not_find_again_are_said_to_be_there():
+    found = a_comparison(kinds(2, stability=0.3))
+    assert "kind of samples can be told: 2 modes are significant, of which refits find less than half" in found.headline
+
+
 def test_a_mild_and_a_noise_generator_read_differently():
     modes = kinds(10)
     mild, noise = (

@@ -2,7 +2,7 @@ import numpy as np
 from naming._described import Described
 from PIL import Image
 
-from finc_eval.naming.names import in_proportion, name_modes
+from finc_eval.naming.names import name_modes
 
 
 def digits(n, seed):
@@ -45,12 +45,13 @@ def test_labels_that_describe_fewer_than_most_are_called_a_part():
     assert name.text == "partly 3 (40 %)"
 
 
-def test_members_count_as_if_all_sets_were_of_one_size():
-    """A set with a fifth of the share has a fifth of the members, though as many were drawn of it."""
-    drawn = {"gen": np.arange(50), "ref": np.arange(50), "other": np.arange(3)}
-    chosen = in_proportion(drawn, {"gen": 0.1, "ref": 0.02, "other": 0.05})
-    assert {label: len(own) for label, own in chosen.items()} == {"gen": 50, "ref": 10, "other": 3}
-    assert in_proportion({"gen": drawn["gen"][:0]}, {"gen": 0.0})["gen"].size == 0
+def test_what_tells_the_sets_apart_as_a_whole_marks_no_mode():
+    """All of gen is by another painter, and half of it are drawings; the mode has more threes than the rest of gen."""
+    labels = {name: digits(1000, seed) for seed, name in enumerate(("gen", "ref"))}
+    style = {"gen": np.random.default_rng(2).permutation(1000) % 2, "ref": np.zeros(1000, int)}
+    sets = {name: Described(1000, {"label": labels[name], "style": style[name]}) for name in labels}
+    (name,) = name_modes([{"gen": members_with(labels["gen"], 3)}], sets)
+    assert name.text == "mostly 3 (94 %)" and {one.source for one in name.evidence} == {"label"}
 
 
 def test_a_mode_of_many_labels_has_no_name():
