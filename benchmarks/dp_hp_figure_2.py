@@ -1,9 +1,9 @@
 """The DP-HP paper's Fig. 2 with its numbers of features and its network: 25 Gaussians, 728 against 30 000 features.
 
 The paper says 650 features for order 25; a sum and a product kernel of two coordinates have 52 + 676. A step's batch of
-200 points a class adds its own variance to the discrepancy, so that this stays far above 1 however long the fit: with the
-728 features it hardly falls after the first thousand steps. Both
-have as many steps, which take half an hour; `dp_hp_gaussians.py` has the grid.
+200 points a class adds its own variance to the discrepancy, so that this stays far above 1 however long the fit: with
+728 features it hardly falls after a thousand steps. Both have as many steps, which take half an hour;
+`dp_hp_gaussians.py` has the grid.
 """
 
 import time
