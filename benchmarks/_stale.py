@@ -38,11 +38,14 @@ NO_NUMBERS = (
 """Rooms of finc_eval that change no number of a benchmark: words, files, pages and options, and those that bring
 vectors, whose values the golden values of cards and the tests of parity hold."""
 
-WORDS = ("finc_eval/numerics/names.py",)
-"""Modules of other rooms that change no number: names of settings."""
+WORDS = ("finc_eval/comparison/headline.py", "finc_eval/numerics/names.py")
+"""Modules of other rooms that change no number: sentences, and names of settings."""
 
 NUMBERS = PACKAGE / "embeddings" / "search"
 """Folder of such a room that changes numbers all the same: distances to neighbors."""
+
+NAMING = "finc_eval/naming/", "names"
+"""Room that says what modes are called, and the one record whose numbers it changes."""
 
 OWN = ("_kept.py", "_record.py", "_rows.py", "_runs.py", "_stale.py")
 """Modules of benchmarks that number, keep and print what the others find."""
@@ -109,12 +112,22 @@ def states_of(record):
     return record.get("states") or [{"code": record.get("code"), "rows": list(range(len(record["rows"])))}]
 
 
-def changed_since(state):
-    """Return the paths of the modules that are not those of a state of the code; None if it does not know them."""
+def changed_since(state, name=None):
+    """Return the paths of the modules that are not those of a state of the code; None if it does not know them.
+
+    Args:
+        state: a dict of which "code" has the digests by path.
+        name: name of the record.
+    """
     if state.get("code") is None:
         return None
     left_out = (*WORDS, *(f"benchmarks/{name}" for name in OWN))
-    code = {path: digest for path, digest in state["code"].items() if path not in left_out}
+    room, record = NAMING
+    code = {
+        path: digest
+        for path, digest in state["code"].items()
+        if path not in left_out and (name == record or not path.startswith(room))
+    }
     now = {path: digest_of(HERE.parent / path) for path in code if (HERE.parent / path).exists()}
     return [path for path, digest in code.items() if now.get(path) != digest]
 
@@ -126,7 +139,7 @@ def judged(record):
         The modules that changed since it was made; of how many of its rows ("2 of 3 rows, ", or nothing of all); and
         the same of rows that do not know their code, None where there are none.
     """
-    changed = [(changed_since(state), len(state["rows"])) for state in states_of(record)]
+    changed = [(changed_since(state, record.get("benchmark")), len(state["rows"])) for state in states_of(record)]
 
     def part(rows):
         return f"{rows} of {len(record['rows'])} rows, " if rows < len(record["rows"]) else ""

@@ -15,16 +15,14 @@ MOST = 0.5
 
 @dataclass(frozen=True)
 class Evidence(Record):
-    """One property that the members of a mode have significantly more often than other samples of the same set.
-
-    It is the set that has more of the mode.
+    """One property that the members of a mode, in the set that has more of it, have more often than other samples.
 
     Attributes:
         source: origin of the property: a column of metadata such as "label" or "prompt"; "classifier" for the classes
             of the extractor's own last layer; "trait" for what the pictures look like.
         value: the property: a value of the column, a word of the prompts, a class, or a comparative ("brighter").
         share_members: share of the members that have it.
-        share_others: share of the other samples of the set that have it.
+        share_others: share of the other samples of all sets that have it; of a trait, of the same set.
         p_value: p-value of "members have it no more often than others", adjusted for everything that was asked of all
             modes (Holm).
     """

@@ -53,12 +53,14 @@ class Panel:
         rows: for each set, the indices of its samples in the panel.
         members: mask of the members of each mode, shape (modes, samples).
         others: mask of the samples that each mode is compared with, shape (modes, samples).
+        same_sets: mask of the samples of the sets that have its members, shape (modes, samples).
     """
 
     sets: Mapping[str, Described]
     rows: Mapping[str, Indices]
     members: Mask
     others: Mask
+    same_sets: Mask
 
     def by_set(self) -> Iterator[tuple[Described, Indices, slice]]:
         """Yield each set, its indices, and their place in the panel."""
@@ -72,7 +74,7 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
     """Choose the others, and gather all samples.
 
     Args:
-        members: for each mode, indices of its members by set; the others come from these sets, too.
+        members: for each mode, indices of its members by set.
         sets: the sets by name.
     """
     drawn = {name: smallest_hashes(one, OTHERS_PER_SET) for name, one in sets.items()}
@@ -82,14 +84,14 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
     }
     groups = np.concatenate([_groups(one, rows[name], number) for number, (name, one) in enumerate(sets.items())])
     drawn_mask = np.concatenate([np.isin(rows[name], drawn[name]) for name in sets])
-    inside, outside = [], []
+    inside, outside, same = [], [], []
     for mode in members:
-        same_sets = np.concatenate([np.full(len(rows[name]), name in mode) for name in sets])
+        same.append(np.concatenate([np.full(len(rows[name]), name in mode) for name in sets]))
         is_member = np.concatenate([np.isin(rows[name], mode.get(name, ())) for name in sets])
         inside.append(_first_of_each(groups, is_member))
-        outside.append(_first_of_each(groups, drawn_mask & same_sets & ~np.isin(groups, groups[is_member])))
+        outside.append(_first_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member])))
     shape = (len(members), len(groups))
-    return Panel(sets, rows, np.array(inside, bool).reshape(shape), np.array(outside, bool).reshape(shape))
+    return Panel(sets, rows, *(np.array(masks, bool).reshape(shape) for masks in (inside, outside, same)))
 
 
 def smallest_hashes(one: Described, count: int) -> Indices:

@@ -77,10 +77,14 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
 
 
 def trait_questions(panel: Panel) -> Iterator[Question]:
-    """Yield the tests of all traits of all modes; nothing where no pictures are at hand."""
+    """Yield the tests of all traits of all modes; nothing where no pictures are at hand.
+
+    Members are compared with others of their own sets: what all pictures of a set look like, as by a brighter camera,
+    does not mark a mode.
+    """
     wanted = np.zeros(panel.members.shape[1], bool)
     members = [_some(mask, MEMBERS_SEEN) for mask in panel.members]
-    others = [_some(mask, OTHERS_SEEN) for mask in panel.others]
+    others = [_some(mask, OTHERS_SEEN) for mask in panel.others & panel.same_sets]
     for chosen in (*members, *others):
         wanted[chosen] = True
     measured = _measured(panel, wanted)

@@ -70,7 +70,7 @@ def test_no_row_begins_after_the_time(take):
 
 
 def test_the_rows_of_other_code_are_counted(monkeypatch):
-    monkeypatch.setattr(_stale, "changed_since", lambda state: state["code"])
+    monkeypatch.setattr(_stale, "changed_since", lambda state, name: state["code"])
     states = [{"code": ["a.py"], "rows": [0, 2]}, {"code": [], "rows": [1]}, {"code": None, "rows": [3]}]
     rows = [{}] * 4
     assert _stale.judged({"rows": rows, "states": states}) == (["a.py"], "2 of 4 rows, ", "1 of 4 rows, ")

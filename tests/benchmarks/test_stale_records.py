@@ -75,6 +75,12 @@ def test_names_of_settings_and_what_keeps_rows_make_no_record_stale():
     assert _stale.changed_since({"code": dict.fromkeys(paths, "another")}) == []
 
 
+def test_what_modes_are_called_changes_the_record_of_names_alone():
+    code = {"finc_eval/naming/names.py": "another"}
+    changed = [_stale.judged({"benchmark": name, "code": code, "rows": []})[0] for name in ("names", "inference_null")]
+    assert changed == [[*code], []]
+
+
 def test_a_module_that_is_gone_makes_its_records_stale(here):
     here[1].unlink()
     record = json.loads((here[0] / "results" / "one.json").read_text())

@@ -45,13 +45,23 @@ def test_labels_that_describe_fewer_than_most_are_called_a_part():
     assert name.text == "partly 3 (40 %)"
 
 
-def test_what_tells_the_sets_apart_as_a_whole_marks_no_mode():
-    """All of gen is by another painter, and half of it are drawings; the mode has more threes than the rest of gen."""
-    labels = {name: digits(1000, seed) for seed, name in enumerate(("gen", "ref"))}
-    style = {"gen": np.random.default_rng(2).permutation(1000) % 2, "ref": np.zeros(1000, int)}
-    sets = {name: Described(1000, {"label": labels[name], "style": style[name]}) for name in labels}
-    (name,) = name_modes([{"gen": members_with(labels["gen"], 3)}], sets)
-    assert name.text == "mostly 3 (94 %)" and {one.source for one in name.evidence} == {"label"}
+def test_the_only_label_of_a_set_names_its_modes():
+    """A generator of one class is told so: the other samples of its own set would not tell."""
+    gen, ref = Described(60, {"label": ["cat"] * 60}), Described(300, {"label": digits(300, 0)})
+    (name,) = named([{"gen": np.arange(20)}], gen, ref)
+    assert name.text == "mostly cat (100 %)"
+
+
+def test_what_all_pictures_of_a_set_look_like_marks_no_mode():
+    """All pictures of gen are brighter than those of ref, and its threes are no brighter than the rest of gen."""
+    labels, rng = digits(400, 0), np.random.default_rng(1)
+    pictures = [
+        [Image.fromarray(np.full((8, 8, 3), base + rng.integers(40), np.uint8)) for _ in range(400)]
+        for base in (180, 20)
+    ]
+    gen, ref = (Described(400, {"label": labels}, images=mine) for mine in pictures)
+    (name,) = named([{"gen": members_with(labels, 3, 38, 2)}], gen, ref)
+    assert name.text == "mostly 3 (95 %)"
 
 
 def test_a_mode_of_many_labels_has_no_name():
