@@ -30,8 +30,9 @@ def test_a_transform_says_what_it_was_fitted_on_after_it_was_stored(sets, tmp_pa
 
 def test_principal_axes_are_whitened_or_not(sets):
     public = sets[0]
-    images = PublicTransform.fit(public, 5)(torch.from_numpy(public))
-    inside = images.norm(dim=1) < PublicTransform.fit(public, 5).radius
+    transform = PublicTransform.fit(public, 5)
+    images = transform(torch.from_numpy(public))
+    inside = images.norm(dim=1) < transform.radius * (1 - 1e-9)  # the others are on the sphere, up to rounding
     assert inside.float().mean() == pytest.approx(0.99, abs=0.002)
     assert images.var(0).numpy() == pytest.approx(np.ones(5), abs=0.1)
     plain = PublicTransform.fit(public, 5, whiten=False)
