@@ -62,7 +62,8 @@ class ShardList:
 
     def _in_order(self, columns: str) -> Iterator[tuple[Any, ...]]:
         with _disk_errors():
-            yield from self._table.execute(f"SELECT {columns} FROM files ORDER BY start, stop, path")
+            for row in self._table.execute(f"SELECT {columns} FROM files ORDER BY start, stop, path"):
+                yield row  # `yield from` would close the cursor of a list that is closed already
 
 
 @contextmanager

@@ -50,6 +50,16 @@ def test_gaps_and_overlaps_are_named():
             files.check()
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_list_that_is_left_half_read_is_closed_without_a_word():
+    with ShardList() as files:
+        for number in (1, 2):
+            files.add(Path(f"{number}.h5"), part(number))
+        paths = iter(files)
+        assert next(paths) == Path("1.h5")
+    paths.close()
+
+
 LISTING = """
 import resource, sys
 from dataclasses import replace
