@@ -2,7 +2,7 @@
 
 The paper says 650 features for order 25; a sum and a product kernel of two coordinates have 52 + 676. A step's batch of
 200 points a class adds its own variance to the discrepancy, so that this stays far above 1 however long the fit: with
-728 features it hardly falls after a thousand steps. Both have as many steps, which take half an hour;
+728 features it falls slowly after a thousand steps. Both have as many steps, which take half an hour;
 `dp_hp_gaussians.py` has the grid.
 """
 
