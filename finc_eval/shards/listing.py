@@ -62,8 +62,8 @@ class ShardList:
 
     def _in_order(self, columns: str) -> Iterator[tuple[Any, ...]]:
         with _disk_errors():
-            for row in self._table.execute(f"SELECT {columns} FROM files ORDER BY start, stop, path"):
-                yield row  # `yield from` would close the cursor of a list that is closed already
+            rows = self._table.execute(f"SELECT {columns} FROM files ORDER BY start, stop, path")
+            yield from iter(rows.fetchone, None)  # from the cursor itself, it would be closed after its list
 
 
 @contextmanager
