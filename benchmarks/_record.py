@@ -21,8 +21,13 @@ claims = {}
 
 
 class Runs(NamedTuple):
-    """The runs behind the row of a regime: their code, {path: digest}, None if nobody knows; how many; how many ought
-    to be there."""
+    """The runs behind the row of a regime.
+
+    Attributes:
+        code: digests of their code by path; None if nobody knows them.
+        count: how many there are.
+        wanted: how many there ought to be.
+    """
 
     code: dict[str, str] | None
     count: int
@@ -62,9 +67,8 @@ def record(name, rows, notes="", codes=None):
         "threads": torch.get_num_threads(),
     }
     made = {"states": grouped(codes)} if codes else {"code": code_in_use()}
-    result = {"benchmark": name, "notes": notes, "environment": environment, "runs": runs, **made, "rows": rows}
-    if not runs:
-        del result["runs"]
+    counts = {"runs": runs} if runs else {}
+    result = {"benchmark": name, "notes": notes, "environment": environment, **counts, **made, "rows": rows}
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")
     where = f"torch {environment['torch']}, {environment['device']}"
@@ -89,10 +93,11 @@ def beside(kept, rows):
     made = {regime_of(row): (row, claims[regime_of(row)].code, claims[regime_of(row)].count) for row in rows}
     for state in states_of(kept):
         for row in (kept["rows"][number] for number in state["rows"]):
-            regime = regime_of(row)
+            if (regime := regime_of(row)) not in claims:
+                continue
             known = kept.get("runs", {}).get(regime)
-            least = claims[regime].wanted if known is None and regime in claims else known
-            if regime in claims and not (regime in made and made[regime][2] >= least):
+            least = claims[regime].wanted if known is None else known
+            if regime not in made or made[regime][2] < least:
                 made[regime] = row, state["code"], known
     ordered = map(regime_of, rows) if len(rows) == len(made) else (regime for regime in claims if regime in made)
     rows, codes, counts = zip(*(made[regime] for regime in ordered), strict=True)

@@ -207,7 +207,7 @@ def null(runs=NULL_RUNS, n=1500, modes=20):
             )
             for name in ("gen", "ref")
         }
-        members = [{name: rng.permutation(n)[:50] for name in sets} for _ in range(modes)]
+        members = [{name: rng.permutation(n)[:50]} for name in sets for _ in range(modes // 2)]
         names = name_modes(members, sets)
         described += any(name.evidence for name in names)
         named += any(name.text for name in names)
@@ -237,7 +237,7 @@ def main():
     rows.append(row("prompts: planted word first", *prompts(), "40 of 50 members, 2 % of others"))
     described, named, runs = null()
     rows.append(row("random members: runs without a name", runs - named, runs, f"{described} runs with any evidence"))
-    record("names", rows, notes="seeds 0 to 9; 20 modes of 50 + 50 members in the null runs")
+    record("names", rows, notes="seeds 0 to 9; 20 modes of 50 members of one set in the null runs")
 
 
 if __name__ == "__main__":

@@ -89,9 +89,8 @@ def test_a_record_of_fewer_rows_replaces_nothing(folder, capsys):
 
 def test_each_regime_keeps_the_row_of_more_runs_and_says_whose_it_is(folder):
     def taken(**counts):
-        monkey = {name: _record.Runs({f"code of {count}": "0"}, count, 400) for name, count in counts.items()}
         _record.claims.clear()
-        _record.claim(monkey)
+        _record.claim({name: _record.Runs({f"code of {count}": "0"}, count, 400) for name, count in counts.items()})
         _record.record("name", [{"regime": name, "n": count} for name, count in counts.items() if count])
         return json.loads(_record.result_of("name").read_text())
 

@@ -57,6 +57,17 @@ def found_kinds(table, alpha=0.05):
     return found
 
 
+def test_names_are_told_from_the_set_that_has_most():
+    sets = {}
+    for seed, (label, shares) in enumerate(SHARES.items()):
+        rows = draw(shares, 800, seed)
+        names = [f"{label}-{kind}" for kind in (rows @ CENTERS.T).argmax(1)]
+        sets[label] = fe.EmbeddingSet(rows, metadata={"label": names})
+    named = [mode for mode in compared(sets).significant() if mode.name]
+    assert {mode.set_with_most for mode in named} == set(SHARES)
+    assert all(mode.evidence[0].value.startswith(f"{mode.set_with_most}-") for mode in named)
+
+
 def test_every_planted_mode_is_found_once_with_its_owner(table):
     found = found_kinds(table)
     assert sorted(found) == [0, 1, 2, 3]

@@ -53,7 +53,7 @@ def test_the_only_label_of_a_set_names_its_modes():
 
 
 def test_what_all_pictures_of_a_set_look_like_marks_no_mode():
-    """All pictures of gen are brighter than those of ref, and its threes are no brighter than the rest of gen."""
+    """All pictures of gen are bright and all of ref dark; the threes of gen are as bright as its other digits."""
     labels, rng = digits(400, 0), np.random.default_rng(1)
     pictures = [
         [Image.fromarray(np.full((8, 8, 3), base + rng.integers(40), np.uint8)) for _ in range(400)]
