@@ -90,7 +90,7 @@ def test_the_results_of_an_index_are_sorted_filtered_and_found_and_the_address_k
     assert page.input_value("[name=q]") == "leaderboard" and 0 < len(shown()) < len(titles)
     page.fill("[name=q]", "")
     page.locator(".card .link").last.click()
-    assert page.locator(".card:target").count() == 1
+    page.wait_for_selector(".card:target")
     page.close()
 
 

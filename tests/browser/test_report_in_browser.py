@@ -129,7 +129,7 @@ def test_modes_are_sorted_filtered_and_found_and_the_address_keeps_it(desk, repo
     desk.goto(address)
     assert cards(desk) == [f"mode-{name}"] and desk.input_value("[name=sort]") == "ref"
     desk.goto(address.split("#")[0] + f"#mode-{significant[0].id}")
-    assert f"mode-{significant[0].id}" in cards(desk)
+    desk.wait_for_selector(f"#mode-{significant[0].id}")
 
 
 def test_a_link_to_a_folded_mode_opens_the_fold(desk, report):
@@ -151,7 +151,7 @@ def test_samples_enlarge_by_mouse_and_by_keyboard(desk):
     desk.keyboard.press("ArrowLeft")
     assert dialog.locator("figcaption").first.inner_text() == first
     desk.keyboard.press("Escape")
-    assert dialog.is_hidden()
+    dialog.wait_for(state="hidden")
     assert desk.evaluate("document.activeElement.tagName") == "IMG"
     desk.keyboard.press("Enter")
     assert dialog.is_visible()
