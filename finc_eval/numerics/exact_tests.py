@@ -49,8 +49,10 @@ class ShareTests:
         self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
         self._fisher = self._whole and rho == 1
         if self._fisher:
-            self._cases = [(int(t), int(a), int(b)) for t, a, b in zip(self._total, n, m, strict=True)]
-            found = [hypergeometric_tails(*case)[int(a)] for case, a in zip(self._cases, k, strict=True)]
+            cases, place = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
+            self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
+            self._tails = [hypergeometric_tails(*case) for case in cases.T.tolist()]
+            found = [self._tails[case][int(a)] for case, a in zip(self._case, k, strict=True)]
             self.p_values: Array = np.array(found)
         else:
             self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
@@ -87,12 +89,12 @@ class ShareTests:
         if not self._fisher:
             smallest = self._pi**self._total
             return np.where(p * TIE >= smallest[:, None], p, 0.0)
-        found = np.empty((len(self._cases), len(p)))
-        for row, case in enumerate(self._cases):
-            attainable = hypergeometric_tails(*case)[::-1]
-            place = np.searchsorted(attainable, p * TIE, side="right")
+        found = np.empty((len(self._tails), len(p)))
+        for row, tails in enumerate(self._tails):
+            attainable = tails[::-1]
+            place = attainable.searchsorted(p * TIE, side="right")
             found[row] = np.where(place > 0, attainable[place - 1], 0.0)
-        return found
+        return found[self._case]
 
 
 @lru_cache(maxsize=2048)
