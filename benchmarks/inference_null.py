@@ -6,13 +6,15 @@ in 64 dimensions, with shares in proportion to 1/rank. *digits* and *photographs
 given by pixels and by features of EfficientNet-Lite0. *t2*: independent t variables with 2 degrees of freedom.
 *wide*: one Gaussian with n < d. *points*: 30 points with repeats. Groups are k noisy copies of every sample, in gen
 alone or in both sets. They are told by a column (*groups*), by ids such as clip#3 (*clips*), or not at all
-(*repeats*, which are exact). *rho*: one kind, or one of each role, lies on the boundary ρ. If ρ < 1, all other kinds
+(*repeats*, which are exact). Groups of uneven sizes: *bursts* are 400 single samples and about four groups of 25, each
+of one of two kinds that come in no other way; *powers* are 80 groups of one kind each, whose sizes follow a power law
+up to 150. *rho*: one kind, or one of each role, lies on the boundary ρ. If ρ < 1, all other kinds
 differ by more, and only modes of which nine tenths are such a kind are false. *models*: three sets. *kinds*: the same
 by `fe.kinds`. *releases*: two releases of one law against the sketch of a reference of another; a false discovery is
 a mode that is called anything but unchanged.
 
 Each regime also asks whether all intervals of a run hold 0: of the excesses, of the differences of shares, and of the
-overall difference.
+overall difference; and how often the p-value of the overall difference is at most .05.
 """
 
 from functools import partial
@@ -32,6 +34,8 @@ GROUPED = 600
 """Samples a set in the regimes with groups, copies included."""
 NEAR = 0.3
 """Noise of the copies in a group; samples of the law itself have noise 1."""
+UNEVEN, SINGLE, BURSTS, BURST_SIZE = partial(clusters, 20, 16, spread=0.1), 400, 4, 25
+"""Law of groups of uneven sizes; single samples, mean number of bursts, and samples in each."""
 
 
 def two_sets(law, n, m, seed):
@@ -54,6 +58,46 @@ def groups(how, count, both, seed):
         sets.append(rows if how == "repeats" else fe.EmbeddingSet(rows, ids, metadata))
     told = {"groups": "group"} if how == "groups" else {}
     return judged(fe.compare(*sets, features=FEATURES, seed=seed, **told))
+
+
+def uneven(how, both, seed):
+    """Compare sets of which one or both consist of groups of uneven sizes, each of one kind."""
+    rng = np.random.default_rng(seed)
+    source = UNEVEN()(rng)
+    first, second = (grouped(source, how, rng) if copied else single(source, how, rng) for copied in (True, both))
+    return judged(fe.compare(first, second, features=FEATURES, seed=seed, groups="group"))
+
+
+def uneven_kinds(how, seed):
+    """Count the kinds of three sets of groups of uneven sizes."""
+    rng = np.random.default_rng(seed)
+    source = UNEVEN()(rng)
+    return judged(fe.kinds({name: grouped(source, how, rng) for name in "abc"}, seed=seed, groups="group"))
+
+
+def grouped(source, how, rng):
+    """Draw groups of uneven sizes, each of one kind."""
+    if how == "bursts":
+        bursts = rng.poisson(BURSTS)
+        kinds = np.concatenate([rng.integers(2, 20, SINGLE), rng.integers(2, size=bursts)])
+        sizes = np.repeat([1, BURST_SIZE], [SINGLE, bursts])
+    else:
+        kinds = rng.integers(20, size=80)
+        sizes = np.minimum(rng.pareto(1.1, 80) + 1, 150).astype(int)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    return fe.EmbeddingSet(source.draw(kinds[group]), metadata={"group": group.astype(str).tolist()})
+
+
+def single(source, how, rng):
+    """Draw independent samples of the law of such groups."""
+    together = BURSTS * BURST_SIZE
+    shares = np.full(20, 1 / 20)
+    if how == "bursts":
+        shares[:2], shares[2:] = together / 2, SINGLE / 18
+    return fe.EmbeddingSet(
+        drawn(source, rng, shares / shares.sum(), GROUPED).rows,
+        metadata={"group": [str(place) for place in range(GROUPED)]},
+    )
 
 
 def boundary(rho, seed):
@@ -116,16 +160,15 @@ def releases(n, m, seed):
 
 def judged(found, one_sided=False):
     """Return what is wrong with a result, where nothing differs; None where results of its type have no such figure."""
-    false = found.significant(ALPHA)
+    false, overall = found.significant(ALPHA), getattr(found, "difference_interval", None)
     return {
         "false": bool(false),
         "directions": any(getattr(mode, "found_by", "directions") != "clusters" for mode in false),
         "clusters": any(getattr(mode, "found_by", "directions") != "directions" for mode in false),
         "excess": all_hold(found.modes, "interval", one_sided),
         "shares": None if one_sided else all_hold(found.modes, "share_difference_interval"),
-        "overall": found.difference_interval[0] <= 0
-        if hasattr(found, "difference_interval") and not one_sided
-        else None,
+        "overall": None if one_sided or overall is None else overall[0] <= 0,
+        "p": None if one_sided or overall is None else found.difference_p_value <= ALPHA,
         "warned": bool(getattr(found, "warnings", ())),
     }
 
@@ -158,6 +201,11 @@ REGIMES = {
         for count in counts
         for both in (False, True)
     },
+    **{
+        f"{how}-{'both' if both else 'gen'}": partial(uneven, how, both)
+        for how in ("bursts", "powers")
+        for both in (False, True)
+    },
     "rho-0.5": partial(boundary, 0.5),
     "rho-2": partial(boundary, 2.0),
     "models-500-500-500": partial(models, (500, 500, 500)),
@@ -167,6 +215,8 @@ REGIMES = {
     "kinds-zipf-100-300-3000": partial(kinds, ZIPF, (100, 300, 3000), 1),
     "kinds-groups-3": partial(kinds, GAUSS, (600, 600, 600), 3),
     "kinds-groups-3-unequal": partial(kinds, GAUSS, (300, 900, 3000), 3),
+    "kinds-bursts": partial(uneven_kinds, "bursts"),
+    "kinds-powers": partial(uneven_kinds, "powers"),
     "releases-1500-1500": partial(releases, 1500, 1500),
     "releases-150-3000": partial(releases, 150, 3000),
 }
@@ -205,6 +255,7 @@ def report(found):
             "excesses hold": rate(runs, "excess"),
             "shares hold": rate(runs, "shares"),
             "difference holds": rate(runs, "overall"),
+            "difference, p": rate(runs, "p"),
             "warned": rate(runs, "warned"),
             "before": counted(*BEFORE.get(regime, (0, 0))),
             "s": round(float(np.median([run["seconds"] for run in runs])), 2),
