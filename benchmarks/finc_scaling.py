@@ -113,7 +113,7 @@ def one(gen, ref):
     watch.watch(Moments, "update", lambda m: "Fréchet moments" if m.precision == "float64" else "covariance")
     watch.watch(directions, "top_eigenpairs", "eigen")
     watch.watch(FincFit, "__call__", "cross-fit")
-    watch.watch(pipeline, "score_set", "cross-fit")
+    watch.watch(pipeline, "score_sets", "cross-fit")
     start = time.perf_counter()
     found = fe.compare(gen, ref, features=FEATURES)
     seconds = time.perf_counter() - start

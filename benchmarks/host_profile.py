@@ -40,7 +40,7 @@ STAGES = {
     "count kinds": (Counter, "of"),
     "test kinds": (clusters, "test_kinds"),
     "directions": (compare, "_fit"),
-    "score": (compare, "score_set"),
+    "score": (compare, "score_sets"),
     "join and name modes": (compare, "assemble_modes"),
     "describe": (compare, "_describe"),
 }

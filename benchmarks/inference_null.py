@@ -51,7 +51,7 @@ def groups(how, count, both, seed):
     sets = []
     for part, copied in zip(same_law(GAUSS()(rng), rng, size, size), (True, both), strict=True):
         few = type(part)(part.rows[: size // count], part.kinds[: size // count]) if copied else part
-        rows, group = copies(few, count if copied else 1, 0.0 if how == "repeats" else NEAR * copied, rng)
+        rows, group = copies(few, count if copied else 1, 0.0 if how == "repeats" else NEAR, rng)
         ids = [f"{name}#{place}" for place, name in enumerate(group)] if how == "clips" else None
         told = how == "groups"
         metadata = {"group": [str(name) for name in group]} if told else None

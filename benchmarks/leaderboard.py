@@ -116,8 +116,8 @@ def separate(models, references, metrics):
     refs = {label: opened(rows) for label, rows in references.items()}
     kinds = min(50, min(one.n for one in sets.values()) // 10)
     partition = Partition.fit(pooled_sample([*sets.values(), *refs.values()]), (kinds,))
-    counts = {label: count(one, partition).counts.effective(0) for label, one in sets.items()}
-    ref_counts = {label: count(one, partition).counts.effective(0) for label, one in refs.items()}
+    counts = {label: count(one, partition).counts.tally().effective(0).members for label, one in sets.items()}
+    ref_counts = {label: count(one, partition).counts.tally().effective(0).members for label, one in refs.items()}
     found = {}
     for key, (_, rules) in SHARES.items():
         every = list(counts.values())

@@ -23,7 +23,7 @@ from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.exact_tests import ShareTests
 from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
-from finc_eval.partitions.counts import Counted, count
+from finc_eval.partitions.counts import Counted, count, tallied
 from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.overlap import distinct_kinds, shared_members
 from finc_eval.partitions.partition import Partition, pooled_sample
@@ -146,7 +146,8 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
     partition = Partition.fit(pooled_sample(sets), run=run)
     counted = {one.label: count(one.at_hand, partition, run=run.named(f"count {one.label}")) for one in (gen, ref)}
     counts = {label: one.counts for label, one in counted.items()}
-    tests = test_kinds(counts, settings.rho)
+    tallies = tallied(counts)
+    tests = test_kinds(tallies, settings.rho)
     shared = shared_members(list(counts.values()))
     _, weight = settings.weights
     chosen = {
@@ -160,7 +161,7 @@ def find_kinds(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run)
         chosen=chosen,
         detectable=tests.detectable(weight * ALPHA) if weight else None,
         family=_testable(tests, weight),
-        difference=total_variation(counts[gen.label].effective(place), counts[ref.label].effective(place)),
+        difference=total_variation(tallies[gen.label].effective(place), tallies[ref.label].effective(place)),
         kept={one.label: partition.assign(one.sketch.sample.rows, run)[0] for one in (gen, ref)},
         counted=counted,
     )

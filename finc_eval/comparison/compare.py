@@ -30,7 +30,7 @@ from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
-from finc_eval.comparison.score_pass import score_set
+from finc_eval.comparison.score_pass import score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
@@ -101,7 +101,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
         settings = without_clusters(settings)
     fits = _fit(gen, ref, settings, run)
     centers = [] if kinds is None else [kinds.fit(gen.sketch.feature_map)]
-    scored = ScoredSets(*(score_set(one, [*fits.values(), *centers], run) for one in (gen, ref)))
+    scored = ScoredSets(**score_sets(opened.sets, [*fits.values(), *centers], run))
     directions = direction_candidates(fits, scored, settings)
     clusters = [] if kinds is None else kinds.candidates(centers[0], scored, settings)
     family = len(scored.gen.masses.effect)

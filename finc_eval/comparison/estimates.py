@@ -138,27 +138,6 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]
 
 
-def design_effects(sums: torch.Tensor, sizes: torch.Tensor, variance: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
-    """Return how many times the variance of a mean grows because samples come in groups, shape (t,), at least 1.
-
-    The variance between the sums of groups over the variance of as many independent samples (Kish 1965, Korn and
-    Graubard 1998), drawn towards the worst case by one group's weight: few groups show little of how alike theirs are.
-
-    Args:
-        sums: Σs² of each group, shape (g, t).
-        sizes: number of samples of each group, shape (g,).
-        variance: variance of s² over each fold, shape (2, t).
-        n: samples of each fold, shape (2,).
-    """
-    mean = sums.sum(0) / n.sum()
-    between = (sums - sizes[:, None] * mean).square().sum(0)
-    independent = (n[:, None] * variance).sum(0).clamp_min(torch.finfo(variance.dtype).tiny)
-    worst = sizes.square().sum() / sizes.sum()
-    # Groups that carry the mean: all of them where it is even, few where few groups have the kind.
-    carrying = sums.sum(0).square() / sums.square().sum(0).clamp_min(torch.finfo(variance.dtype).tiny)
-    return ((carrying * between / independent + worst) / (carrying + 1)).clamp_min(1)
-
-
 def _mixed(parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the mass of a mixture of sets, and the variance of that estimate."""
     pooled = [(weight, *masses.at_least(floor).pooled()) for (weight, masses), floor in zip(parts, floors, strict=True)]

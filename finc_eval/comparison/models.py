@@ -17,7 +17,7 @@ from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
 from finc_eval.comparison.modes import FIRM_STABILITY, Direction, Interval, significant, unique_id
-from finc_eval.comparison.score_pass import ScoredSet, score_set
+from finc_eval.comparison.score_pass import ScoredSet, score_sets
 from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.comparison.shares import confidence_of, held_out_members, share_of, thresholds_of
 from finc_eval.core.errors import UsageError
@@ -237,7 +237,7 @@ def compare_models(
         run.progress("decompose", done, len(sets))
         fits[label] = fit([(1.0, one)], _others(label, sets))
     run.progress("decompose", len(sets), len(sets))
-    scored = {label: score_set(one, list(fits.values()), run) for label, one in sets.items()}
+    scored = score_sets(sets, list(fits.values()), run)
     family = fit.count * len(sets)
     return ModelComparison(
         modes=_shared_modes(fits, scored, chosen, family),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -11,11 +11,12 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.cross_fit import CrossFit
-from finc_eval.comparison.estimates import Masses, design_effects
+from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import SAMPLES_PER_TAIL
 from finc_eval.core.device import sent
 from finc_eval.core.run import Run
+from finc_eval.numerics.design_effects import GroupedShares, GroupSizes, design_effects
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.folds import fold_of
 
@@ -143,16 +144,33 @@ class Scores:
         """Number of samples scored."""
         return int(self.folds.sum())
 
-    def masses(self) -> Masses:
-        """Return out-of-fold masses, with the variances that were seen."""
+    def grouped(self, typical: torch.Tensor) -> GroupedShares:
+        """Return how alike the samples of a group are in s².
+
+        Args:
+            typical: s² of a member of the kind that each direction shows, shape (t,).
+        """
+        members = (self.powers[:, 1].sum(0) / typical.square()).numpy()
+        if not len(self.group_sizes):
+            return GroupedShares(members, members, np.ones(len(members)), GroupSizes.equal(1.0, self.n))
+        mean = self.group_sums.sum(0) / self.n
+        between = (self.group_sums - self.group_sizes[:, None] * mean).square().sum(0)
+        independent = (self.folds[:, None] * self._variance()).sum(0).clamp_min(torch.finfo(torch.double).tiny)
+        groups = (self.group_sums / typical).square().clamp_max(1).sum(0)
+        return GroupedShares(
+            members, groups.numpy(), (between / independent).numpy(), GroupSizes.of(self.group_sizes.numpy())
+        )
+
+    def _variance(self) -> torch.Tensor:
+        """Return the variance of s² in each fold, shape (2, t)."""
         n = self.folds[:, None]
         second, fourth = self.powers.unbind(1)
-        mean = second / n
-        variance = (fourth / n - mean.square()).clamp_min(0) * n / (n - 1)
-        effect = torch.ones(mean.shape[1], dtype=torch.double)
-        if len(self.group_sizes):
-            effect = design_effects(self.group_sums, self.group_sizes, variance, self.folds)
-        return Masses(self.folds, mean.clamp_max(1), variance, effect)  # norms are 1 only up to rounding
+        return (fourth / n - (second / n).square()).clamp_min(0) * n / (n - 1)
+
+    def masses(self, effect: torch.Tensor) -> Masses:
+        """Return out-of-fold masses, with the variances that were seen, and these design effects, shape (t,)."""
+        mean = self.powers[:, 0] / self.folds[:, None]
+        return Masses(self.folds, mean.clamp_max(1), self._variance(), effect)  # norms are 1 only up to rounding
 
     def concentration(self) -> torch.Tensor:
         """Return Σs⁴ / Σs² of the out-of-fold scores of each fold, shape (2, t), as if one more sample had s = 1."""
@@ -193,19 +211,42 @@ class ScoredSet:
     masses: Masses
 
 
-def score_set(one: SketchedSet, fits: Sequence[CrossFit], run: Run) -> ScoredSet:
-    """Score a set on the directions of all fits, side by side in columns, in one pass over its embeddings.
+def score_sets(sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], run: Run) -> dict[str, ScoredSet]:
+    """Score sets on the directions of all fits, side by side in columns, in one pass over the embeddings of each.
 
     Of a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
     """
     shown = torch.cat([fit.full.vectors for fit in fits], 1)
     scoring = (torch.cat([fit.scoring[0] for fit in fits], 1), torch.cat([fit.scoring[1] for fit in fits], 1))
+    scores = {label: _scores(one, shown, scoring, run) for label, one in sets.items()}
+    effects = _effects({label: one for label, one in scores.items() if sets[label].embeddings is not None})
+    masses = {
+        label: one.masses(effects[label])
+        if label in effects
+        else Masses.of_sketch(
+            sets[label].sketch.folds, scoring, one.concentration(), sets[label].sketch.samples_per_group
+        )
+        for label, one in scores.items()
+    }
+    return {label: ScoredSet(one, scores[label], masses[label]) for label, one in sets.items()}
+
+
+def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:
+    """Return the design effects of all directions in sets whose embeddings were scored."""
+    if not scores:
+        return {}
+    second, fourth = torch.stack([one.powers.sum(0) for one in scores.values()]).sum(0)
+    typical = fourth / second.clamp_min(torch.finfo(second.dtype).tiny)
+    found = design_effects([one.grouped(typical) for one in scores.values()])
+    return {label: torch.from_numpy(effect) for label, effect in zip(scores, found, strict=True)}
+
+
+def _scores(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run) -> Scores:
+    """Score a set."""
     if one.embeddings is None:
         sketched = ScorePass(shown, scoring)
         sketched.update(*one.sample, 0, None)
-        scores = sketched.result()
-        masses = Masses.of_sketch(one.sketch.folds, scoring, scores.concentration(), one.sketch.samples_per_group)
-        return ScoredSet(one, scores, masses)
+        return sketched.result()
     groups = one.group_numbers
     found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
     phi = one.sketch.feature_map
@@ -214,5 +255,4 @@ def score_set(one: SketchedSet, fits: Sequence[CrossFit], run: Run) -> ScoredSet
         numbers = None if groups is None else torch.from_numpy(groups[batch.start : stop])
         found.update(phi.apply(batch.rows), folds, batch.start, numbers)
         run.progress(f"score {one.label}", stop, one.embeddings.n)
-    scores = found.result()
-    return ScoredSet(one, scores, scores.masses())
+    return found.result()

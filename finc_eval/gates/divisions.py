@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -14,8 +15,9 @@ from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold
-from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, joined
+from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, joined, tallied
 from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
+from finc_eval.partitions.tally import Tally
 
 SAMPLES_PER_KIND = 100
 """Samples of each generated set per kind of the level "auto" at most: the largest number of kinds is sought whose
@@ -59,6 +61,11 @@ class CountedSets:
     more: float
     cells: dict[str, NDArray[np.int32]]
     nearest: tuple[NDArray[np.int64], ...] = ()
+
+    @cached_property
+    def tallies(self) -> dict[str, Tally]:
+        """How many samples of each set are of each kind, and how much they inform, by label."""
+        return tallied({label: one.counts for label, one in self.counted.items()})
 
     def joined(self, least: float) -> CountedSets:
         """Return the counts with neighboring clusters that the reference lacks joined into one kind.

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from finc_eval.core.run import Run
@@ -24,6 +22,7 @@ from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.tally import EffectiveCounts
 
 LOSE, NEW = 0.5, 0.02
 """Limits on kinds that are proposed: half of a share, and 2 % of the samples."""
@@ -129,7 +128,7 @@ def _keepable(sets: GateSets, level: int, run: Run) -> _Lose | None:
     return None
 
 
-def _counts(found: Sequence[KindEvidence]) -> NDArray[np.float64]:
+def _counts(found: Sequence[KindEvidence]) -> EffectiveCounts:
     """Return the counts of the baseline."""
     return next(one.evidence.old for one in found if isinstance(one.evidence, Moved))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,10 +127,7 @@ class _Level:
 
     @classmethod
     def of(cls, sets: GateSets, found: CountedSets, place: int) -> _Level:
-        effective = {}
-        for label, one in found.counted.items():
-            effects = one.counts.design_effects(place)
-            effective[label] = (one.counts.members(place) / effects, one.counts.n / effects)
+        effective = {label: found.tallies[label].units(place) for label in found.counted}
 
         def of_all(labels: Iterable[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             found = [effective[label] for label in labels]
@@ -269,8 +268,8 @@ def _distance(sets: GateSets, found: CountedSets, margin: float | None) -> tuple
     Without a limit on what has moved, the finest kinds tell: those that a loss is limited in may be two.
     """
     place = len(found.names) - 1 if margin is None else found.place
-    new = found.counted[GEN].counts.effective(place)
-    old = np.sum([found.counted[label].counts.effective(place) for label in sets.baselines], axis=0)
+    new = found.tallies[GEN].effective(place)
+    old = reduce(add, [found.tallies[label].effective(place) for label in sets.baselines])
     whole = total_variation(new, old)
     rule, (label, *more) = sets.rule("kinds.moved"), sets.baselines
     evidence = Moved(name=rule, value=whole.value, margin=margin or 0.0, n=sets.gen.n, new=new, old=old, unchanged=0.0)

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
 from finc_eval.gates.evidence import POWER, Evidence, Side, upper_quantile
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.difference import HALVES_VARIANCE, Difference, largest_variation, total_variation
-
-Counts = NDArray[np.float64]
+from finc_eval.partitions.tally import EffectiveCounts
 
 DRAWS = 200
 """Draws of a release without a change."""
@@ -54,11 +52,11 @@ class Moved(Evidence):
     """Share of samples that have moved to other kinds (`partitions.difference`).
 
     Attributes:
-        new, old: effective number of samples of each kind, shape (kinds,).
+        new, old: effective numbers of samples of each kind.
     """
 
-    new: Counts
-    old: Counts
+    new: EffectiveCounts
+    old: EffectiveCounts
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the end of the interval."""
@@ -68,15 +66,15 @@ class Moved(Evidence):
 
     def detectable(self, level: float) -> float | None:
         """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""
-        shares = self.old / self.old.sum()
-        variance = float(shares @ (1 - shares)) * (1 / self.new.sum() + 1 / self.old.sum())
+        shares = self.old.members / self.old.n
+        variance = float(shares @ (1 - shares)) * (1 / self.new.n + 1 / self.old.n)
         error = sqrt(HALVES_VARIANCE * variance) / 2
         found = self.margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
         return found if found <= 1 else None
 
 
-def unchanged_bound(old: Counts, n: float) -> float:
+def unchanged_bound(old: EffectiveCounts, n: float) -> float:
     """Return the upper bound that a release of n samples without a change keeps with probability 0.95."""
-    rng, shares = np.random.default_rng(0), old / old.sum()
+    rng, shares = np.random.default_rng(0), old.members / old.n
     draws = rng.multinomial(round(n), shares, size=(DRAWS, 2)).astype(float)
     return float(np.quantile([largest_variation(one, other, 1 - 2 * ALPHA) for one, other in draws], 1 - ALPHA))

@@ -16,7 +16,7 @@ from scipy.special import gammaincinv
 
 from finc_eval.gates.evidence import Evidence, Side
 from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound, whole_of
-from finc_eval.numerics.exact_tests import design_effect
+from finc_eval.numerics.design_effects import GroupedKinds, design_effects
 from finc_eval.numerics.search import smallest_between
 
 Interval = tuple[float, float, float]
@@ -171,8 +171,5 @@ def _interval(estimate: float, low: float, high: float) -> Interval:
 def _effect(cell: NDArray[np.bool_], groups: NDArray[np.uint64]) -> float:
     """Return the design effect of a share of pairs."""
     _, group = np.unique(groups, return_inverse=True)
-    members, sizes = np.bincount(group, cell), np.bincount(group)
-    found = design_effect(
-        members.sum(), len(cell), np.square(members).sum(), members @ sizes, np.square(sizes).sum(), (members > 0).sum()
-    )
-    return float(found)
+    shares = GroupedKinds.of(2, cell.astype(np.int64), group, np.ones(len(cell), np.int64))
+    return float(design_effects([shares])[0][1])

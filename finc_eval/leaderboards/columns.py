@@ -64,14 +64,14 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
         ref: that of the reference.
         signature: signature of the partition into kinds.
     """
-    counts = {name: [run.effective(0) for run in runs] for name, runs in models.items()}
+    counts = {name: [run.effective(0).members for run in runs] for name, runs in models.items()}
     reasons = {name: text for name, runs in models.items() if (text := _too_few(runs)) is not None}
     owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
     sets = [one for name, own in counts.items() if name not in reasons for one in own]
     found = []
     for key, (title, rules) in SHARES.items():
         runs: dict[str, list[Estimate]] = {name: [] for name in owners}
-        estimates = share_estimates(rules, sets, ref.effective(0)) if sets else []
+        estimates = share_estimates(rules, sets, ref.effective(0).members) if sets else []
         for name, estimate in zip(owners, estimates, strict=True):
             runs[name].append(estimate)
         own = Signature(key, (*signature.fields, ("factor", f"{rules[0].factor:g}")))
@@ -88,7 +88,7 @@ def _too_few(runs: Sequence[Tally]) -> str | None:
     such as a collapsed one, would make shares of all others blind.
     """
     for run in runs:
-        independent, kinds = float(run.effective(0).sum()), run.levels[0]
+        independent, kinds = float(run.effective(0).n), run.levels[0]
         if independent < kinds:
             return (
                 f"its {run.n:,} samples inform like {independent:,.0f} independent ones, because many are copies or of "

@@ -22,7 +22,7 @@ from finc_eval.metrics.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tally import Tally
 
-LAYOUT = 1
+LAYOUT = 2
 
 ADD_AGAIN = "take it from a backup, or add the model again"
 
@@ -35,6 +35,8 @@ class TrainingRun(Record):
         info: description of its set of samples, with the digest of the embeddings or of the sketch.
         members: number of samples of each kind.
         effects: factor by which the samples of each kind inform less than independent ones.
+        even: that factor if all kinds came in groups of the same sizes.
+        within: number of samples in groups that are not larger than the largest with a member of the kind.
         counted: number of samples that were counted: all, or those that a sketch holds.
         examples: samples of each kind that show it.
         measures: its metrics, by name.
@@ -44,6 +46,8 @@ class TrainingRun(Record):
     info: SetInfo
     members: tuple[int, ...]
     effects: tuple[float, ...]
+    even: tuple[float, ...]
+    within: tuple[float, ...]
     counted: int
     examples: tuple[Examples, ...]
     measures: dict[str, Measure]
@@ -52,7 +56,8 @@ class TrainingRun(Record):
     @property
     def tally(self) -> Tally:
         """Number of samples of each kind."""
-        return Tally((len(self.members),), np.array(self.members, np.int64), np.array(self.effects), self.counted)
+        effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
+        return Tally((len(self.members),), self.counted, np.array(self.members, np.int64), effects, even, within)
 
 
 @dataclass(frozen=True)

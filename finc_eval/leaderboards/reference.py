@@ -29,10 +29,13 @@ from finc_eval.partitions.sets import OpenedSet
 from finc_eval.partitions.tally import Tally
 
 TYPE_NAME = "leaderboard-reference"
-LAYOUT = 1
+LAYOUT = 2
 
 DEFAULT_METRICS = ("fd", "kid")
 """Metrics of which a board takes one by default."""
+
+EFFECTS = ("effects", "even", "within")
+"""Arrays of a tally that are numbers of each kind, beside its members."""
 
 MIN_SAMPLES_PER_KIND = 10
 """Samples of the smallest set per kind, on average."""
@@ -170,6 +173,8 @@ class BoardReference:
             info=one.info(),
             members=tuple(tally.members.tolist()),
             effects=tuple(tally.effects.tolist()),
+            even=tuple(tally.even.tolist()),
+            within=tuple(tally.within.tolist()),
             counted=tally.n,
             examples=_examples(found, one.embeddings),
             measures=dict(measures),
@@ -181,7 +186,8 @@ class BoardReference:
         with new_file(path, TYPE_NAME, LAYOUT) as file:
             self.partition.write(file)
             file.array("members", self.tally.members)
-            file.array("effects", self.tally.effects)
+            for name in EFFECTS:
+                file.array(name, getattr(self.tally, name))
             file.header["board"] = {
                 "far": self.far,
                 "n": self.tally.n,
@@ -205,11 +211,11 @@ class BoardReference:
             partition, header = Partition.read(file), file.header["board"]
             levels = (partition.levels[0] + bool(header["far"]),)
             members = file.array("members", levels[0], dtype="<i8")
-            effects = file.array("effects", levels[0], dtype="<f8")
+            effects, even, within = (file.array(name, levels[0], dtype="<f8") for name in EFFECTS)
             return cls(
                 partition=partition,
                 far=bool(header["far"]),
-                tally=Tally(levels, members, effects, int(header["n"])),
+                tally=Tally(levels, int(header["n"]), members, effects, even, within),
                 examples=tuple(structured(Examples, one, str(path)) for one in header["examples"]),
                 names={int(number): structured(Name, name, str(path)) for number, name in header["names"].items()},
                 info=structured(SetInfo, header["info"], str(path)),

@@ -146,31 +146,6 @@ def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Nu
     return difference - np.hypot(p1 - l1, u2 - p2), difference + np.hypot(u1 - p1, p2 - l2)
 
 
-def design_effect(
-    members: ArrayLike, n: ArrayLike, squares: ArrayLike, products: ArrayLike, sizes: ArrayLike, groups: ArrayLike
-) -> Array:
-    """Return the design effects of shares: by what factor samples in groups inform less than independent ones.
-
-    With k_g of the m_g samples of group g members, and p = Σ k_g / n, the variance of p is d times the binomial one,
-    d = Σ (k_g − m_g p)² / (n p (1 − p)). A share of few groups tells d badly, so d is drawn towards its worst case
-    M = Σ m_g² / n, where all samples of a group are alike, with the weight of one group: (G·d + M) / (G + 1), never
-    below 1. Effective counts are counts divided by it (Korn and Graubard 1998).
-
-    Args:
-        members: Σ k_g, shape (t,).
-        n: Σ m_g.
-        squares: Σ k_g², shape (t,).
-        products: Σ k_g m_g, shape (t,).
-        sizes: Σ m_g².
-        groups: G, numbers of groups with a member, shape (t,).
-    """
-    k, n, kk, km, mm, g = (np.asarray(v, float) for v in (members, n, squares, products, sizes, groups))
-    p, worst = k / n, mm / n
-    spread = n * p * (1 - p)
-    found = np.where(spread > 0, (kk - 2 * p * km + p**2 * mm) / np.where(spread > 0, spread, 1), worst)
-    return np.asarray(np.maximum((g * found + worst) / (g + 1), 1.0))
-
-
 def detectable_share(count: ArrayLike, n: ArrayLike, power: float = 0.8) -> Array:
     """Return the share of which at least `count` of n samples are members with this probability.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
-from finc_eval.numerics.exact_tests import design_effect
+from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
 from finc_eval.partitions.partition import Assignment, Partition
 from finc_eval.partitions.tally import Tally
 
@@ -119,32 +119,40 @@ class Counts:
         """Return the number of samples of each kind of a level, given by its place, shape (kinds,)."""
         return np.bincount(self.cells[:, level], self.number, self.levels[level]).astype(np.int64)
 
-    def design_effects(self, level: int) -> NDArray[np.float64]:
-        """Return by what factor the samples of each kind inform less than independent ones; 1 without groups."""
+    def grouped(self, level: int) -> GroupedKinds:
+        """Return how the samples of each kind of a level lie in the groups."""
         if self.groups is None:
-            return np.ones(self.levels[level])
+            return GroupedKinds.independent(self.members(level), self.n)
         _, group = np.unique(self.groups, return_inverse=True)
-        size = np.bincount(group, self.number)
-        pairs, back = np.unique(group * self.levels[level] + self.cells[:, level], return_inverse=True)
-        k, kind, m = np.bincount(back, self.number), pairs % self.levels[level], size[pairs // self.levels[level]]
-        sums = (np.bincount(kind, value, self.levels[level]) for value in (k, k * k, k * m, np.ones(len(k))))
-        members, squares, products, groups = sums
-        return design_effect(members, self.n, squares, products, float(np.square(size).sum()), groups)
+        return GroupedKinds.of(self.levels[level], self.cells[:, level], group, self.number)
 
     def joined(self, joins: Sequence[NDArray[np.int32]]) -> Counts:
         """Return the counts by kinds of which some were joined; see `joined`."""
         return Counts.of(self.levels, joined(self.cells, joins), self.groups, self.number)
 
     def tally(self) -> Tally:
-        """Return what tests need of the counts; it does not grow with the number of samples or groups."""
-        places = range(len(self.levels))
-        members = np.concatenate([self.members(place) for place in places])
-        effects = np.concatenate([self.design_effects(place) for place in places])
-        return Tally(self.levels, members, effects, self.n)
+        """Return what tests need of the counts, by the groups of this set alone; see `tallied`."""
+        return tallied({"": self})[""]
 
-    def effective(self, level: int) -> NDArray[np.float64]:
-        """Return effective numbers of samples of each kind of a level; see `Tally.effective`."""
-        return self.tally().effective(level)
+
+def tallied(counts: Mapping[str, Counts]) -> dict[str, Tally]:
+    """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups.
+
+    Args:
+        counts: counts of each set by its label, from one partition.
+    """
+    sets = list(counts.values())
+    found: list[list[tuple[Array, ...]]] = [[] for _ in sets]
+    for level in range(len(sets[0].levels)):
+        shares = [one.grouped(level) for one in sets]
+        for own, share, effects in zip(found, shares, design_effects(shares), strict=True):
+            own.append((effects, share.even, share.within))
+    tallies = {}
+    for (label, one), own in zip(counts.items(), found, strict=True):
+        members = np.concatenate([one.members(level) for level in range(len(one.levels))])
+        effects, even, within = (np.concatenate(part) for part in zip(*own, strict=True))
+        tallies[label] = Tally(one.levels, one.n, members, effects, even, within)
+    return tallies
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from finc_eval.core.record import Record
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, normal_quantile
+from finc_eval.partitions.tally import EffectiveCounts
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,10 @@ class Difference(Record):
 
 
 def total_variation(
-    first: ArrayLike, second: ArrayLike, seed: int = 0, confidence: float = DEFAULT_CONFIDENCE
+    first: EffectiveCounts | ArrayLike,
+    second: EffectiveCounts | ArrayLike,
+    seed: int = 0,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> Difference:
     """Estimate the total variation ½ Σ |pⱼ − qⱼ| between two sets, from their counts of kinds.
 
@@ -69,19 +73,14 @@ def total_variation(
         seed: random seed of the permutations.
         confidence: confidence of the interval.
     """
-    k, other = np.asarray(first, float), np.asarray(second, float)
-    p_value = permutation_p_value(k, other, seed)
-    found = (k + other) > 0
-    k, other = k[found], other[found]
-    n, m = k.sum(), other.sum()
-    p, q, pooled = k / n, other / m, (k + other) / (n + m)
-    own = p * (1 - p) / n + q * (1 - q) / m
-    by_chance = pooled * (1 - pooled) * (1 / n + 1 / m)
+    a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
+    p_value = permutation_p_value(a, b, seed)
+    difference, own, by_chance = (one[a.members + b.members > 0] for one in _variances(a, b))
     # A kind that one set has not by chance has an own variance of nearly 0 there.
     error = np.sqrt(np.maximum(np.maximum(own, by_chance), np.finfo(float).tiny))
-    z = (p - q) / error
+    z = difference / error
     value = float(error @ _posterior_mean(z)) / 2 * max(0.0, 1 - 2 * p_value)
-    plain = float(np.abs(p - q).sum()) / 2
+    plain = float(np.abs(difference).sum()) / 2
     quantile = normal_quantile(confidence)
     low = float(error @ _split_halves(z)) / 2 - quantile * float(np.sqrt(HALVES_VARIANCE * (error @ error))) / 2
     low = 0.0 if p_value > (1 - confidence) / 2 else min(max(low, 0.0), 1.0)
@@ -89,33 +88,49 @@ def total_variation(
     return Difference(min(max(value, low), high), (low, high), p_value)
 
 
-def largest_variation(first: ArrayLike, second: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> float:
+def largest_variation(
+    first: EffectiveCounts | ArrayLike, second: EffectiveCounts | ArrayLike, confidence: float = DEFAULT_CONFIDENCE
+) -> float:
     """Return the upper end of the interval of `total_variation`, without its permutations."""
-    k, other = np.asarray(first, float), np.asarray(second, float)
-    n, m = k.sum(), other.sum()
-    p, q = k / n, other / m
-    own = p * (1 - p) / n + q * (1 - q) / m
-    return _largest(float(np.abs(p - q).sum()) / 2, np.sqrt(own), normal_quantile(confidence))
+    difference, own, _ = _variances(EffectiveCounts.of(first), EffectiveCounts.of(second))
+    return _largest(float(np.abs(difference).sum()) / 2, np.sqrt(own), normal_quantile(confidence))
 
 
-def permutation_p_value(first: Array, second: Array, seed: int = 0) -> float:
+def permutation_p_value(
+    first: EffectiveCounts | ArrayLike, second: EffectiveCounts | ArrayLike, seed: int = 0
+) -> float:
     """Return the p-value of "the sets are of one law", from permuted labels of the samples.
 
     Two statistics see differences of many kinds and of a rare one: Pearson's χ² and its largest term. The smaller of
-    their p-values is compared with that of the permutations (Westfall and Young 1993). Counts that are not whole are
-    rounded.
+    their p-values is compared with that of the permutations (Westfall and Young 1993). Of effective numbers, the
+    rounded sums are permuted, and each observed term is in units of its own variance.
     """
-    k, other = np.rint(first).astype(np.int64), np.rint(second).astype(np.int64)
-    total, n, m = k + other, int(k.sum()), int(other.sum())
+    a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
+    total = np.rint(a.members + b.members).astype(np.int64)
+    n = round(total.sum() * a.n / (a.n + b.n))
+    m = int(total.sum()) - n
     if not n or not m:
         return 1.0
     draws = np.random.default_rng(seed).multivariate_hypergeometric(total, n, PERMUTATIONS, method="marginals")
-    tables, share = np.concatenate([k[None], draws]), total / (n + m)
-    terms = (tables - n * share) ** 2 / np.maximum(share * (1 - share), np.finfo(float).tiny)
-    statistics = np.stack([terms @ (1 - share), terms.max(1)])
+    difference, _, by_chance = _variances(a, b)
+    share = total / (n + m)
+    permuted = _squares(draws / n - (total - draws) / m, share * (1 - share) * (1 / n + 1 / m))
+    squares = np.concatenate([_squares(difference, by_chance)[None], permuted])
+    statistics = np.stack([squares @ (1 - share), squares.max(1)])
     # Rounding must not tell equal tables apart.
     ranks = np.stack([np.searchsorted(np.sort(one), one, "right") for one in -np.round(statistics, 9)]).min(0)
     return float((ranks <= ranks[0]).mean())
+
+
+def _variances(a: EffectiveCounts, b: EffectiveCounts) -> tuple[Array, Array, Array]:
+    """Return differences of shares, the variance of each from its own set, and that of two samples of one law."""
+    p, q, pooled = a.members / a.n, b.members / b.n, (a.members + b.members) / (a.n + b.n)
+    one, other = a.spread / a.n, b.spread / b.n
+    return p - q, p * (1 - p) * one + q * (1 - q) * other, pooled * (1 - pooled) * (one + other)
+
+
+def _squares(difference: Array, variance: Array) -> Array:
+    return np.asarray(difference**2 / np.maximum(variance, np.finfo(float).tiny))
 
 
 def _posterior_mean(z: Array) -> Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
@@ -23,7 +25,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.partitions.counts import Counts, count
+from finc_eval.partitions.counts import Counts, count, tallied
 from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.modes import Kind, reported_kinds, shown_of
 from finc_eval.partitions.partition import Partition, pooled_sample
@@ -255,13 +257,16 @@ def _count(
         label: count(one, partition, far=fixed, run=run.named(f"count {label}")) for label, one in embeddings.items()
     }
     counts, levels = {label: one.counts for label, one in counted.items()}, partition.levels
-    tests = test_kinds(counts)
+    tallies = tallied(counts)
+    tests = test_kinds(tallies)
     place = partition.place_of(settings.level)
-    effective = {label: one.effective(place) for label, one in counts.items()}
-    total = np.sum(list(effective.values()), axis=0)
+    effective = {label: one.effective(place) for label, one in tallies.items()}
+    others = {label: [one for other, one in effective.items() if other != label] for label in effective}
     return Kinds(
         modes=reported_kinds(tests, counted, embeddings, levels, place),
-        differences={label: total_variation(own, total - own, settings.seed) for label, own in effective.items()},
+        differences={
+            label: total_variation(own, reduce(add, others[label]), settings.seed) for label, own in effective.items()
+        },
         detectable=tests.detectable(),
         sets={label: one.info() for label, one in opened.items()},
         levels=levels,

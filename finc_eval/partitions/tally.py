@@ -6,7 +6,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EffectiveCounts:
+    """Effective numbers of samples of each kind of a level, for tests of all kinds together.
+
+    Attributes:
+        members: numbers of samples, all divided by one mean design effect, shape (kinds,).
+        spread: variance of each share over that of as many independent samples, shape (kinds,) or 1 for all.
+    """
+
+    members: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, counts: EffectiveCounts | ArrayLike) -> EffectiveCounts:
+        """Take plain numbers of samples as independent ones."""
+        return counts if isinstance(counts, EffectiveCounts) else cls(np.asarray(counts, float), np.ones(()))
+
+    @property
+    def n(self) -> float:
+        """Effective number of samples."""
+        return float(self.members.sum())
+
+    def __add__(self, other: EffectiveCounts) -> EffectiveCounts:
+        n = self.n + other.n
+        return EffectiveCounts(self.members + other.members, (self.n * self.spread + other.n * other.spread) / n)
+
+    def __mul__(self, factor: float) -> EffectiveCounts:
+        return EffectiveCounts(self.members * factor, self.spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,36 +47,47 @@ class Tally:
 
     Attributes:
         levels: number of kinds of each level.
+        n: number of samples.
         members: number of samples of each kind, shape (t,).
         effects: factor by which the samples of each kind inform less than independent ones, shape (t,).
-        n: number of samples.
+        even: that factor if all kinds came in groups of the same sizes, shape (t,).
+        within: number of samples in groups that are not larger than the largest with a member of the kind, shape (t,).
     """
 
     levels: tuple[int, ...]
-    members: NDArray[np.int64]
-    effects: NDArray[np.float64]
     n: int
+    members: NDArray[np.int64]
+    effects: Array
+    even: Array
+    within: Array
 
-    def effective(self, level: int) -> NDArray[np.float64]:
-        """Return effective numbers of samples of each kind of a level, shape (kinds,), for tests of all kinds together.
+    def units(self, level: int) -> tuple[Array, Array]:
+        """Return effective numbers of members, and of samples, for the test of each kind of a level by itself."""
+        effects = self.effects[self._at(level)]
+        return self.members[self._at(level)] / effects, self.n / effects
+
+    def effective(self, level: int) -> EffectiveCounts:
+        """Return effective numbers of samples of each kind of a level.
 
         All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981); by that of the
         one kind that has all samples.
         """
+        members, effects = self.members[self._at(level)], np.maximum(self.effects, self.even)[self._at(level)]
+        there = members > 0
+        weights = 1 - members[there] / self.n
+        mean = max(float(np.average(effects[there], weights=weights if weights.any() else None)), 1.0)
+        return EffectiveCounts(members / mean, effects / mean)
+
+    def _at(self, level: int) -> slice:
         start = sum(self.levels[:level])
-        here = slice(start, start + self.levels[level])
-        members, there = self.members[here], self.members[here] > 0
-        effects, weights = self.effects[here][there], 1 - members[there] / self.n
-        mean = np.average(effects, weights=weights if weights.any() else None)
-        return np.asarray(members / max(float(mean), 1.0))
+        return slice(start, start + self.levels[level])
 
     @classmethod
     def pooled(cls, tallies: Sequence[Tally]) -> Tally:
         """Return the tally of several sets together, with the mean of their effects by size."""
         n = np.array([one.n for one in tallies])
-        return cls(
-            tallies[0].levels,
-            np.sum([one.members for one in tallies], axis=0),
-            np.average([one.effects for one in tallies], axis=0, weights=n),
-            int(n.sum()),
+        members, within = (np.sum([getattr(one, name) for one in tallies], axis=0) for name in ("members", "within"))
+        effects, even = (
+            np.average([getattr(one, name) for one in tallies], axis=0, weights=n) for name in ("effects", "even")
         )
+        return cls(tallies[0].levels, int(n.sum()), members, effects, even, within)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.exact_tests import ShareTests, detectable_share, log_choose
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
-from finc_eval.partitions.counts import Counts
 from finc_eval.partitions.partition import FIT_SAMPLES
 from finc_eval.partitions.tally import Tally
 
@@ -87,30 +86,34 @@ class KindTests:
         return max(found)
 
 
-def test_kinds(counts: Mapping[str, Counts | Tally], rho: float = 1.0) -> KindTests:
+def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
     """Test all kinds of all levels: each set against all others together, in one family.
 
     Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. Of more sets,
     each has a further row, "more in the others together than ρ times this one": what one set lacks, no other needs to
     have more of than the rest. The partition must be blind to which set a sample is from (`pooled_sample`). Then all
     samples may be counted, and the family-wise error holds exactly. Grouped samples are counted by effective numbers.
+    Those of the set that has less are taken from groups up to the size of the largest with a member: that larger groups
+    have none may be chance.
 
     Args:
-        counts: the counts of each set by its label, from one partition, or their tallies.
+        tallies: the tally of each set by its label, from one partition.
         rho: ρ, factor that the share must exceed.
     """
-    labels, sets = tuple(counts), [one if isinstance(one, Tally) else one.tally() for one in counts.values()]
+    labels, sets = tuple(tallies), list(tallies.values())
     if len(sets) < 2:
         raise DataError(f"at least two sets are needed to test kinds, got {len(sets)}")
     levels = sets[0].levels
-    members, effects = np.array([one.members for one in sets]), np.array([one.effects for one in sets])
+    members, effects, within = (
+        np.array([getattr(one, name) for one in sets]) for name in ("members", "effects", "within")
+    )
     sizes = np.array([one.n for one in sets])
-    k, n = members / effects, sizes[:, None] / effects
-    rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
+    k, n, within = members / effects, sizes[:, None] / effects, within / effects
+    rest_k, rest_n, rest_within = (one.sum(0) - one for one in (k, n, within))
     if len(sets) > 2:
         k, rest_k = np.concatenate([k, rest_k]), np.concatenate([rest_k, k])
-        n, rest_n = np.concatenate([n, rest_n]), np.concatenate([rest_n, n])
-    family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_n.ravel(), rho)
+        n, rest_within = np.concatenate([n, rest_n]), np.concatenate([rest_within, within])
+    family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_within.ravel(), rho)
     return KindTests(
         labels=labels,
         level=np.repeat(np.arange(len(levels)), levels),

@@ -1,5 +1,6 @@
 """Shares of members, their intervals, and the variances and design effects that p-values rest on."""
 
+from dataclasses import replace
 from math import sqrt
 from types import SimpleNamespace
 
@@ -9,11 +10,12 @@ import torch
 from scipy.stats import beta
 
 import finc_eval as fe
+from finc_eval.comparison import score_pass
 from finc_eval.comparison.assemble import ScoredSets, direction_candidates
-from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, design_effects, variance_floors
+from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
-from finc_eval.comparison.score_pass import BINS, ScorePass, score_set
+from finc_eval.comparison.score_pass import BINS, ScorePass, score_sets
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share, thresholds_of
 from finc_eval.core.run import Run
 from finc_eval.numerics.inference import critical_value, upper_tail
@@ -91,7 +93,7 @@ def test_shares_are_fractions_of_held_out_members():
     sets = opened.sets
     fit = finc_fit(opened.settings, sets["gen"], sets["ref"])
     fits = {"over": fit(sets["gen"], sets["ref"]), "under": fit(sets["ref"], sets["gen"])}
-    passed = ScoredSets(*(score_set(one, list(fits.values()), Run()) for one in sets.values()))
+    passed = ScoredSets(**score_sets(sets, list(fits.values()), Run()))
     found = direction_candidates(fits, passed, opened.settings)
     assert {one.role for one in found[:1] + found[-1:]} == {"over", "under"}
     for one in found:
@@ -180,33 +182,39 @@ def test_the_floor_of_a_set_that_rho_multiplies_is_smaller_by_rho():
     assert float(second) == pytest.approx(15 / 16 * (1000 * 0.1 / 1500) / 2)
 
 
+def scores_of(squares, sizes):
+    """Scores of which s² is given, shape (n, t), of groups of these sizes, in order."""
+    squares = torch.as_tensor(squares, dtype=torch.double)
+    group = torch.repeat_interleave(torch.arange(len(sizes)), torch.as_tensor(sizes))
+    passed = ScorePass(torch.eye(1), (torch.eye(1), torch.eye(1)), np.asarray(sizes))
+    sums = torch.zeros(len(sizes), squares.shape[1], dtype=torch.double).index_add_(0, group, squares)
+    half = torch.full((2,), len(squares) / 2, dtype=torch.double)
+    powers = torch.stack([squares.sum(0), squares.square().sum(0)]).expand(2, -1, -1) / 2
+    return replace(passed.result(), folds=half, powers=powers, group_sums=sums)
+
+
+def effects_of(*sets):
+    """Design effects of sets of which s² and the sizes of groups are given."""
+    scores = {str(number): scores_of(*one) for number, one in enumerate(sets)}
+    return [effect.numpy() for effect in score_pass._effects(scores).values()]
+
+
 @pytest.mark.parametrize("copies", [1, 5])
 def test_copies_count_once(copies):
-    rng = np.random.default_rng(0)
-    squares = torch.from_numpy(rng.random((400, 6)))
-    sums, sizes = copies * squares, torch.full((400,), float(copies), dtype=torch.double)
-    variance = squares.var(0).expand(2, -1)
-    n = torch.tensor([200.0 * copies] * 2, dtype=torch.double)
-    np.testing.assert_allclose(design_effects(sums, sizes, variance, n), copies, rtol=0.02)
+    squares = np.random.default_rng(0).random((400, 6))
+    (effect,) = effects_of((np.repeat(squares, copies, 0), [copies] * 400))
+    np.testing.assert_allclose(effect, copies, rtol=0.02)
 
 
 def test_groups_of_independent_samples_have_a_design_effect_near_one():
-    squares = torch.from_numpy(np.random.default_rng(0).random((1000, 5, 6)))
-    effect = design_effects(
-        squares.sum(1),
-        torch.full((1000,), 5.0, dtype=torch.double),
-        squares.reshape(-1, 6).var(0).expand(2, -1),
-        torch.tensor([2500.0, 2500.0], dtype=torch.double),
-    )
+    (effect,) = effects_of((np.random.default_rng(0).random((5000, 6)), [5] * 1000))
     assert (effect >= 1).all() and effect.mean() < 1.1
 
 
-def test_few_groups_are_drawn_towards_the_worst_case():
-    squares = torch.zeros(400, 1, dtype=torch.double)
-    squares[:2] = 0.5  # of two groups alone, whose members may all be of the kind by chance
-    sizes = torch.full((400,), 5.0, dtype=torch.double)
-    n = torch.tensor([1000.0, 1000.0], dtype=torch.double)
-    variance = torch.full((2, 1), 1.0 / 2000, dtype=torch.double)
-    between = float(design_effects(squares, sizes, variance, n))
-    plain = float(((squares - 5 * squares.sum() / 2000).square().sum()) / (n * variance[:, 0]).sum())
-    assert plain < 1 < between == pytest.approx((2 * plain + 5) / 3)
+def test_a_set_that_has_a_kind_by_chance_alone_is_taken_to_be_as_grouped_as_the_other():
+    """In both sets the kind comes in groups of 25; gen has four of them, and ref none."""
+    sizes = [1] * 400 + [25] * 4
+    gen, ref = np.full((500, 1), 0.01), np.full((500, 1), 0.01)
+    gen[400:] = 0.6
+    assert all(effect > 10 for effect in effects_of((gen, sizes), (ref, sizes)))
+    assert effects_of((gen, sizes), (ref, [1] * 500))[1] == pytest.approx(1)

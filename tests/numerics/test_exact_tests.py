@@ -7,7 +7,6 @@ from scipy import stats
 from finc_eval.numerics.exact_tests import (
     ShareTests,
     clopper_pearson,
-    design_effect,
     detectable_share,
     hypergeometric_tails,
     mover,
@@ -69,12 +68,6 @@ def test_mover_gives_newcombes_example():
     wilson = [stats.binomtest(k, n).proportion_ci(0.95, "wilson") for k, n in ((56, 70), (48, 80))]
     low, high = mover((wilson[0].low, 56 / 70, wilson[0].high), (wilson[1].low, 48 / 80, wilson[1].high))
     assert (low, high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
-
-
-def test_copies_in_groups_of_three_inform_a_third_as_much():
-    assert design_effect([30, 0], 300, [90, 0], [90, 0], 900, [10, 0]) == pytest.approx([3, 3])
-    spread = design_effect([100], 300, [100], [300], 900, [100])  # one member in every group of three
-    assert spread == pytest.approx([1.0])
 
 
 def test_a_detectable_share_reaches_its_count_with_the_stated_power():

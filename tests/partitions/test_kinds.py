@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.partitions.counts import Counts, count
+from finc_eval.partitions.counts import Counts, count, tallied
 from finc_eval.partitions.kmeans import kmeans, spread_rows
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -208,7 +208,7 @@ def test_false_findings_at_very_unequal_sizes_stay_at_their_level():
         sets = {"a": clusters(60, run), "b": clusters(1500, 1000 + run)}
         one, other = (as_embeddings(rows) for rows in sets.values())
         partition = Partition.fit(pooled_sample([one, other], 800), (20, 50, 100), seed=run)
-        tests = tests_of({"a": count(one, partition).counts, "b": count(other, partition).counts})
+        tests = tests_of(tallied({"a": count(one, partition).counts, "b": count(other, partition).counts}))
         false += tests.adjusted.min() <= 0.05
     assert false <= 6
 
@@ -227,7 +227,7 @@ def test_counts_of_shards_add():
     parts = Counts.of((4, 4), cells[:50], groups[:50]) + Counts.of((4, 4), cells[50:], groups[50:])
     assert parts.n == whole.n == 90
     assert (parts.members(1) == whole.members(1)).all()
-    assert parts.design_effects(0) == pytest.approx(whole.design_effects(0))
+    assert parts.tally().effects == pytest.approx(whole.tally().effects)
     with pytest.raises(fe.IncompatibleError, match="group both, or neither"):
         whole + Counts.of((4, 4), cells)
 
@@ -270,7 +270,7 @@ def test_what_cannot_be_used_is_refused(call, message):
 
 def test_a_kind_that_the_fitted_sample_hardly_holds_is_not_called_detectable():
     counts = {name: Counts.of((2,), np.repeat([[0], [1]], 25_000, 0)) for name in ("a", "b")}
-    assert tests_of(counts).detectable() == pytest.approx(10.2 / 5000, rel=0.1)
+    assert tests_of(tallied(counts)).detectable() == pytest.approx(10.2 / 5000, rel=0.1)
 
 
 def test_exact_repeats_are_counted_once():

@@ -13,8 +13,8 @@ def test_copies_count_once_in_however_many_kinds_they_are(kinds):
     cells = (GROUPS % np.uint64(kinds)).astype(np.int32)[:, None]
     tally = Counts.of((10,), cells, GROUPS).tally()
     assert tally.n == 1000
-    assert tally.effective(0).sum() == pytest.approx(50, rel=0.05)
+    assert tally.effective(0).n == pytest.approx(50, rel=0.05)
 
 
 def test_samples_without_groups_count_for_themselves():
-    assert Counts.of((10,), np.zeros((300, 1), np.int32)).tally().effective(0).sum() == 300
+    assert Counts.of((10,), np.zeros((300, 1), np.int32)).tally().effective(0).n == 300

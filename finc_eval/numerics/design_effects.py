@@ -1,0 +1,168 @@
+"""Design effects: by what factor grouped samples tell less of the shares of kinds than independent ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSizes:
+    """Sizes of the groups of a set.
+
+    Attributes:
+        sizes: number of samples of a group, smallest first, each once, shape (u,).
+        samples: number of samples in all groups of that size, shape (u,).
+    """
+
+    sizes: Array
+    samples: Array
+
+    @classmethod
+    def of(cls, sizes: Array) -> GroupSizes:
+        """Summarize the sizes of all groups, shape (g,)."""
+        found, times = np.unique(sizes, return_counts=True)
+        return cls(found, found * times)
+
+    @classmethod
+    def equal(cls, size: float, n: float) -> GroupSizes:
+        """Return the sizes of groups of one size, of n samples in all."""
+        return cls(np.array([size]), np.array([float(n)]))
+
+    @property
+    def n(self) -> float:
+        """Number of samples."""
+        return float(self.samples.sum())
+
+    @property
+    def mean(self) -> float:
+        """M, mean size of the group of a sample: the design effect if groups of any size are of one kind each."""
+        return float(self.sizes @ self.samples) / self.n
+
+    def worst(self, members: Array) -> Array:
+        """Return the largest design effects of so many members: those of the largest groups, each of one kind.
+
+        Args:
+            members: numbers of members, shape (t,).
+        """
+        samples, squares = (np.cumsum([0.0, *one[::-1]]) for one in (self.samples, self.sizes * self.samples))
+        members = np.maximum(members, 1.0)
+        return np.asarray(np.interp(members, samples, squares) / members)
+
+    def within(self, largest: Array) -> Array:
+        """Return the number of samples in groups of at most these sizes, shape (t,)."""
+        below = np.cumsum([0.0, *self.samples])
+        return np.asarray(below[np.searchsorted(self.sizes, largest, side="right")])
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedShares:
+    """How alike the samples of a group are, for t shares of a set of grouped samples.
+
+    Attributes:
+        members: number of members of each kind, shape (t,).
+        groups: number of groups with a member, shape (t,).
+        seen: variance of each share over that of as many independent samples, as the groups show it, shape (t,).
+        sizes: sizes of all groups.
+    """
+
+    members: Array
+    groups: Array
+    seen: Array
+    sizes: GroupSizes
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedKinds(GroupedShares):
+    """How the members of t kinds, in a set of grouped samples, lie in its groups.
+
+    Attributes:
+        around: mean size of the group of a member, shape (t,); 1 without members.
+        largest: size of the largest group with a member, shape (t,); of any group, without members.
+    """
+
+    around: Array
+    largest: Array
+
+    @classmethod
+    def of(
+        cls, kinds: int, kind: NDArray[np.integer], group: NDArray[np.int64], number: NDArray[np.int64]
+    ) -> GroupedKinds:
+        """Summarize numbers of samples by kind and group.
+
+        With k_g members in groups of m_g samples, and p = Σ k_g / n, the variance of p is d times the binomial one,
+        d = Σ (k_g − m_g p)² / (n p (1 − p)).
+
+        Args:
+            kinds: number of kinds, t.
+            kind: kind of each number of samples, shape (c,).
+            group: number of their group, from 0 on, shape (c,).
+            number: how many they are, shape (c,).
+        """
+        size = np.asarray(np.bincount(group, number), float)
+        pairs, back = np.unique(group * kinds + kind, return_inverse=True)
+        k_g, kind, m_g = np.bincount(back.ravel(), number), pairs % kinds, size[pairs // kinds]
+        k, kk, km = (np.asarray(np.bincount(kind, one, kinds), float) for one in (k_g, k_g * k_g, k_g * m_g))
+        largest = np.zeros(kinds)
+        np.maximum.at(largest, kind, m_g)
+        p = k / size.sum()
+        binomial = k * (1 - p)
+        between = kk - 2 * p * km + p**2 * (size @ size)
+        return cls(
+            members=k,
+            groups=np.bincount(kind, minlength=kinds).astype(float),
+            seen=np.divide(between, binomial, out=np.full(kinds, size.max()), where=binomial > 0),
+            sizes=GroupSizes.of(size),
+            around=np.divide(km, k, out=np.ones(kinds), where=k > 0),
+            largest=np.where(k > 0, largest, size.max()),
+        )
+
+    @classmethod
+    def independent(cls, members: NDArray[np.int64], n: int) -> GroupedKinds:
+        """Summarize samples that stand for themselves."""
+        number, ones = members.astype(float), np.ones(len(members))
+        return cls(number, number, ones, GroupSizes.equal(1.0, n), ones, ones)
+
+    @property
+    def even(self) -> Array:
+        """Design effects if all kinds came in groups of the same sizes, shape (t,): 1 + ρ (M − 1).
+
+        ρ is the correlation within the groups of a kind (Kish 1965). A kind that by chance has only small groups looks
+        less grouped than it is.
+        """
+        together = np.divide(self.seen - 1, self.around - 1, out=np.ones(self.seen.shape), where=self.around > 1)
+        return np.asarray(1 + np.clip(together, 0, 1) * (self.sizes.mean - 1))
+
+    @property
+    def within(self) -> Array:
+        """Number of samples in groups that are not larger than the largest with a member, shape (t,)."""
+        return self.sizes.within(self.largest)
+
+
+def design_effects(sets: Sequence[GroupedShares]) -> list[Array]:
+    """Return the design effects of the shares of each set, shape (t,), at least 1.
+
+    Counts divided by them are effective counts (Korn and Graubard 1998). A share of few groups tells its own design
+    effect d badly, and without members it is not told at all. So d is drawn, with the weight of one group, towards what
+    all sets show together: how near to the worst case they come, on average over members, which itself is drawn towards
+    the worst case with the weight of one group. The worst case is that the members fill the largest groups; they are as
+    many as the set would have if all sets were alike. For groups of one size m that are all alike, all of this is m.
+
+    Args:
+        sets: the sets that are compared, of the same kinds.
+    """
+    members, groups = (np.sum([getattr(one, name) for one in sets], axis=0) for name in ("members", "groups"))
+    share = members / sum(one.sizes.n for one in sets)
+    worst = [one.sizes.worst(np.maximum(one.members, share * one.sizes.n)) for one in sets]
+    near = np.sum([one.members * np.minimum(one.seen / most, 1) for one, most in zip(sets, worst, strict=True)], axis=0)
+    near = np.divide(near, members, out=np.ones(members.shape), where=members > 0)
+    near = (groups * near + 1) / (groups + 1)
+    return [
+        np.maximum((one.groups * one.seen + near * most) / (one.groups + 1), 1.0)
+        for one, most in zip(sets, worst, strict=True)
+    ]

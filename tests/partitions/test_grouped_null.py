@@ -1,0 +1,71 @@
+"""Kinds and the overall difference of sets of one law, in groups of uneven sizes: few are called different."""
+
+import numpy as np
+import pytest
+
+from finc_eval.partitions.counts import Counts, tallied
+from finc_eval.partitions.difference import total_variation
+from finc_eval.partitions.tests import test_kinds as tests_of
+
+KINDS, RUNS = 20, 100
+MOST = 11
+"""Of 100 runs with a rate of 5 %, more than these are p < .005."""
+
+
+def counts(kinds, sizes):
+    """Count groups of one kind each."""
+    group = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
+    return Counts.of((KINDS,), np.repeat(kinds, sizes).astype(np.int32)[:, None], group)
+
+
+def bursts(rng):
+    """400 single samples and some four groups of 25, each of one of two kinds that come in no other way."""
+    number = rng.poisson(4)
+    kinds = np.concatenate([rng.integers(2, KINDS, 400), rng.integers(2, size=number)])
+    return counts(kinds, np.repeat([1, 25], [400, number]))
+
+
+def bursts_one_by_one(rng):
+    """600 independent samples of the same law."""
+    shares = np.array([0.1] * 2 + [0.8 / 18] * 18)
+    return counts(rng.choice(KINDS, 600, p=shares), np.ones(600, int))
+
+
+def powers(rng, number=600):
+    """Groups whose sizes follow a power law."""
+    return counts(rng.integers(KINDS, size=number), np.minimum(rng.pareto(1.1, number) + 1, 150).astype(int))
+
+
+def powers_one_by_one(rng):
+    """300 independent samples of the same law."""
+    return counts(rng.integers(KINDS, size=300), np.ones(300, int))
+
+
+def clip(rng):
+    """900 single samples, and 100 in one group."""
+    return counts(rng.integers(KINDS, size=901), np.array([1] * 900 + [100]))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(bursts, bursts), (bursts, bursts_one_by_one), (powers, powers), (powers, powers_one_by_one), (clip, clip)],
+)
+def test_sets_of_one_law_are_seldom_called_different(first, second):
+    false, different = 0, 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        tallies = tallied({"gen": first(rng), "ref": second(rng)})
+        false += bool((tests_of(tallies).adjusted <= 0.05).any())
+        effective = [one.effective(0) for one in tallies.values()]
+        different += total_variation(*effective, seed).p_value <= 0.05
+    assert false <= MOST and different <= MOST
+
+
+def test_a_kind_that_is_not_in_the_one_large_group_is_found_as_without_the_group():
+    rng = np.random.default_rng(0)
+    ref = counts(rng.integers(1, KINDS, 1000), np.ones(1000, int))
+    kinds = np.array([0] * 30 + [1] * 870 + [2])
+    kinds[30:900] = rng.integers(1, KINDS, 870)
+    gen = counts(kinds, np.array([1] * 900 + [100]))
+    tests = tests_of(tallied({"gen": gen, "ref": ref}))
+    assert tests.adjusted[0, 0] < 1e-6
