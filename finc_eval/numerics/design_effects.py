@@ -132,11 +132,12 @@ class GroupedKinds(GroupedShares):
     def even(self) -> Array:
         """Design effects if all kinds came in groups of the same sizes, shape (t,): 1 + ρ (M − 1).
 
-        ρ is the correlation within the groups of a kind (Kish 1965). A kind that by chance has only small groups looks
-        less grouped than it is.
+        ρ is the correlation within the groups of a kind (Kish 1965), averaged with 1, which counts like one more group.
+        A kind that by chance has only small groups looks less grouped than it is.
         """
         together = np.divide(self.seen - 1, self.around - 1, out=np.ones(self.seen.shape), where=self.around > 1)
-        return np.asarray(1 + np.clip(together, 0, 1) * (self.sizes.mean - 1))
+        together = (self.groups * np.clip(together, 0, 1) + 1) / (self.groups + 1)
+        return np.asarray(1 + together * (self.sizes.mean - 1))
 
     @property
     def within(self) -> Array:
@@ -147,11 +148,13 @@ class GroupedKinds(GroupedShares):
 def design_effects(sets: Sequence[GroupedShares]) -> list[Array]:
     """Return the design effects of the shares of each set, shape (t,), at least 1.
 
-    Counts divided by them are effective counts (Korn and Graubard 1998). A share of few groups tells its own design
-    effect d badly, and without members it is not told at all. So d is drawn, with the weight of one group, towards what
-    all sets show together: how near to the worst case they come, on average over members, which itself is drawn towards
-    the worst case with the weight of one group. The worst case is that the members fill the largest groups; they are as
-    many as the set would have if all sets were alike. For groups of one size m that are all alike, all of this is m.
+    Counts divided by them are effective counts (Korn and Graubard 1998).
+
+    A set that has a kind in few groups shows its design effect badly, and one without members not at all. So what the
+    G groups of a set show is averaged with an assumed effect, which counts like one more group. The assumed effect is a
+    fraction of the worst case: that the members fill the largest groups of the set. There they are as many as the set
+    would have if all sets were alike. The fraction is what all sets show together, on average over members, averaged in
+    turn with 1, which counts like one more group. For groups of one size m that are all alike, the effect is m.
 
     Args:
         sets: the sets that are compared, of the same kinds.

@@ -119,6 +119,10 @@ class Counts:
         """Return the number of samples of each kind of a level, given by its place, shape (kinds,)."""
         return np.bincount(self.cells[:, level], self.number, self.levels[level]).astype(np.int64)
 
+    def all_members(self) -> NDArray[np.int64]:
+        """Return the number of samples of each kind of all levels, numbered through, shape (t,)."""
+        return np.concatenate([self.members(level) for level in range(len(self.levels))])
+
     def grouped(self, level: int) -> GroupedKinds:
         """Return how the samples of each kind of a level lie in the groups."""
         if self.groups is None:
@@ -149,9 +153,8 @@ def tallied(counts: Mapping[str, Counts]) -> dict[str, Tally]:
             own.append((effects, share.even, share.within))
     tallies = {}
     for (label, one), own in zip(counts.items(), found, strict=True):
-        members = np.concatenate([one.members(level) for level in range(len(one.levels))])
         effects, even, within = (np.concatenate(part) for part in zip(*own, strict=True))
-        tallies[label] = Tally(one.levels, one.n, members, effects, even, within)
+        tallies[label] = Tally(one.levels, one.n, one.all_members(), effects, even, within)
     return tallies
 
 

@@ -154,7 +154,7 @@ def names_of(
         embeddings: their embeddings.
     """
     labels = list(counted)
-    shares = np.array([one.counts.tally().members / one.counts.n for one in counted.values()])
+    shares = np.array([one.counts.all_members() / one.counts.n for one in counted.values()])
     most = [labels[place] for place in shares[:, list(kinds)].argmax(0)]
     members = [{label: counted[label].samples(kind).drawn} for label, kind in zip(most, kinds, strict=True)]
     return dict(zip(kinds, name_modes(members, embeddings), strict=True))
