@@ -29,6 +29,9 @@ CERTAIN, NEAR_POINTS = 4.0, 14
 """True differences, in standard errors, that are thought possible: so many of either sign up to `CERTAIN`, and what is
 observed beyond it."""
 
+VARIANCES = (0.0, 0.5, 1.0)
+"""Where variances are tried between that at hand and that of independent samples, on a logarithmic scale."""
+
 HALVES_VARIANCE = 1.64
 """Largest variance, over all true differences, of `_split_halves` of a kind, in units of its squared standard error."""
 
@@ -65,7 +68,9 @@ def total_variation(
     The lower end of the interval is from the difference on one half of the samples of those kinds that are more
     frequent on the other half, averaged over all halves; it is 0 where p is above half the error of the interval. The
     upper end is the largest total variation that leaves the plain one likely: given their sum, the mean of the observed
-    |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex.
+    |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex. Of grouped samples, it is
+    the largest for variances between those of independent samples and those at hand, which are cautious: a variance
+    that is too large would explain the plain one away.
 
     Args:
         first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
@@ -75,16 +80,16 @@ def total_variation(
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     p_value = permutation_p_value(a, b, seed)
-    difference, own, by_chance = (one[a.members + b.members > 0] for one in _variances(a, b))
+    found = a.members + b.members > 0
+    difference, own, by_chance = (one[found] for one in _variances(a, b))
     # A kind that one set has not by chance has an own variance of nearly 0 there.
     error = np.sqrt(np.maximum(np.maximum(own, by_chance), np.finfo(float).tiny))
     z = difference / error
     value = float(error @ _posterior_mean(z)) / 2 * max(0.0, 1 - 2 * p_value)
-    plain = float(np.abs(difference).sum()) / 2
     quantile = normal_quantile(confidence)
     low = float(error @ _split_halves(z)) / 2 - quantile * float(np.sqrt(HALVES_VARIANCE * (error @ error))) / 2
     low = 0.0 if p_value > (1 - confidence) / 2 else min(max(low, 0.0), 1.0)
-    high = max(_largest(plain, np.sqrt(own), quantile), low)
+    high = max(largest_variation(a, b, confidence), low)
     return Difference(min(max(value, low), high), (low, high), p_value)
 
 
@@ -92,8 +97,12 @@ def largest_variation(
     first: EffectiveCounts | ArrayLike, second: EffectiveCounts | ArrayLike, confidence: float = DEFAULT_CONFIDENCE
 ) -> float:
     """Return the upper end of the interval of `total_variation`, without its permutations."""
-    difference, own, _ = _variances(EffectiveCounts.of(first), EffectiveCounts.of(second))
-    return _largest(float(np.abs(difference).sum()) / 2, np.sqrt(own), normal_quantile(confidence))
+    a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
+    difference, own, _ = _variances(a, b)
+    p, q = a.members / a.n, b.members / b.n
+    least = p * (1 - p) / a.samples + q * (1 - q) / b.samples
+    plain, quantile = float(np.abs(difference).sum()) / 2, normal_quantile(confidence)
+    return max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in VARIANCES)
 
 
 def permutation_p_value(

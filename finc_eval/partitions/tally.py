@@ -18,15 +18,20 @@ class EffectiveCounts:
     Attributes:
         members: numbers of samples, all divided by one mean design effect, shape (kinds,).
         spread: variance of each share over that of as many independent samples, shape (kinds,) or 1 for all.
+        samples: number of samples that are counted.
     """
 
     members: Array
     spread: Array
+    samples: float
 
     @classmethod
     def of(cls, counts: EffectiveCounts | ArrayLike) -> EffectiveCounts:
         """Take plain numbers of samples as independent ones."""
-        return counts if isinstance(counts, EffectiveCounts) else cls(np.asarray(counts, float), np.ones(()))
+        if isinstance(counts, EffectiveCounts):
+            return counts
+        members = np.asarray(counts, float)
+        return cls(members, np.ones(()), float(members.sum()))
 
     @property
     def n(self) -> float:
@@ -35,10 +40,11 @@ class EffectiveCounts:
 
     def __add__(self, other: EffectiveCounts) -> EffectiveCounts:
         n = self.n + other.n
-        return EffectiveCounts(self.members + other.members, (self.n * self.spread + other.n * other.spread) / n)
+        spread = (self.n * self.spread + other.n * other.spread) / n
+        return EffectiveCounts(self.members + other.members, spread, self.samples + other.samples)
 
     def __mul__(self, factor: float) -> EffectiveCounts:
-        return EffectiveCounts(self.members * factor, self.spread)
+        return EffectiveCounts(self.members * factor, self.spread, self.samples * factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +82,7 @@ class Tally:
         there = members > 0
         weights = 1 - members[there] / self.n
         mean = max(float(np.average(effects[there], weights=weights if weights.any() else None)), 1.0)
-        return EffectiveCounts(members / mean, effects / mean)
+        return EffectiveCounts(members / mean, effects / mean, float(self.n))
 
     def _at(self, level: int) -> slice:
         start = sum(self.levels[:level])

@@ -41,9 +41,9 @@ def powers_one_by_one(rng):
     return counts(rng.integers(KINDS, size=300), np.ones(300, int))
 
 
-def clip(rng):
+def clip(rng, shares=None):
     """900 single samples, and 100 in one group."""
-    return counts(rng.integers(KINDS, size=901), np.array([1] * 900 + [100]))
+    return counts(rng.choice(KINDS, 901, p=shares), np.array([1] * 900 + [100]))
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,16 @@ def test_a_kind_that_is_not_in_the_one_large_group_is_found_as_without_the_group
     gen = counts(kinds, np.array([1] * 900 + [100]))
     tests = tests_of(tallied({"gen": gen, "ref": ref}))
     assert tests.adjusted[0, 0] < 1e-6
+
+
+def test_one_large_group_does_not_hide_how_different_the_sets_may_be():
+    """Sets that differ by .1: the interval of a cautious variance alone held it in 71 of 100 runs, and ended at 0 in 19."""
+    other = np.array([1.4] * 5 + [13 / 15] * 15) / KINDS
+    truth = float(np.abs(other - 1 / KINDS).sum() / 2)
+    held = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        tallies = tallied({"gen": clip(rng, other), "ref": clip(rng)})
+        low, high = total_variation(*(one.effective(0) for one in tallies.values()), seed).interval
+        held += low <= truth <= high
+    assert held >= RUNS - MOST
