@@ -113,7 +113,7 @@ class FoundKinds:
 
     def _share(self, row: int, number: int, confidence: float) -> Share:
         members, size = int(self.tests.members[row, number]), int(self.tests.sizes[row])
-        return exact_share(members, size, float(self.tests.effects[row, number]), confidence)
+        return exact_share(members, size, float(self.tests.cautious[row, number]), confidence)
 
     def _members(self, number: int, one: SketchedSet) -> torch.Tensor:
         kinds = self.kept[one.label][:, self.tests.level[number]]

@@ -152,13 +152,17 @@ class Scores:
         """
         members = (self.powers[:, 1].sum(0) / typical.square()).numpy()
         if not len(self.group_sizes):
-            return GroupedShares(members, members, np.ones(len(members)), GroupSizes.equal(1.0, self.n))
+            ones = np.ones(len(members))
+            return GroupedShares(members, members, ones, ones, GroupSizes.equal(1.0, self.n))
         mean = self.group_sums.sum(0) / self.n
         between = (self.group_sums - self.group_sizes[:, None] * mean).square().sum(0)
-        independent = (self.folds[:, None] * self._variance()).sum(0).clamp_min(torch.finfo(torch.double).tiny)
+        tiny = torch.finfo(torch.double).tiny
+        independent = (self.folds[:, None] * self._variance()).sum(0).clamp_min(tiny)
         groups = (self.group_sums / typical).square().clamp_max(1).sum(0)
+        around = self.group_sizes.double() @ self.group_sums.double() / (mean * self.n).clamp_min(tiny)
+        sizes = GroupSizes.of(self.group_sizes.numpy())
         return GroupedShares(
-            members, groups.numpy(), (between / independent).numpy(), GroupSizes.of(self.group_sizes.numpy())
+            members, groups.numpy(), (between / independent).numpy(), around.clamp_min(1).numpy(), sizes
         )
 
     def _variance(self) -> torch.Tensor:
@@ -237,8 +241,11 @@ def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:
         return {}
     second, fourth = torch.stack([one.powers.sum(0) for one in scores.values()]).sum(0)
     typical = fourth / second.clamp_min(torch.finfo(second.dtype).tiny)
-    found = design_effects([one.grouped(typical) for one in scores.values()])
-    return {label: torch.from_numpy(effect) for label, effect in zip(scores, found, strict=True)}
+    grouped = [one.grouped(typical) for one in scores.values()]
+    return {
+        label: torch.from_numpy(np.maximum(effect, one.even))
+        for label, effect, one in zip(scores, design_effects(grouped), grouped, strict=True)
+    }
 
 
 def _scores(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run) -> Scores:

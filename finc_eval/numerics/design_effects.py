@@ -66,15 +66,28 @@ class GroupedShares:
 
     Attributes:
         members: number of members of each kind, shape (t,).
-        groups: number of groups with a member, shape (t,).
+        groups: number of groups with a member, shape (t,); with another sample, where the members are more than half.
         seen: variance of each share over that of as many independent samples, as the groups show it, shape (t,).
+        around: mean size of the group of a member, shape (t,), or of another sample, as for `groups`; 1 without any.
         sizes: sizes of all groups.
     """
 
     members: Array
     groups: Array
     seen: Array
+    around: Array
     sizes: GroupSizes
+
+    @property
+    def even(self) -> Array:
+        """Design effects if all kinds came in groups of the same sizes, shape (t,): 1 + ρ (M − 1).
+
+        ρ is the correlation within the groups of a kind (Kish 1965), averaged with 1, which counts like one more group.
+        A kind that by chance has only small groups looks less grouped than it is.
+        """
+        together = np.divide(self.seen - 1, self.around - 1, out=np.ones(self.seen.shape), where=self.around > 1)
+        together = (self.groups * np.clip(together, 0, 1) + 1) / (self.groups + 1)
+        return np.asarray(1 + together * (self.sizes.mean - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +95,9 @@ class GroupedKinds(GroupedShares):
     """How the members of t kinds, in a set of grouped samples, lie in its groups.
 
     Attributes:
-        around: mean size of the group of a member, shape (t,); 1 without members.
         largest: size of the largest group with a member, shape (t,); of any group, without members.
     """
 
-    around: Array
     largest: Array
 
     @classmethod
@@ -110,15 +121,18 @@ class GroupedKinds(GroupedShares):
         k, kk, km = (np.asarray(np.bincount(kind, one, kinds), float) for one in (k_g, k_g * k_g, k_g * m_g))
         largest = np.zeros(kinds)
         np.maximum.at(largest, kind, m_g)
-        p = k / size.sum()
+        n, p, sizes = size.sum(), k / size.sum(), GroupSizes.of(size)
+        # A share near 1 is as uncertain as the share of the others, near 0.
+        others, whole = k > n / 2, np.bincount(kind[k_g == m_g], minlength=kinds)
+        few, km_few = np.where(others, n - k, k), np.where(others, size @ size - km, km)
         binomial = k * (1 - p)
         between = kk - 2 * p * km + p**2 * (size @ size)
         return cls(
             members=k,
-            groups=np.bincount(kind, minlength=kinds).astype(float),
-            seen=np.divide(between, binomial, out=np.full(kinds, size.max()), where=binomial > 0),
-            sizes=GroupSizes.of(size),
-            around=np.divide(km, k, out=np.ones(kinds), where=k > 0),
+            groups=np.where(others, len(size) - whole, np.bincount(kind, minlength=kinds)).astype(float),
+            seen=np.divide(between, binomial, out=np.full(kinds, sizes.mean), where=binomial > 0),
+            around=np.divide(km_few, few, out=np.ones(kinds), where=few > 0),
+            sizes=sizes,
             largest=np.where(k > 0, largest, size.max()),
         )
 
@@ -126,18 +140,7 @@ class GroupedKinds(GroupedShares):
     def independent(cls, members: NDArray[np.int64], n: int) -> GroupedKinds:
         """Summarize samples that stand for themselves."""
         number, ones = members.astype(float), np.ones(len(members))
-        return cls(number, number, ones, GroupSizes.equal(1.0, n), ones, ones)
-
-    @property
-    def even(self) -> Array:
-        """Design effects if all kinds came in groups of the same sizes, shape (t,): 1 + ρ (M − 1).
-
-        ρ is the correlation within the groups of a kind (Kish 1965), averaged with 1, which counts like one more group.
-        A kind that by chance has only small groups looks less grouped than it is.
-        """
-        together = np.divide(self.seen - 1, self.around - 1, out=np.ones(self.seen.shape), where=self.around > 1)
-        together = (self.groups * np.clip(together, 0, 1) + 1) / (self.groups + 1)
-        return np.asarray(1 + together * (self.sizes.mean - 1))
+        return cls(number, number, ones, ones, GroupSizes.equal(1.0, n), ones)
 
     @property
     def within(self) -> Array:

@@ -45,7 +45,8 @@ class ShareTests:
     ) -> None:
         counts = np.broadcast_arrays(*(np.asarray(c, float).ravel() for c in (k_first, n_first, k_second, n_second)))
         k, n, other, m = counts
-        self._total, self._pi = k + other, check_positive("rho", rho) * n / (rho * n + m)
+        self._total, self._rho = k + other, check_positive("rho", rho)
+        self._pi = rho * n / (rho * n + m)
         self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
         self._fisher = self._whole and rho == 1
         if self._fisher:
@@ -56,6 +57,12 @@ class ShareTests:
             self.p_values: Array = np.array(found)
         else:
             self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
+
+    def of_one_set(self, k: Array, n: float, m: float) -> Array:
+        """Return the p-values of k members that all are in the first set, of n samples; the other has m."""
+        if self._fisher:
+            return np.asarray(np.exp(log_choose(n, k) - log_choose(n + m, k)))
+        return np.asarray((self._rho * n / (self._rho * n + m)) ** k)
 
     def family_level(self, p: ArrayLike) -> Array:
         """Return Σ P(pᵢ ≤ p) over all tests i: the family-wise error of rejecting at p, or a bound of it.

@@ -102,7 +102,8 @@ def largest_variation(
     p, q = a.members / a.n, b.members / b.n
     least = p * (1 - p) / a.samples + q * (1 - q) / b.samples
     plain, quantile = float(np.abs(difference).sum()) / 2, normal_quantile(confidence)
-    return max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in VARIANCES)
+    unseen = 1 - ((1 - confidence) / 2) ** (1 / min(a.n, b.n))  # a share that is likely to have no sample in a set
+    return max(unseen, *(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in VARIANCES))
 
 
 def permutation_p_value(

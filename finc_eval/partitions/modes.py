@@ -187,7 +187,7 @@ class _Intervals:
     """Intervals of all shares, and of the difference of each set from all others together, which hold together."""
 
     def __init__(self, tests: KindTests) -> None:
-        k, n = tests.members / tests.effects, tests.sizes[:, None] / tests.effects
+        k, n = tests.members / tests.cautious, tests.sizes[:, None] / tests.cautious
         rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
         # Of two sets, both differences are one.
         differences = tests.members.size // 2 if len(tests.labels) == 2 else tests.members.size

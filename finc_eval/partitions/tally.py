@@ -67,6 +67,11 @@ class Tally:
     even: Array
     within: Array
 
+    @property
+    def cautious(self) -> Array:
+        """Design effects for intervals: a kind that by chance has only small groups is not taken for independent."""
+        return np.maximum(self.effects, self.even)
+
     def units(self, level: int) -> tuple[Array, Array]:
         """Return effective numbers of members, and of samples, for the test of each kind of a level by itself."""
         effects = self.effects[self._at(level)]
@@ -78,7 +83,7 @@ class Tally:
         All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981); by that of the
         one kind that has all samples.
         """
-        members, effects = self.members[self._at(level)], np.maximum(self.effects, self.even)[self._at(level)]
+        members, effects = self.members[self._at(level)], self.cautious[self._at(level)]
         there = members > 0
         weights = 1 - members[there] / self.n
         mean = max(float(np.average(effects[there], weights=weights if weights.any() else None)), 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.numerics.exact_tests import ShareTests, detectable_share, log_choose
+from finc_eval.numerics.exact_tests import ShareTests, detectable_share
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
 from finc_eval.partitions.partition import FIT_SAMPLES
 from finc_eval.partitions.tally import Tally
@@ -43,6 +43,7 @@ class KindTests:
         members: samples of each kind in each set, shape (s, t).
         sizes: samples of each set, shape (s,).
         effects: design effects, shape (s, t): divide members and sizes by them for effective counts.
+        cautious: those for intervals, shape (s, t).
         raw: p-value of each test by itself, shape (r, t).
         adjusted: p-value adjusted for the whole family of r·t tests, shape (r, t).
         family: the tests.
@@ -54,6 +55,7 @@ class KindTests:
     members: NDArray[np.int64]
     sizes: NDArray[np.int64]
     effects: Array
+    cautious: Array
     raw: Array
     adjusted: Array
     family: ShareTests
@@ -78,9 +80,8 @@ class KindTests:
         drawn = min(1.0, FIT_SAMPLES / units.sum())
         found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
         for own in units:
-            # p-value of k members that all are in this set; it falls with k.
             count = np.arange(1.0, min(own, MAX_COUNT) + 1)
-            alone = np.exp(log_choose(own, count) - log_choose(units.sum(), count))
+            alone = self.family.of_one_set(count, own, units.sum() - own)  # falls with the count
             least = bisect(range(len(count)), True, key=lambda k: bool(self.family.family_level(alone[k])[0] <= alpha))
             found.append(float(detectable_share(least + 1, own, POWER)) if least < len(count) else 1.0)
         return max(found)
@@ -104,8 +105,8 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
     if len(sets) < 2:
         raise DataError(f"at least two sets are needed to test kinds, got {len(sets)}")
     levels = sets[0].levels
-    members, effects, within = (
-        np.array([getattr(one, name) for one in sets]) for name in ("members", "effects", "within")
+    members, effects, cautious, within = (
+        np.array([getattr(one, name) for one in sets]) for name in ("members", "effects", "cautious", "within")
     )
     sizes = np.array([one.n for one in sets])
     k, n, within = members / effects, sizes[:, None] / effects, within / effects
@@ -121,6 +122,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
         members=members,
         sizes=sizes,
         effects=effects,
+        cautious=cautious,
         raw=family.p_values.reshape(-1, members.shape[1]),
         adjusted=family.adjusted.reshape(-1, members.shape[1]),
         family=family,
