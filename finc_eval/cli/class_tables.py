@@ -1,9 +1,11 @@
-"""Tables of the classes of samples, by their distances: as .csv files, and on the terminal."""
+"""Tables of samples: as .csv files, and those of their classes on the terminal."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.output import print_json
+from finc_eval.cli.output import print_json, refuse_loss
 from finc_eval.core.record import plain
+from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted
 
@@ -25,21 +28,63 @@ def all_ids(embeddings: Embeddings) -> list[str]:
     return embeddings.ids_between(0, embeddings.n)
 
 
-def class_columns(classes: Sequence[Hashable]) -> list[str]:
-    """Return the columns of a table of classes."""
-    return ["id", "class", "distance", *(f"score {name}" for name in classes)]
+def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = None) -> bool:
+    """Return whether a .csv file begins with these lines, but for the last digits of numbers.
+
+    Two sets may have the same ids, such as row numbers, so their numbers must agree, too.
+
+    Args:
+        path: the file.
+        lines: its columns and rows, of which the first `BATCH_SIZE` are looked at.
+        rows: number of rows that it must have.
+    """
+    wanted = list(islice(lines, BATCH_SIZE))
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            table = csv.reader(file)
+            found = list(islice(table, len(wanted)))
+            more = 0 if rows is None else sum(1 for _ in table)
+    except (OSError, ValueError, csv.Error):
+        return False
+    if len(found) != len(wanted) or rows not in (None, len(found) + more - 1):
+        return False
+    return all(map(_alike, found, wanted))
 
 
-def write_classes(out: Path, ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64]) -> None:
-    """Write id, nearest class, distance and matching scores of every sample; the class is empty if all are infinite."""
-    scores = fe.kahm.matching_scores(values)
+def _alike(found: Sequence[str], wanted: Sequence[str]) -> bool:
+    if len(found) != len(wanted) or found[:1] != wanted[:1]:
+        return False
+    return all(one == other or _near(one, other) for one, other in zip(found, wanted, strict=True))
+
+
+def _near(found: str, wanted: str) -> bool:
+    try:
+        return isclose(float(found), float(wanted), rel_tol=1e-3, abs_tol=1e-3)
+    except ValueError:
+        return False
+
+
+def write_classes(
+    out: Path, ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64], force: bool
+) -> None:
+    """Write the classes of samples, unless other samples or classes are in that file; see `class_lines`."""
+    refuse_loss(out, lambda found: is_table_of(found, class_lines(ids, classes, values), len(ids)), force)
     with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(class_columns(classes))
-        for name, distances, line in zip(ids, values, scores, strict=True):
-            place = int(distances.argmin())
-            own = "" if np.isinf(distances[place]) else str(classes[place])
-            writer.writerow([name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)])
+        csv.writer(file).writerows(class_lines(ids, classes, values))
+
+
+def class_lines(
+    ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64]
+) -> Iterator[Sequence[str]]:
+    """Yield the columns of a table of classes, then of every sample: id, nearest class, distance and matching scores.
+
+    The class is empty if all distances are infinite.
+    """
+    yield ["id", "class", "distance", *(f"score {name}" for name in classes)]
+    for name, distances, line in zip(ids, values, fe.kahm.matching_scores(values), strict=True):
+        place = int(distances.argmin())
+        own = "" if np.isinf(distances[place]) else str(classes[place])
+        yield [name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)]
 
 
 def tell_classes(
@@ -75,13 +120,3 @@ def tell_classes(
     if undefined.any():
         print(f"{counted(int(undefined.sum()), 'sample')} without a distance to any class")
     print(out)
-
-
-def is_class_table(path: Path, classes: Sequence[Hashable], ids: Sequence[str]) -> bool:
-    """Return whether a .csv file is a table of these classes and samples."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = csv.reader(file)
-            return next(lines, []) == class_columns(classes) and [line[0] for line in lines] == [*ids]
-    except (OSError, ValueError, IndexError, csv.Error):
-        return False

@@ -14,6 +14,9 @@ from finc_eval.core.remote.urls import out_path
 OUT = "out"
 """Name of the parameter with the output, in every verb."""
 
+SETS = ("gen", "ref")
+"""Names of the parameters with the sets, in every verb."""
+
 
 class Group(TyperGroup):
     """A group of verbs. Its name alone prints its help, which is not an error."""
@@ -48,6 +51,14 @@ class DefaultGroup(Group):
 
 class Verb(TyperCommand):
     """A verb."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; where a verb takes one set, a second one would silently replace it."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for option in given:
+            if option.name in SETS and not option.multiple and given.count(option) > 1:
+                ctx.fail(f"{option.opts[0]} is given {given.count(option)} times, but takes one set: give it once")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""

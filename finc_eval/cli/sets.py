@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.remote.urls import is_url
-from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples.opening import existing_path
@@ -92,24 +90,3 @@ def titled(source: str, label: str) -> str:
     if header.get("type") == "sketch" and header.get("name"):
         return str(header["name"])
     return path.resolve().name if path.is_dir() else path.stem
-
-
-def is_table_of(path: Path, columns: Sequence[str], samples: str) -> bool:
-    """Return whether a .csv file has these columns, and its first row is of one of these samples."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = csv.reader(file)
-            head, first = next(lines, []), next(lines, [])
-    except (OSError, ValueError, csv.Error):
-        return False
-    return head == list(columns) and bool(first) and _has(samples, first[0])
-
-
-def _has(samples: str, name: str) -> bool:
-    from finc_eval.embeddings.opening import as_embeddings, is_samples  # loads torch
-    from finc_eval.samples import open_source
-
-    if is_samples(samples):
-        return name in open_source(samples).ids
-    one = as_embeddings(samples)
-    return any(name in one.ids_between(start, start + BATCH_SIZE) for start in range(0, one.n, BATCH_SIZE))

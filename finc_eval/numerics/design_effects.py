@@ -62,7 +62,7 @@ class GroupSizes:
 
 @dataclass(frozen=True, eq=False)
 class GroupedShares:
-    """How alike the samples of a group are, for t shares of a set of grouped samples.
+    """Likeness of the samples of a group, for t shares of a set of grouped samples.
 
     Attributes:
         members: number of members of each kind, shape (t,).
@@ -92,7 +92,7 @@ class GroupedShares:
 
 @dataclass(frozen=True, eq=False)
 class GroupedKinds(GroupedShares):
-    """How the members of t kinds, in a set of grouped samples, lie in its groups.
+    """Spread of the members of t kinds over the groups of a set.
 
     Attributes:
         largest: size of the largest group with a member, shape (t,); of any group, without members.

@@ -30,7 +30,7 @@ CERTAIN, NEAR_POINTS = 4.0, 14
 observed beyond it."""
 
 VARIANCES = (0.0, 0.5, 1.0)
-"""Where variances are tried between that at hand and that of independent samples, on a logarithmic scale."""
+"""Places between the variance at hand and that of independent samples that are tried, on a logarithmic scale."""
 
 HALVES_VARIANCE = 1.64
 """Largest variance, over all true differences, of `_split_halves` of a kind, in units of its squared standard error."""
@@ -102,8 +102,10 @@ def largest_variation(
     p, q = a.members / a.n, b.members / b.n
     least = p * (1 - p) / a.samples + q * (1 - q) / b.samples
     plain, quantile = float(np.abs(difference).sum()) / 2, normal_quantile(confidence)
-    unseen = 1 - ((1 - confidence) / 2) ** (1 / min(a.n, b.n))  # a share that is likely to have no sample in a set
-    return max(unseen, *(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in VARIANCES))
+    # A kind of this share may well have no sample in a set.
+    unseen: float = 1 - ((1 - confidence) / 2) ** (1 / min(a.n, b.n))
+    by_plain = max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in VARIANCES)
+    return max(unseen, by_plain)
 
 
 def permutation_p_value(

@@ -130,3 +130,9 @@ def test_file_names_that_are_no_text_are_printed_all_the_same(folders, tmp_path)
     shutil.copy(next((folders / "gen").rglob("*.png")), samples / "good.png")
     (samples / "bad\udcff.png").write_bytes(b"no picture")
     assert r"unreadable: bad\udcff.png: no image that can be recognized" in done("extract", samples).stdout
+
+
+def test_a_second_set_does_not_replace_the_first():
+    result = CliRunner().invoke(app, ["compare", "--gen", "a.npy", "--gen", "b.npy", "--ref", "c.npy"])
+    assert result.exit_code == 3
+    assert "--gen is given 2 times" in " ".join(result.stderr.split())

@@ -104,6 +104,19 @@ def test_scores_replace_scores_of_the_same_samples_on_the_same_modes_only(made, 
     done(*score, out, "--force")
 
 
+def test_scores_of_other_samples_with_the_same_ids_are_not_lost(made, tmp_path):
+    out, rows = tmp_path / "s.csv", np.random.default_rng(0).standard_normal((30, 28 * 28 * 3)).astype(np.float32)
+    score = ("score", "--comparison", made / "out" / "comparison.h5", "--out", out)
+    for name, some in {"all": rows, "first": rows[:20], "others": rows[::-1]}.items():
+        np.save(tmp_path / f"{name}.npy", some)
+    done(*score, tmp_path / "all.npy")
+    before = out.read_text()
+    for others in ("first", "others"):
+        assert "did not make it" in refused(*score, tmp_path / f"{others}.npy")
+        assert out.read_text() == before
+    done(*score, tmp_path / "all.npy")
+
+
 def test_a_report_replaces_the_page_of_its_own_comparison_only(made, tmp_path):
     report = ("report", made / "out" / "comparison.h5")
     done(*report)

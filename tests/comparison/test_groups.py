@@ -75,3 +75,11 @@ def test_too_few_groups_to_cut_a_set_in_two_are_refused():
     one = fe.EmbeddingSet(np.random.default_rng(0).normal(size=(50, 4)), metadata={"clip": ["a"] * 50})
     with pytest.raises(fe.DataError, match="the 50 samples of gen lie in too few groups by clip"):
         fe.compare(one, frames(1), SETTINGS)
+
+
+def test_groups_that_are_worth_few_independent_samples_give_a_warning():
+    sizes = [*range(60), *[60] * 60]  # M = 30.5
+    rows = np.random.default_rng(0).normal(size=(120, 4)).astype(np.float32)
+    found = fe.compare(fe.EmbeddingSet(rows, metadata={"clip": sizes}), frames(1), SETTINGS)
+    (note,) = [note for note in found.warnings if "independent ones" in note]
+    assert note.startswith("the groups of gen are so few or so large that its 120 samples tell as much as 4 ")

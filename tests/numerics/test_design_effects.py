@@ -55,3 +55,14 @@ def test_kinds_in_small_groups_by_chance_have_an_even_effect_of_groups_of_any_si
     assert (sizes.n, sizes.mean) == (10, 4)
     assert sizes.worst(np.array([0.0, 6, 8])) == pytest.approx([6, 6, (36 + 2) / 8])
     assert groups_of([0, 0, 1, 1, 2], [1, 1, 1, 1, 6]).even[:2] == pytest.approx([4, 4])
+
+
+def test_a_share_near_one_is_as_uncertain_as_that_of_the_others():
+    kinds = np.array([0] * 475 + [1] * 25 + [0] * 10)
+    near_one = groups_of(kinds, [1] * 500 + [50] * 10, of=2)
+    assert near_one.even == pytest.approx([25.5, 25.5], rel=0.01)
+
+
+def test_a_kind_that_has_all_samples_is_as_grouped_as_the_set():
+    one_large = groups_of([0] * 901, [1] * 900 + [100])
+    assert one_large.seen[0] == pytest.approx(10.9)

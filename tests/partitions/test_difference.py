@@ -53,3 +53,8 @@ def test_a_collapsed_set_of_few_distinct_samples_differs_nearly_wholly():
     """Fifty samples of which 48 are of one kind: of each other kind they lack about one, which chance could do."""
     found = total_variation([48, 2] + [0] * 48, [200] * 50)
     assert 0.9 < found.value <= 0.96
+
+
+def test_two_sets_of_one_kind_may_differ_by_what_neither_shows():
+    low, high = total_variation([50, 0], [50, 0]).interval
+    assert low == 0 and high == pytest.approx(1 - 0.025 ** (1 / 50))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from finc_eval.numerics.exact_tests import clopper_pearson
 from finc_eval.partitions.counts import Counts, tallied
 from finc_eval.partitions.difference import total_variation
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -82,3 +83,36 @@ def test_one_large_group_does_not_hide_how_different_the_sets_may_be():
         low, high = total_variation(*(one.effective(0) for one in tallies.values()), seed).interval
         held += low <= truth <= high
     assert held >= RUNS - MOST
+
+
+def mixed(rng):
+    """500 single samples and 10 groups of 50."""
+    return counts(rng.integers(KINDS, size=510), np.repeat([1, 50], [500, 10]))
+
+
+def test_intervals_hold_the_shares_of_kinds_that_by_chance_have_no_large_group():
+    """With the design effects of the tests, all of them held in none of 100 runs."""
+    held = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        tests = tests_of(tallied({"gen": mixed(rng), "ref": mixed(rng)}))
+        all_confidence = 1 - 0.05 / tests.members.size
+        low, high = clopper_pearson(
+            tests.members / tests.cautious, tests.sizes[:, None] / tests.cautious, all_confidence
+        )
+        held += bool(((low <= 1 / KINDS) & (high >= 1 / KINDS)).all())
+    assert held >= RUNS - MOST
+
+
+def test_a_kind_of_the_detectable_share_is_found_at_any_rho():
+    rng = np.random.default_rng(0)
+    ref = counts(rng.integers(1, KINDS, 1000), np.ones(1000, int))
+    gen = counts(rng.integers(1, KINDS, 1000), np.ones(1000, int))
+    for rho in (0.5, 1, 2, 5):
+        share = tests_of(tallied({"gen": gen, "ref": ref}), rho).detectable()
+        found = 0
+        for _ in range(RUNS):
+            new = np.where(rng.random(1000) < share, 0, rng.integers(1, KINDS, 1000))
+            tests = tests_of(tallied({"gen": counts(new, np.ones(1000, int)), "ref": ref}), rho)
+            found += bool(tests.adjusted[0, 0] <= 0.05)
+        assert found >= 80 - 14

@@ -13,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.class_tables import all_ids, class_columns, is_class_table, tell_classes, write_classes
+from finc_eval.cli.class_tables import all_ids, tell_classes, write_classes
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Json, Samples, Work, embeds, takes
@@ -27,7 +27,7 @@ from finc_eval.cli.output import (
     print_json,
     refuse_loss,
 )
-from finc_eval.cli.sets import check_given, is_table_of, paths_by_name
+from finc_eval.cli.sets import check_given, paths_by_name
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.record import about, plain
@@ -125,11 +125,10 @@ def classify(
     check_suffix(out, ".csv")
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
-        refuse_loss(out, lambda found: is_table_of(found, class_columns(fitted.classes), samples), force)
         embeddings = _opened({"samples": samples}, extraction, run, [fitted.space])["samples"]
         values = fitted.distances(embeddings).values
     known = embeddings.column(label) if label in embeddings.columns else None
-    write_classes(out, all_ids(embeddings), fitted.classes, values)
+    write_classes(out, all_ids(embeddings), fitted.classes, values, force)
     tell_classes(out, fitted.classes, values, known, as_json)
 
 
@@ -270,8 +269,7 @@ def federate(
             case None, None, Path() as folder, tuple(names), Path() as table:
                 found = fe.kahm.federated.gather(folder, names)
                 ids = [str(place) for place in range(len(found.values))]
-                refuse_loss(table, lambda path: is_class_table(path, found.classes, ids), force)
-                write_classes(table, ids, found.classes, found.values)
+                write_classes(table, ids, found.classes, found.values, force)
                 tell_classes(table, found.classes, found.values, None, as_json)
             case str(asked), dict(parties), None, None, Path() as table:
                 _classify_together(asked, parties, table, force, as_json, extraction, run)
@@ -289,8 +287,7 @@ def _classify_together(
     fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
     queries = _opened({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
     found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
-    refuse_loss(out, lambda path: is_table_of(path, class_columns(found.classes), samples), force)
-    write_classes(out, all_ids(queries), found.classes, found.values)
+    write_classes(out, all_ids(queries), found.classes, found.values, force)
     known = queries.column("label") if "label" in queries.columns else None
     tell_classes(out, found.classes, found.values, known, as_json)
 
@@ -307,7 +304,8 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
     """Return the class of each sample, all of which must have one."""
     if not embeddings.columns:
         raise DataError(
-            f"{samples} has no labels: make a folder for each class in it, or pass an .npz with an array labels"
+            f"{samples} has no labels: make a folder for each class in it, or pass an .npz with an array labels, one "
+            "for each sample"
         )
     labels = embeddings.column(column)
     if missing := labels.count(""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,10 @@ import typer
 from numpy.typing import NDArray
 
 import finc_eval as fe
+from finc_eval.cli.class_tables import is_table_of
 from finc_eval.cli.options import Json, Samples, Work, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
-from finc_eval.cli.sets import check_given, is_table_of
+from finc_eval.cli.sets import check_given
 from finc_eval.core.record import Record
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted, percent
@@ -74,7 +76,7 @@ def score(
     result = fe.Comparison.load(comparison)
     modes = result.modes
     columns = [*BEFORE, *(mode.id for mode in modes)]
-    refuse_loss(out, lambda found: is_table_of(found, columns, samples), force)
+    refuse_loss(out, lambda found: is_table_of(found, [columns]), force)
     told = [place for place, mode in enumerate(modes) if mode.threshold is not None]
     members, best = np.zeros(len(modes), int), np.zeros(len(modes), int)
     with work.running() as run:
@@ -84,13 +86,13 @@ def score(
             writer = csv.writer(file)
             writer.writerow(columns)
             for batch, scores in result.score_batches(embeddings, modes):
+                lines = _lines(modes, batch.ids, scores)
+                if not batch.start:
+                    refuse_loss(out, partial(is_table_of, lines=[columns, *lines], rows=embeddings.n), force)
                 inside = is_member(modes, scores)
                 members += inside.sum(0)
                 best += np.bincount(np.take(told, scores[:, told].argmax(1)), minlength=len(modes)) if told else 0
-                for name, line, own in zip(batch.ids, scores, inside, strict=True):
-                    first = modes[told[int(line[told].argmax())]].id if told else ""
-                    of = " ".join(mode.id for mode, is_one in zip(modes, own, strict=True) if is_one)
-                    writer.writerow([name, first, of, *(f"{value:.6f}" for value in line)])
+                writer.writerows(lines)
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
     counts = [
         ModeCount(mode.id, mode.title, mode.role, mode.threshold, *((inside, first) if place in told else (None, None)))
@@ -109,6 +111,17 @@ def is_member(modes: Sequence[fe.Mode], scores: NDArray[np.float32]) -> NDArray[
     """Return which samples are members of which modes, shape (n, k); of modes without a threshold none is."""
     thresholds = [np.inf if mode.threshold is None else mode.threshold for mode in modes]
     return scores >= np.array(thresholds, np.float32)
+
+
+def _lines(modes: Sequence[fe.Mode], ids: Sequence[str], scores: NDArray[np.float32]) -> list[list[str]]:
+    """Return the rows of samples, as they are written."""
+    told = [place for place, mode in enumerate(modes) if mode.threshold is not None]
+    found = []
+    for name, line, own in zip(ids, scores, is_member(modes, scores), strict=True):
+        first = modes[told[int(line[told].argmax())]].id if told else ""
+        of = " ".join(mode.id for mode, is_one in zip(modes, own, strict=True) if is_one)
+        found.append([name, first, of, *(f"{value:.6f}" for value in line)])
+    return found
 
 
 def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
