@@ -64,7 +64,7 @@ class CountedSets:
 
     @cached_property
     def tallies(self) -> dict[str, Tally]:
-        """How many samples of each set are of each kind, and how much they inform, by label."""
+        """Numbers of samples of each set by kind, and how much they inform, by label."""
         return tallied({label: one.counts for label, one in self.counted.items()})
 
     def joined(self, least: float) -> CountedSets:
