@@ -126,4 +126,4 @@ def test_the_recipe_for_pytest_works(place):
 
 def test_the_policy_of_the_docs_is_read(place):
     (place / "docs.toml").write_text(blocks("toml")[-1])
-    assert Policy.of(place / "docs.toml").metrics["fd"].worse == "noise"
+    assert Policy.of(place / "docs.toml").metrics["fd"].difference == "noise"

@@ -135,7 +135,8 @@ def test_a_comparison_goes_from_bucket_to_bucket(s3, folder):
     result = fe.load(f"{s3.url}/report/comparison.h5")
     assert result.gen.source == folder
     assert run("compare", *sets, "--out", f"{s3.url}/report").exit_code == 0
-    other = run("compare", *sets, "--ref", f"{s3.url}/gen/a", "--out", f"{s3.url}/report")
+    sets[3] = f"{s3.url}/gen/a"
+    other = run("compare", *sets, "--out", f"{s3.url}/report")
     assert other.exit_code == 3
     assert "s3://bucket/report/comparison.h5 exists, and this command with these inputs did not make it" in other.stderr
 
