@@ -14,6 +14,7 @@ import json
 import time
 import traceback
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import suppress
 from multiprocessing import get_context
 
 import torch
@@ -21,6 +22,11 @@ from _kept import RUNS
 from _record import Runs, claim, older
 from _stale import code_in_use
 from scipy import stats
+
+from finc_eval.core.errors import DataError
+
+AGAIN, NEXT_SEED = 10, 1_000_000
+"""Draws of sets that are refused, and the step of the seed from one to the next."""
 
 
 def run(name, regimes, one, report, runs):
@@ -83,10 +89,16 @@ def complete(pool, name, regime, one, wanted, options):
 
 
 def timed(one, regime, seed):
-    """Return the figures of a run, and the digests of the code that it loaded."""
+    """Return the figures of a run, and the digests of the code that it loaded.
+
+    Sets that are refused, such as those of one large group, are drawn again.
+    """
     start = time.perf_counter()
-    figures = {**one(regime, seed), "seconds": round(time.perf_counter() - start, 2)}
-    return figures, code_in_use()
+    for again in range(AGAIN):
+        with suppress(DataError):
+            figures = one(regime, seed + again * NEXT_SEED)
+            return {**figures, "seconds": round(time.perf_counter() - start, 2)}, code_in_use()
+    raise RuntimeError(f"the sets of {regime} were refused {AGAIN} times from seed {seed} on")
 
 
 def keep(name, code):

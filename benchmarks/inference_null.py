@@ -161,6 +161,7 @@ def releases(n, m, seed):
 def judged(found, one_sided=False):
     """Return what is wrong with a result, where nothing differs; None where results of its type have no such figure."""
     false, overall = found.significant(ALPHA), getattr(found, "difference_interval", None)
+    p_value = getattr(found, "difference_p_value", None)
     return {
         "false": bool(false),
         "directions": any(getattr(mode, "found_by", "directions") != "clusters" for mode in false),
@@ -168,7 +169,7 @@ def judged(found, one_sided=False):
         "excess": all_hold(found.modes, "interval", one_sided),
         "shares": None if one_sided else all_hold(found.modes, "share_difference_interval"),
         "overall": None if one_sided or overall is None else overall[0] <= 0,
-        "p": None if one_sided or overall is None else found.difference_p_value <= ALPHA,
+        "p": None if one_sided or p_value is None else p_value <= ALPHA,
         "warned": bool(getattr(found, "warnings", ())),
     }
 

@@ -24,7 +24,10 @@ from finc_eval.sketches.sketch import Sketch
 Form = Literal["cholesky", "eigen", "random features"]
 
 MAX_EXACT_KEN_SAMPLES = 20_000
-"""Samples of both sets together up to which the kernel matrix is made: 3.2 GB in float64, and as much again."""
+"""Samples of both sets together up to which the kernel matrix is made."""
+
+KEN_BYTES = 20
+"""Memory at the peak per pair of samples, in float64: 7.9 GB were measured at 20 000 samples."""
 
 COLLAPSED_SCORE = 0.95
 """Share of log n above which a KEN score only says that every sample is alone under the kernel."""
@@ -61,6 +64,21 @@ class Novelty:
         return self._fit(count)
 
 
+def check_few_enough(count: int, instead: str) -> None:
+    """Raise DataError for more samples than exact KEN takes.
+
+    Args:
+        count: number of samples of both sets together.
+        instead: what to do, in words.
+    """
+    if count > MAX_EXACT_KEN_SAMPLES:
+        gigabytes = KEN_BYTES * count**2 / 1e9
+        raise DataError(
+            f"exact KEN needs the kernel matrix of all {count:,} samples, at its peak {gigabytes:,.0f} GB: {instead}, "
+            f"or pass subsets of at most {MAX_EXACT_KEN_SAMPLES:,} in all"
+        )
+
+
 def novelty(
     gen: object,
     ref: object,
@@ -87,11 +105,7 @@ def novelty(
     if isinstance(gen, Sketch) or isinstance(ref, Sketch):
         raise UsageError("KEN needs two sketches or two sets of embeddings: sketch the other set with --feature-map-of")
     x, y = open_pair(gen, ref, ("gen", "ref"))
-    if x.n + y.n > MAX_EXACT_KEN_SAMPLES:
-        raise DataError(
-            f"exact KEN needs the kernel matrix of all {x.n + y.n:,} samples: pass sketches, for KEN from random "
-            f"features, or subsets of at most {MAX_EXACT_KEN_SAMPLES:,} in all"
-        )
+    check_few_enough(x.n + y.n, "pass sketches, for KEN from random features")
     rows, others = _whole(x), _whole(y)
     width = median_bandwidth(others) if sigma is None else sigma
     check_positive("sigma", width)

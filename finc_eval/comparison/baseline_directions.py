@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from finc_eval.baselines.fld import sample_likelihoods
 from finc_eval.baselines.ken import ken
-from finc_eval.baselines.novelty import MAX_EXACT_KEN_SAMPLES
+from finc_eval.baselines.novelty import check_few_enough
 from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import spectral_clustering
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
@@ -28,11 +28,8 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.folds import fold_of, without_fold
 from finc_eval.numerics.names import SearchIndex
-from finc_eval.sketches.folds import fold_of
-
-KEN_BYTES = 20
-"""Memory at the peak per pair of samples, in float64: 7.9 GB were measured at 20 000 samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +125,7 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     find: Finder
     match method:
         case Ken():
-            _check_few_enough(gen, ref)
+            check_few_enough(gen.sketch.n + ref.sketch.n, "leave ken out")
             find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], modes))
         case Rarity():
             _check_enough_novel(method, (gen, ref), modes)
@@ -144,16 +141,6 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
         return cross_fit(directions, [first.moments, second.moments], phi.halves())
 
     return fit
-
-
-def _check_few_enough(gen: SketchedSet, ref: SketchedSet) -> None:
-    count = gen.sketch.n + ref.sketch.n
-    if count > MAX_EXACT_KEN_SAMPLES:
-        gigabytes = KEN_BYTES * count**2 / 1e9
-        raise DataError(
-            f"exact KEN needs the kernel matrix of all {count:,} samples, at its peak {gigabytes:,.0f} GB: pass "
-            f"subsets of at most {MAX_EXACT_KEN_SAMPLES:,} in all, or leave ken out"
-        )
 
 
 def _check_enough_novel(method: Rarity | Fld, sets: Sequence[SketchedSet], modes: int) -> None:
@@ -192,7 +179,7 @@ def fld_expansion(
     One half of y are the centers, the other decides their widths. Features that are constant among the centers are left
     out, because nothing standardizes them.
     """
-    part = (y.id_keys() >> np.uint64(1)) & np.uint64(1) == 1  # the last bit is the fold
+    part = without_fold(y.id_keys()) & np.uint64(1) == 1
     centers, others = (Subset(y, np.flatnonzero(chosen)) for chosen in (part, ~part))
     if min(centers.n, others.n) < 2:
         raise DataError(f"{y.name} has {y.n} samples, too few for FLD to split in two: pass more")

@@ -22,10 +22,6 @@ from finc_eval.sketches.reference import FAR
 FEW_SAMPLES = 500
 """Samples of a set below which a comparison carries a warning."""
 
-FEW_INDEPENDENT = 40
-"""Independent samples that the groups of a set must at least be worth. Where fewer, in groups of unlike sizes, up to
-45 % of simulated sets of one law were called different as a whole."""
-
 LARGE_KERNEL_ERROR = 0.1
 """Rms error of the kernel from which a comparison carries a warning: 43 frequencies on digits; 2 000 have 0.02."""
 
@@ -48,7 +44,7 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, told
     """Warn of small sets, unreadable samples, windows of videos, copies unless they are told, and unlike encodings."""
     found = []
     for one in (gen, ref):
-        found += [*_few(one.label, one.sketch.n), *_few_groups(one), *one.info().warnings(one.label)]
+        found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label)]
     if copies and copies.count and not any(IN_BOTH in one for one in told):
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
         found.append(f"{counted(copies.count, 'generated sample')} {are} of reference samples")
@@ -124,16 +120,6 @@ def fld_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
     if not count:
         return []
     return [f"{count} of the {gen.sketch.dim} features are constant in one of the sets, and FLD leaves them out there"]
-
-
-def _few_groups(one: SketchedSet) -> list[str]:
-    independent, n = one.sketch.n / one.sketch.samples_per_group, one.sketch.n
-    if independent == n or independent >= FEW_INDEPENDENT:
-        return []
-    return [
-        f"the groups of {one.label} are so few or so large that its {n:,} samples tell as much as {independent:.0f} "
-        f"independent ones: below {FEW_INDEPENDENT}, p-values can be too small; keep fewer samples of large groups"
-    ]
 
 
 def _few(label: str, n: int) -> list[str]:

@@ -29,9 +29,7 @@ from finc_eval.partitions.overlap import distinct_kinds, shared_members
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tests import KindTests, test_kinds
-
-SAME_MEMBERS = 1 / 3
-"""Members that two modes share, over those of either, from which on they are one: half of each, for equal sizes."""
+from finc_eval.sketches.sketch import Sketch
 
 
 @dataclass(frozen=True)
@@ -175,7 +173,113 @@ def _testable(tests: KindTests, weight: float) -> int:
     return max(1, round(float(tests.family.family_level(level)[0]) / level / len(ROLES)))
 
 
-def merged(
+SAME_MEMBERS = 1 / 3
+"""Members that two modes share, over those of either, from which on they are one: half of each, for equal sizes."""
+
+REMAINDER_STABILITY = 0.7
+"""Stability below which a direction may show what another has left over; in simulations, such ones had .53 to .62."""
+
+
+@dataclass(frozen=True)
+class _Members:
+    """Members of a candidate in the bottom-k samples: of the set that has more, and of the other.
+
+    Attributes:
+        own, other: which samples of either are members, each (m,).
+        per_group: samples of either that tell as much as one independent one: the mean size, in the bottom-k sample,
+            of the group of a sample.
+    """
+
+    own: torch.Tensor
+    other: torch.Tensor
+    per_group: tuple[float, float]
+
+    @classmethod
+    def of(cls, one: Candidate, sets: ScoredSets) -> _Members:
+        """Tell which samples are members of a candidate."""
+        own, other = (each.sketched for each in sets.ordered(one.role))
+        return cls(one.members(own), one.members(other), (_per_group(own.sketch), _per_group(other.sketch)))
+
+    def both(self, other: _Members) -> _Members:
+        """Return the samples that are members of two candidates."""
+        return _Members(self.own & other.own, self.other & other.other, self.per_group)
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return int(self.own.sum()) + int(self.other.sum())
+
+    @property
+    def independent(self) -> tuple[float, float]:
+        """Members of either set, in independent samples."""
+        return int(self.own.sum()) / self.per_group[0], int(self.other.sum()) / self.per_group[1]
+
+    def overlap(self, other: _Members) -> float:
+        """Return the members that two share over those of either, 0 where there is none."""
+        shared = self.both(other).size
+        return shared / max(self.size + other.size - shared, 1)
+
+    def excess(self, rho: float) -> float:
+        """Return the share of the set that has more, minus ρ times that of the other."""
+        own, other = (float(mask.double().mean()) for mask in (self.own, self.other))
+        return own - rho * other
+
+    def is_part_of(self, whole: _Members) -> bool:
+        """Tell whether more than half are members of another candidate."""
+        return 2 * self.both(whole).size > self.size
+
+    def is_apart_in(self, whole: _Members, tried: int) -> bool:
+        """Tell whether one set has significantly more of these than of the other members of the whole.
+
+        Then they are a kind of their own, which the whole blends with others.
+
+        Args:
+            whole: the members among which these lie.
+            tried: number of candidates that this is corrected for.
+        """
+        (own, other), (all_own, all_other) = self.both(whole).independent, whole.independent
+        return bool(tried * ShareTests(own, all_own, other, all_other).p_values[0] <= ALPHA)
+
+
+def _per_group(sketch: Sketch) -> float:
+    """Return the mean size, in the bottom-k sample, of the group of a sample; it holds some of each group."""
+    kept = (len(sketch.sample.keys) - 1) / max(sketch.n - 1, 1)
+    return 1 + (sketch.samples_per_group - 1) * kept
+
+
+def without_remainders(directions: Sequence[Candidate], sets: ScoredSets, rho: float) -> list[Candidate]:
+    """Leave out significant directions that show what a clearer one has left over of its kind.
+
+    One direction seldom carries all the excess of a kind, and what it leaves can be significant by itself. Most of the
+    excess of its members is then of samples that are members of the clearer one.
+
+    Args:
+        directions: directions of both roles.
+        sets: both sets, scored on them.
+        rho: ρ of the comparison.
+    """
+    left_out = set()
+    clear: list[tuple[Candidate, _Members]] = []
+    for one in sorted(directions, key=lambda one: one.p_value):
+        if one.p_value > ALPHA:
+            break
+        if one.stability is None or one.stability >= REMAINDER_STABILITY:
+            clear.append((one, _Members.of(one, sets)))
+            continue
+        mine = _Members.of(one, sets)
+        wholes = [whole for other, whole in clear if other.role == one.role]
+        if any(_is_remainder(mine, whole, rho, len(directions)) for whole in wholes):
+            left_out.add(one.column)
+        else:
+            clear.append((one, mine))
+    return [one for one in directions if one.column not in left_out]
+
+
+def _is_remainder(part: _Members, whole: _Members, rho: float, tried: int) -> bool:
+    return 2 * part.both(whole).excess(rho) > part.excess(rho) > 0 and not part.is_apart_in(whole, tried)
+
+
+def joined(
     directions: Sequence[Candidate], clusters: Sequence[Candidate], sets: ScoredSets, tried: int
 ) -> list[Candidate]:
     """Join directions and clusters of one role with nearly the same members.
@@ -190,11 +294,11 @@ def merged(
         tried: number of clusters that were tested.
     """
     kept, new = list(directions), []
-    wholes, parts = ([_kept_members(one, sets) for one in found] for found in (directions, clusters))
-    pieces = [_pieces(one, whole, clusters, parts, sets, tried) for one, whole in zip(directions, wholes, strict=True)]
+    wholes, parts = ([_Members.of(one, sets) for one in found] for found in (directions, clusters))
+    pieces = [_pieces(one, whole, clusters, parts, tried) for one, whole in zip(directions, wholes, strict=True)]
     for number, (cluster, part) in enumerate(zip(clusters, parts, strict=True)):
         alike = [
-            0.0 if one.role != cluster.role else 1.0 if number in joining else _overlap(part, whole)
+            0.0 if one.role != cluster.role else 1.0 if number in joining else part.overlap(whole)
             for one, whole, joining in zip(directions, wholes, pieces, strict=True)
         ]
         if max(alike, default=0.0) < SAME_MEMBERS:
@@ -210,56 +314,27 @@ def merged(
 
 def _pieces(
     direction: Candidate,
-    whole: torch.Tensor,
+    whole: _Members,
     clusters: Sequence[Candidate],
-    parts: Sequence[torch.Tensor],
-    sets: ScoredSets,
+    parts: Sequence[_Members],
     tried: int,
 ) -> list[int]:
     """Return the numbers of the clusters that are pieces of a direction's kind.
 
-    Of several small ones, those are not of which one set has significantly more than of the direction's other members,
-    corrected for all clusters that were tried: they are kinds of their own, which the direction blends.
+    Of several small ones, those are not which are kinds of their own, corrected for all clusters that were tried.
     """
     found = [
         number
         for number, (cluster, part) in enumerate(zip(clusters, parts, strict=True))
         if _is_piece(cluster, part, direction, whole)
     ]
-    if len(found) < 2 or max(_overlap(parts[number], whole) for number in found) >= SAME_MEMBERS:
+    if len(found) < 2 or max(parts[number].overlap(whole) for number in found) >= SAME_MEMBERS:
         return found
-    sketches = [one.sketched.sketch for one in sets.ordered(direction.role)]
-    n = len(sketches[0].sample.keys)
-
-    def effective(some: torch.Tensor) -> tuple[float, float]:
-        of_each = zip((some[:n], some[n:]), sketches, strict=True)
-        own, other = (int(mine.sum()) / sketch.samples_per_group for mine, sketch in of_each)
-        return own, other
-
-    members = effective(whole)
-
-    def apart(part: torch.Tensor) -> bool:
-        inside = effective(whole & part)
-        test = ShareTests(inside[0], members[0], inside[1], members[1])
-        return bool(tried * test.p_values[0] <= ALPHA)
-
-    return [number for number in found if not apart(parts[number])]
+    return [number for number in found if not parts[number].is_apart_in(whole, tried)]
 
 
-def _kept_members(one: Candidate, sets: ScoredSets) -> torch.Tensor:
-    """Tell which samples of the bottom-k samples are members: of the set that has more, then of the other."""
-    return torch.cat([one.members(each.sketched) for each in sets.ordered(one.role)])
-
-
-def _is_piece(cluster: Candidate, own: torch.Tensor, direction: Candidate, others: torch.Tensor) -> bool:
+def _is_piece(cluster: Candidate, part: _Members, direction: Candidate, whole: _Members) -> bool:
     """Tell whether a cluster lies within a significant direction, and the feature map shows no difference of kind."""
-    if direction.role != cluster.role or direction.p_value > ALPHA:
+    if direction.role != cluster.role or direction.p_value > ALPHA or not part.is_part_of(whole):
         return False
-    inside = 2 * int((own & others).sum()) > int(own.sum())
-    alike = float(squared_overlap(cluster.direction[:, None], direction.direction[:, None])) > SAME_MODE_OVERLAP
-    return inside and alike
-
-
-def _overlap(first: torch.Tensor, second: torch.Tensor) -> float:
-    """Return the members that two share over those of either, 0 where there is none."""
-    return float((first & second).sum()) / max(float((first | second).sum()), 1.0)
+    return float(squared_overlap(cluster.direction[:, None], direction.direction[:, None])) > SAME_MODE_OVERLAP

@@ -24,7 +24,7 @@ from finc_eval.comparison.caveats import (
     rho_warnings,
     set_warnings,
 )
-from finc_eval.comparison.clusters import FoundKinds, find_kinds, merged, without_clusters
+from finc_eval.comparison.clusters import FoundKinds, find_kinds, joined, without_clusters, without_remainders
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
@@ -36,7 +36,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.captions import Captions, captions_of
@@ -103,10 +103,12 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     centers = [] if kinds is None else [kinds.fit(gen.sketch.feature_map)]
     scored = ScoredSets(**score_sets(opened.sets, [*fits.values(), *centers], run))
     directions = direction_candidates(fits, scored, settings)
+    if not settings.by_eigenvalue:
+        directions = without_remainders(directions, scored, settings.rho)
     clusters = [] if kinds is None else kinds.candidates(centers[0], scored, settings)
     family = len(scored.gen.masses.effect)
     tried = 0 if kinds is None else len(kinds.tests.index)
-    modes = assemble_modes(merged(directions, clusters, scored, tried), scored, family, settings)
+    modes = assemble_modes(joined(directions, clusters, scored, tried), scored, family, settings)
     return _describe(opened, settings, fits, kinds, named(modes, gen, ref), run)
 
 
@@ -153,7 +155,7 @@ def _describe(
         settings=settings,
         sigma_rule=opened.sigma_rule,
         signature=_signature(gen, ref, settings, recall),
-        space=_space(gen, ref),
+        space=known_space([gen.sketch.space, ref.sketch.space]),
         tested=sum(fit.full.vectors.shape[1] for fit in fits.values()),
         clusters_tested=kinds.family if kinds else 0,
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
@@ -186,16 +188,11 @@ def _captions(found: Comparison, gen: SketchedSet, ref: SketchedSet, run: Run) -
     return captions_of(sets, {label: most.shown_ids(label) for label in SET_NAMES}, run)
 
 
-def _space(gen: SketchedSet, ref: SketchedSet) -> str:
-    spaces = sorted({gen.sketch.space, ref.sketch.space}, key=lambda space: space.startswith(ARRAY_SPACE))
-    return spaces[0]
-
-
 def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: float | None) -> Signature:
     return Signature.of(
         settings.method.name,
         (gen.sketch.n, ref.sketch.n),
-        _space(gen, ref),
+        known_space([gen.sketch.space, ref.sketch.space]),
         ("ref", "+".join(source[:12] for source in ref.sketch.sources) or "streamed"),
         *gen.sketch.feature_map.signature(),
         *settings.signature(),

@@ -106,7 +106,12 @@ def overall(found: _Compared) -> list[str]:
     """Return how different the sets are as a whole, in a sentence; none where that is not known."""
     if found.difference is None:
         return []
-    if found.difference_p_value is not None and found.difference_p_value > ALPHA:
+    if found.difference_p_value is None:
+        return [
+            "The groups of a set are worth too few independent samples to test how different the sets are as a whole: "
+            f"an estimated {_estimate(found)} of the samples would have to change kind to make them alike."
+        ]
+    if found.difference_p_value > ALPHA:
         return [
             "As a whole, the sets are not more different than two samples of one source usually are: an "
             f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -18,14 +19,15 @@ from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
-from finc_eval.embeddings.repeats import near_repeat_warnings, repeats_as_groups
+from finc_eval.embeddings.repeats import few_groups, near_repeat_warnings, repeats_as_groups, too_few_groups, ungrouped
 from finc_eval.embeddings.set_info import SetInfo, set_info
-from finc_eval.embeddings.space import check_alike
+from finc_eval.embeddings.space import check_all_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.folds import fold_of
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
-from finc_eval.sketches.folds import fold_of, rows_of
+from finc_eval.sketches.folds import rows_of
 from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch
@@ -127,7 +129,7 @@ class OpenSets:
         sets: sketched sets by label.
         settings: settings with the feature map's own bandwidth, seed, number and kind of frequencies in place.
         sigma_rule: origin of the bandwidth.
-        warnings: sentences on repeats and near-repeats.
+        warnings: sentences on groups, repeats and near-repeats.
     """
 
     sets: dict[str, SketchedSet]
@@ -158,13 +160,15 @@ def open_sets(
             raise _too_few(label, opened.n)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
-    return OpenSets(sets, _with_map(settings, phi), sigma_rule, warnings)
+    sketches = [(label, one.sketch) for label, one in sets.items()]
+    few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
+    return OpenSets(sets, _with_map(settings, phi), sigma_rule, (*warnings, *chain(*few)))
 
 
 def open_inputs(
     sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, SetInput], tuple[str, ...]]:
-    """Open what the caller has of each set, by label, with its samples grouped, and return sentences on repeats.
+    """Open what the caller has of each set, by label, with its samples grouped; return sentences on groups and repeats.
 
     Samples are grouped by the column of the settings; a set without it keeps its own grouping. Where a set has none,
     exact repeats are its groups.
@@ -173,12 +177,13 @@ def open_inputs(
         UsageError: no set has the column.
     """
     inputs = opened_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
-    for label, other in inputs.items():
-        check_alike(next(iter(inputs)), next(iter(inputs.values())), label, other)
-    return _without_repeats(inputs if settings.groups is None else _grouped(inputs, settings.groups), run)
+    check_all_alike(inputs)
+    inputs, unknown = (inputs, []) if settings.groups is None else _grouped(inputs, settings.groups)
+    found, sentences = _without_repeats(inputs, run)
+    return found, (*unknown, *sentences)
 
 
-def _grouped(inputs: Mapping[str, SetInput], column: str) -> dict[str, SetInput]:
+def _grouped(inputs: Mapping[str, SetInput], column: str) -> tuple[dict[str, SetInput], list[str]]:
     has = {label: _columns(one) for label, one in inputs.items()}
     if not any(column in columns for columns in has.values()):
         known = list(dict.fromkeys(name for columns in has.values() for name in columns))
@@ -186,13 +191,12 @@ def _grouped(inputs: Mapping[str, SetInput], column: str) -> dict[str, SetInput]
             f"none of {', '.join(inputs)} has the column {column!r} that groups asks for{did_you_mean(column, known)}: "
             + (f"they have {', '.join(known)}" if known else "give the samples metadata (fe.EmbeddingSet, --metadata)")
         )
-    return {
-        label: one.grouped(column) if isinstance(one, Embeddings) and column in one.columns else one
-        for label, one in inputs.items()
-    }
+    sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
+    grouped = {label: one.grouped(column) for label, one in sets.items() if column in one.columns}
+    return {**inputs, **grouped}, [line for label, one in sets.items() for line in ungrouped(label, one, column)]
 
 
-def _without_repeats(inputs: Mapping[str, SetInput], run: Run) -> tuple[dict[str, SetInput], tuple[str, ...]]:
+def _without_repeats(inputs: Mapping[str, SetInput], run: Run) -> tuple[dict[str, SetInput], list[str]]:
     """Make groups of exact repeats, and return sentences on them and on near-repeats."""
     sets: dict[str, Embeddings] = {}
     for label, one in inputs.items():
@@ -204,7 +208,7 @@ def _without_repeats(inputs: Mapping[str, SetInput], run: Run) -> tuple[dict[str
     grouped, warnings = repeats_as_groups(sets, run)
     warnings += near_repeat_warnings(grouped, run)
     found = {label: grouped[label] if isinstance(one, Embeddings) else one for label, one in inputs.items()}
-    return found, tuple(warnings)
+    return found, warnings
 
 
 def _columns(one: SetInput) -> tuple[str, ...]:
@@ -271,10 +275,8 @@ def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings,
     folds = found.sketch.folds
     if min(fold.n for fold in folds) < 2:
         if found.sketch.groups is not None:
-            raise DataError(
-                f"the {found.sketch.n:,} samples of {label} lie in too few groups by {found.sketch.groups}: a "
-                "comparison needs dozens of groups of each set"
-            )
+            sketch = found.sketch
+            raise too_few_groups(label, sketch.n, sketch.samples_per_group, sketch.groups)
         raise _too_few(label, found.sketch.n)
     if not all(fold.first.isfinite().all() for fold in folds):
         raise DataError(f"the features of {label} overflow: its embeddings are too large for float32, scale them")

@@ -29,6 +29,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.opening import labeled
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.counts import MAX_SHOWN, told_sets
@@ -119,7 +120,7 @@ class ModelComparison(Pictured):
         sigma_rule: origin of the bandwidth.
         signature: everything that changes the numbers save the models.
         tested: number of directions tested.
-        warnings: sentences for a reader, on repeats and on ρ.
+        warnings: sentences for a reader, on groups, repeats and ρ.
         feature_map: φ.
 
     Example:
@@ -259,7 +260,7 @@ def _signature(opened: OpenSets) -> Signature:
     return Signature.of(
         ModelComparison.type_name,
         [one.sketch.n for one in sets.values()],
-        first.space,
+        known_space(one.sketch.space for one in sets.values()),
         ("ref", "+".join(source[:12] for source in reference) or "none"),
         *first.feature_map.signature(),
         *opened.settings.signature(),

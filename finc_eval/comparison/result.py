@@ -74,7 +74,8 @@ class Comparison(Pictured):
         difference: how different the two sets are: total variation between their shares of label-blind kinds, in
             [0, 1], without the part that chance makes; None when a sketch keeps no samples to divide into kinds.
         difference_interval: its 95 % interval.
-        difference_p_value: p-value of "both sets are of one law".
+        difference_p_value: p-value of "both sets are of one law"; None where the groups of a set are worth too few
+            independent samples to test it.
         detectable: smallest share of a separate kind, of which one set has none, that would have been found with
             probability 0.8; None where clusters were not asked for.
         gen, ref: the two sets.
@@ -138,7 +139,7 @@ class Comparison(Pictured):
     def significant(self, alpha: float = 0.05) -> tuple[Mode, ...]:
         """Return the modes whose adjusted p-value is at most α.
 
-        Among all directions tested, a false one is in it with probability α at most.
+        Among all directions and clusters tested, a false one is in it with probability α at most.
 
         Raises:
             UsageError: α does not lie between 0 and 1.

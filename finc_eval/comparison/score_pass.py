@@ -17,8 +17,8 @@ from finc_eval.comparison.modes import SAMPLES_PER_TAIL
 from finc_eval.core.device import sent
 from finc_eval.core.run import Run
 from finc_eval.numerics.design_effects import GroupedShares, GroupSizes, design_effects
+from finc_eval.numerics.folds import fold_of
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.sketches.folds import fold_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

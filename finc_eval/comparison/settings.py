@@ -28,8 +28,9 @@ CLUSTERS_WEIGHT, DIRECTIONS_WEIGHT = 0.6, 0.15
 """Parts of the family-wise error that tests of clusters and of directions may spend where both are made. Clusters have
 most of the power. The last quarter covers what is approximate: normal tails, and the design effects of groups."""
 
-MAX_RHO = 1e9
-"""Nothing of the first set is left in a float32 difference beyond it; far beyond it, products overflow."""
+MAX_RHO = 100.0
+"""Largest ρ: no kind is asked for that one set has a hundred times as often. Beyond it the second set fills the
+spectrum, so that the directions of the first take minutes to find."""
 
 Novel = Annotated[float, about("share of a set's samples that count as novel and are clustered")]
 

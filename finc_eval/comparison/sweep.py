@@ -72,7 +72,7 @@ class Sweep(Pictured):
         parameter: "sigma" or "rho".
         points: one comparison a value.
         default: default value of the parameter in `compare`.
-        warnings: sentences for a reader, on repeats in the sets.
+        warnings: sentences for a reader, on groups and repeats in the sets.
         papers_rule: for a sweep of σ, the smallest value that the rule of the KEN and FINC papers accepts
             (`stable_bandwidth`), or None.
     """

@@ -24,7 +24,7 @@ from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, joined, keys_of, number_hashes, value_hashes
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.space import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_tensor
 from finc_eval.samples.shards import Shard
 
@@ -295,7 +295,7 @@ class CachedEmbeddings(Embeddings):
         # The file of a cache in the folder of caches has its key as name, which tells a reader nothing.
         self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
         self.title = cache_title(cache)
-        self.space = f"{cache.extractor}@{cache.extractor_digest[:8]}"
+        self.space = space_named(cache.extractor, cache.extractor_digest)
         self.columns, self.shard = cache.columns, cache.shard
 
     @property

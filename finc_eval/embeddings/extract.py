@@ -22,8 +22,9 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.decode import DecodedBatch, decoded_batches
-from finc_eval.embeddings.files import copied_cache, only_writer, part_of, whole_cache, with_columns
+from finc_eval.embeddings.files import copied_cache, only_writer, part_of, replaced_columns, whole_cache, with_columns
 from finc_eval.embeddings.folder import cache_folder
+from finc_eval.embeddings.journal import new_of
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
 from finc_eval.embeddings.tables import metadata_table
 from finc_eval.embeddings.writer import CacheWriter
@@ -95,7 +96,7 @@ def extract(
             at most 256), threads that decode, and progress.
 
     Warns:
-        UserWarning: samples without metadata, or rows of metadata without a sample.
+        UserWarning: samples without metadata, rows of metadata without a sample, or columns whose values are replaced.
 
     Raises:
         UsageError: the extractor, an option, the output file or the metadata cannot be used, or `out` holds other work.
@@ -111,12 +112,14 @@ def extract(
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
     if isinstance(source, EmbeddingCache):
-        return source if metadata is None else with_columns(source, _matched(metadata, source.ids, stacklevel=3))
-    opened = OpenedSet(source, extractor, n=n, seed=seed, precision=precision, metadata=metadata, run=run, stacklevel=4)
-    return opened.extract(out, shard, strict=strict, force=force)
+        return source if metadata is None else _labeled(source, _matched(metadata, source.ids, stacklevel=3), 3)
+    whole = SetExtraction(
+        source, extractor, n=n, seed=seed, precision=precision, metadata=metadata, run=run, stacklevel=4
+    )
+    return whole.extract(out, shard, strict=strict, force=force)
 
 
-class OpenedSet:
+class SetExtraction:
     """A set whose samples are listed once, and a network that is loaded once, for any number of shards.
 
     The arguments are those of `extract`. `stacklevel` is that of its warnings, as `warnings.warn` counts it.
@@ -135,6 +138,7 @@ class OpenedSet:
         stacklevel: int = 3,
     ) -> None:
         self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, run or Run()
+        self._stacklevel = stacklevel
         self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed)
         if metadata is not None:
             columns = _matched(metadata, self._samples.ids, stacklevel)
@@ -157,7 +161,7 @@ class OpenedSet:
         if strict and cache.failures:
             cache.close()
             raise _unreadable(samples.name, cache.failures)
-        return with_columns(cache, job.columns(cache))
+        return _labeled(cache, job.columns(cache), self._stacklevel)
 
     def _new_embedder(self, compiled_for: int | None) -> Embedder:
         # Seconds of import, which a cache that exists already does not need.
@@ -173,6 +177,12 @@ def _matched(metadata: object, ids: Sequence[str], stacklevel: int) -> Columns:
     return columns
 
 
+def _labeled(cache: EmbeddingCache, columns: Columns, stacklevel: int) -> EmbeddingCache:
+    for sentence in replaced_columns(cache, columns):
+        warnings.warn(sentence, stacklevel=stacklevel)
+    return with_columns(cache, columns)
+
+
 def _default_batch_size(card: Card) -> int:
     height, width = card.preprocessing.size
     frames, most = (card.clip.frames, MAX_CLIPS_PER_BATCH) if card.clip else (1, MAX_IMAGES_PER_BATCH)
@@ -184,7 +194,7 @@ def _remove_dead_streams(folder: Path) -> None:
     for part in folder.glob(f"{STREAM}*.h5.part") if folder.is_dir() else ():
         path = part.with_suffix("")
         with suppress(DataError), only_writer(path):
-            for left in (part, path.with_name(f".{path.name}.new")):
+            for left in (part, new_of(part), new_of(path)):
                 left.unlink(missing_ok=True)
 
 

@@ -43,6 +43,11 @@ MARK = b"rows"
 Floats = npt.NDArray[np.float32]
 
 
+def new_of(path: Path) -> Path:
+    """Return the path at which a file is made before it takes its place."""
+    return path.with_name(f".{path.name}.new")
+
+
 class Batch(NamedTuple):
     """One batch of a journal.
 
@@ -125,7 +130,7 @@ class Journal:
     @classmethod
     def create(cls, path: Path, title: Title) -> Journal:
         """Make an empty journal in place of what is there."""
-        new = path.with_name(f".{path.name}.new")
+        new = new_of(path)
         try:
             new.write_bytes(title.line())
             new.replace(path)

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_bytes, text_of
+from finc_eval.numerics.folds import FOLD_BIT
 from finc_eval.samples.clips import video_of
 
 Hashes = tuple[NDArray[np.uint64], NDArray[np.uint64] | None]
 """Hash of each id and of its video, each (n,); None for videos where no sample is a window of one."""
-
-FOLD_BIT = np.uint64(1)
-"""The bit of a key that is the fold of a sample."""
 
 
 def hashes_of(ids: Sequence[str]) -> Hashes:

@@ -15,7 +15,7 @@ from finc_eval.embeddings.array_files import holds_statistics, is_array_file, re
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.samples import Source
@@ -89,6 +89,8 @@ def labeled(sets: Mapping[str, object] | Sequence[object], what: str, taken: str
         UsageError: the sets are neither a mapping nor a list.
     """
     if isinstance(sets, Mapping):
+        if not all(str(label).strip() for label in sets):
+            raise UsageError(f"a {what} has an empty name: give each a name of letters or numbers")
         return {str(label): one for label, one in sets.items()}
     if not isinstance(sets, list | tuple):
         raise UsageError(
@@ -185,5 +187,5 @@ def is_samples(source: object) -> bool:
 
 def _behind(spaces: Iterable[str]) -> str | None:
     """Return the name of the extractor behind the first set that knows it."""
-    made_by = next((space.split("@")[0] for space in spaces if not space.startswith(ARRAY_SPACE)), None)
+    made_by = next((extractor_of(space) for space in spaces if not space.startswith(ARRAY_SPACE)), None)
     return None if made_by is None else card_again(made_by)

@@ -11,6 +11,7 @@ from typing import Any, get_args
 from finc_eval.core.checks import check_choice
 from finc_eval.core.record import Record
 from finc_eval.core.remote.urls import is_place
+from finc_eval.embeddings.space import space_named
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
@@ -115,7 +116,7 @@ def recipe_of(card: Card, precision: str) -> Recipe:
 
 def space_of(card: Card, precision: NetworkPrecision = "float32") -> str:
     """Return the space of a card's embeddings, as name@digest, by which signatures and results know the extractor."""
-    return f"{card.name}@{_digest(recipe_of(card, precision))[:8]}"
+    return space_named(card.name, _digest(recipe_of(card, precision)))
 
 
 def spaces_of(card: Card) -> set[str]:

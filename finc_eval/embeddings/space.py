@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import Protocol
 
 from finc_eval.core.errors import IncompatibleError
 
 ARRAY_SPACE = "array-"
 """Prefix of the space of embeddings whose extractor is unknown."""
+
+
+def space_named(extractor: str, digest: str) -> str:
+    """Return the space of an extractor, from its name and the digest of its recipe."""
+    return f"{extractor}@{digest[:8]}"
+
+
+def extractor_of(space: str) -> str:
+    """Return the name of the extractor of a space."""
+    return space.split("@")[0]
+
+
+def known_space(spaces: Iterable[str]) -> str:
+    """Return the first space whose extractor is known, or else the first."""
+    return min(spaces, key=lambda space: space.startswith(ARRAY_SPACE))
 
 
 def check_same_space(name: str, space: str, other: str, other_space: str) -> None:
@@ -39,3 +56,9 @@ def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> Non
             f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
             "extractor"
         )
+
+
+def check_all_alike(sets: Mapping[str, InSpace]) -> None:
+    """Raise IncompatibleError unless every two sets have the same extractor and dimension."""
+    for (name, one), (other_name, other) in combinations(sets.items(), 2):
+        check_alike(name, one, other_name, other)

@@ -23,7 +23,7 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.mirror import put_in_place
 from finc_eval.embeddings.cache import WHOLE, Floats
 from finc_eval.embeddings.files import part_of, resumable
-from finc_eval.embeddings.journal import Batch, Journal, Title
+from finc_eval.embeddings.journal import Batch, Journal, Title, new_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Identity
 from finc_eval.embeddings.whole_file import Texts, write_cache
 from finc_eval.samples import Traits
@@ -140,7 +140,7 @@ class CacheWriter:
             digests: content digests of the samples, which a shard keeps.
             progress: told how many rows are copied.
         """
-        new = self.path.with_name(f".{self.path.name}.new")
+        new = new_of(self.path)
         with resumable(self.path, self._worth_keeping), _removed_on_error(new):
             _check_room(self.path, self._bytes)
             with filled_file(new, WHOLE, CACHE_LAYOUT) as file:

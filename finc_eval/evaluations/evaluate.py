@@ -114,8 +114,8 @@ def _methods(sets: Mapping[str, Embeddings]) -> tuple[str, ...]:
 
 def _encodings(sets: Mapping[str, Embeddings]) -> str:
     """Return how the files of two sets compare, in a sentence."""
-    profiles = [one.cache.profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values()]
-    if not all(one.n for one in profiles):
+    gen, ref = (one.cache.profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values())
+    if not (gen.n and ref.n):
         return "How the files were encoded is not known of sets that were given as embeddings."
-    found = unlike_encodings(*profiles)
+    found = unlike_encodings(gen, ref)
     return " ".join(found) if found else "The files of the two sets were encoded alike, as far as their formats tell."

@@ -9,10 +9,9 @@ from typing import ClassVar, Literal
 
 from scipy.special import ndtri, stdtrit
 
-Side = Literal["low", "high"]
+from finc_eval.numerics.inference import POWER
 
-POWER = 0.8
-"""Probability with which a harm of the detectable size is called a regression."""
+Side = Literal["low", "high"]
 
 
 @dataclass(frozen=True, kw_only=True)

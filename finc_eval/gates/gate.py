@@ -14,6 +14,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.history import History, is_history, samples_of
 from finc_eval.gates.kinds import KindEvidence
@@ -166,7 +167,9 @@ def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
     opened: Sequence[Any] = list(sets.all.values())
     fields = (("policy", policy_digest(policy)), ("kinds", digest), ("alpha", f"{policy.alpha:g}"))
     looks = (("looks", str(policy.looks)), ("groups", policy.groups or "videos"), ("seed", str(policy.seed)))
-    return Signature.of(Verdict.type_name, [one.n for one in opened], opened[0].space, *fields, *looks)
+    return Signature.of(
+        Verdict.type_name, [one.n for one in opened], known_space(one.space for one in opened), *fields, *looks
+    )
 
 
 def policy_digest(policy: Policy) -> str:

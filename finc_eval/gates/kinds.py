@@ -95,7 +95,7 @@ class Division:
 def kind_evidence(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> tuple[list[KindEvidence], Division]:
     """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are."""
     found = divided(sets, limits, seed, run)
-    promise = None if limits.lose is None else _promise(sets, found, limits, limits.lose)
+    promise = None if limits.lose is None else _promise(found, limits, limits.lose)
     evidence: list[KindEvidence] = []
     distances: list[Distance] = []
     for against in sets.comparisons:
@@ -159,7 +159,7 @@ class _Level:
         return PairCounts.of(self.found.cells[GEN][:, self.place] == kind, old, self.sets.gen.group_hashes())
 
 
-def _promise(sets: GateSets, found: CountedSets, limits: KindLimits, lose: float) -> Promise:
+def _promise(found: CountedSets, limits: KindLimits, lose: float) -> Promise:
     """Return what limits on lost kinds see: what the policy asks for, or what clusters of these sizes show."""
     if not found.clusters:
         least = limits.least or 0.0
@@ -178,6 +178,9 @@ def _promise(sets: GateSets, found: CountedSets, limits: KindLimits, lose: float
 def _unseen(sets: GateSets, found: CountedSets, limits: KindLimits, promise: Promise | None) -> Iterator[str]:
     """Yield a sentence on each way in which limits on kinds hold though a kind is lost, or new."""
     lose, new = sets.rule("kinds.lose"), sets.rule("kinds.new")
+    made = len(found.names[found.place])
+    if found.clusters and limits.level not in ("auto", made):
+        yield f"{sets.rule('kinds.level')} asks for {limits.level} kinds: the samples are enough for {made}"
     if promise is not None and found.clusters:
         least = "" if promise.scattered >= 1 else f" and is less than {100 * promise.scattered:.2g} %"
         hidden = (
@@ -270,9 +273,17 @@ def _distance(sets: GateSets, found: CountedSets, margin: float | None) -> tuple
     place = len(found.names) - 1 if margin is None else found.place
     new = found.tallies[GEN].effective(place)
     old = reduce(add, [found.tallies[label].effective(place) for label in sets.baselines])
-    whole = total_variation(new, old)
+    whole, limit = total_variation(new, old), margin or 0.0
+    ref = found.tallies[REF].effective(place)
+    to_ref = [total_variation(one, ref).value for one in (new, old)] if whole.value > limit else []
+    note = ""
+    if to_ref and to_ref[0] < to_ref[1]:
+        now, before = (f"{100 * one:.2g} %" for one in to_ref)
+        note = f"towards the reference, from {before} to {now} away: if that was wanted, raise moved for this release"
     rule, (label, *more) = sets.rule("kinds.moved"), sets.baselines
-    evidence = Moved(name=rule, value=whole.value, margin=margin or 0.0, n=sets.gen.n, new=new, old=old, unchanged=0.0)
+    evidence = Moved(
+        name=rule, value=whole.value, margin=limit, n=sets.gen.n, new=new, old=old, unchanged=0.0, note=note
+    )
     return Distance.of(BASELINE if more else label, len(found.names[place]), whole), evidence
 
 

@@ -8,8 +8,8 @@ from math import sqrt
 import numpy as np
 
 from finc_eval.core.record import Record
-from finc_eval.gates.evidence import POWER, Evidence, Side, upper_quantile
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.gates.evidence import Evidence, Side, upper_quantile
+from finc_eval.numerics.inference import ALPHA, POWER
 from finc_eval.partitions.difference import HALVES_VARIANCE, Difference, largest_variation, total_variation
 from finc_eval.partitions.tally import EffectiveCounts
 
@@ -38,7 +38,7 @@ class Distance(Record):
     def sentence(self) -> str:
         """The distance in one sentence."""
         low, high = (f"{100 * end:.2g}" for end in self.interval)
-        moved = f"{100 * self.moved:.2g} % [{low} %, {high} %] of the samples"
+        moved = f"{100 * self.moved:.2g} % [95 %: {low} % to {high} %] of the samples"
         return f"{moved} have moved between the {self.kinds} kinds since the {self.to}."
 
     @classmethod

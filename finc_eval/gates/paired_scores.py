@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
+from finc_eval.embeddings.space import extractor_of
 from finc_eval.gates.policy import metric_of
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.metrics.frechet import distance_of_gaussians
@@ -57,7 +58,7 @@ def paired_errors(sets: GateSets, name: str, run: Run) -> PairedErrors | None:
     """
     metric = METRICS[metric_of(name)]
     (label,) = list(sets.baselines)[:1]
-    here = metric.extractor in (None, sets.gen.space.split("@")[0]) and metric.output is None
+    here = metric.extractor in (None, extractor_of(sets.gen.space)) and metric.output is None
     if label not in sets.pairs or metric.compute is not METRICS["fd"].compute or not here:
         return None
     blocks = _blocks_of(sets.gen.group_hashes(), sets.gen.n)

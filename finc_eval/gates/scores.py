@@ -11,11 +11,12 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted, figure
+from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
 from finc_eval.gates.paired_scores import PairedErrors, paired_errors
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores, widened
-from finc_eval.gates.sets import GEN, REF, GateSets, mean_group
+from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.metrics.evaluate import evaluate
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import ALPHA, normal_quantile
@@ -98,7 +99,7 @@ def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
         return f"{score.key} of {label} has no interval with {counted(sets.all[label].n, 'sample')}{why}"
     half = max(score.interval[1] - value, value - score.interval[0])
     # Metrics take their samples as independent; those of groups tell less, at worst by this factor.
-    effect = max(mean_group(sets.all[label]), mean_group(sets.ref))
+    effect = max(mean_group_size(sets.all[label]), mean_group_size(sets.ref))
     error, n, m = half / normal_quantile() * sqrt(effect), sets.all[label].n, sets.ref.n
     return Measured(value, error, error * sqrt(n / (n + m)), score.higher_is_better)
 

@@ -143,12 +143,3 @@ class GateSets:
             part=name,
         )
         return sets if pairs is None else sets._paired(pairs)
-
-
-def mean_group(embeddings: Embeddings) -> float:
-    """Return Σ m² / n over groups of m samples: how much less than independent ones they tell at worst; 1 without."""
-    groups = embeddings.group_hashes()
-    if groups is None:
-        return 1.0
-    sizes = np.unique(groups, return_counts=True)[1]
-    return float(np.square(sizes).sum() / sizes.sum())

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
-from finc_eval.gates.evidence import POWER, Evidence, Side, upper_quantile
+from finc_eval.gates.evidence import Evidence, Side, upper_quantile
 from finc_eval.numerics.exact_tests import mover
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, POWER
 from finc_eval.numerics.search import smallest, smallest_between
 
 SIDES: tuple[Side, Side] = ("low", "high")

@@ -41,9 +41,10 @@ def leaderboard(
 
     Args:
         models: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, or paths of files. Those of a list are called "model 1", "model 2", and so on. A sketch is
-            counted by the sample of embeddings that it holds. A list of sets in place of one is a model that was
-            trained several times: one row, with sampling and training noise apart.
+            `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called
+            by the names of their files and folders where they have different ones, or else "model 1", "model 2", and so
+            on. A sketch is counted by the sample of embeddings that it holds. A list of sets in place of one is a model
+            that was trained several times: one row, with sampling and training noise apart.
         ref: reference set, in the same forms.
         settings: settings.
         extractor: how to embed sets of samples; default: by the extractor behind the others.

@@ -12,6 +12,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.space import extractor_of
 from finc_eval.leaderboards.estimates import Estimate
 from finc_eval.leaderboards.influences import FrechetReference, kernel_influence
 from finc_eval.metrics.evaluate import evaluate
@@ -115,7 +116,7 @@ class Measuring:
 
     def _is_defined_on(self, model: Embeddings) -> bool:
         """Return whether these are embeddings of the extractor that the metric is defined on."""
-        return all(self._metric.extractor in (None, one.space.split("@")[0]) for one in (model, self._ref))
+        return all(self._metric.extractor in (None, extractor_of(one.space)) for one in (model, self._ref))
 
 
 def lowest(metric: str) -> float:

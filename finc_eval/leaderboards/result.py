@@ -14,6 +14,7 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import counted, figure, listed
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import extractor_of
 from finc_eval.leaderboards.panel import Panel, RankedBoard, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
@@ -77,7 +78,7 @@ class Leaderboard(Document):
     @property
     def extractor(self) -> str:
         """Name of the extractor; "array-64" where arrays of 64 numbers a sample were given, which do not name one."""
-        return dict(self.signature.fields)["fx"].split("@")[0]
+        return extractor_of(dict(self.signature.fields)["fx"])
 
     def __getitem__(self, name: str) -> Row:
         names = [row.name for row in self.rows]

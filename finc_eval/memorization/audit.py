@@ -34,7 +34,7 @@ from finc_eval.embeddings.search.neighbors import (
     recall_notes,
 )
 from finc_eval.embeddings.set_info import set_info
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings
@@ -168,7 +168,7 @@ def audit(
         train=infos["train"],
         holdout=infos["holdout"],
         reference=infos.get("reference"),
-        space=_space(sets),
+        space=known_space(one.space for one in sets.values()),
         settings=settings,
         warnings=(
             *recall_notes(recall),
@@ -359,17 +359,12 @@ def _timed(progress: Progress, stage: str, compute: Callable[[], T]) -> T:
         progress(stage, 1, 1)
 
 
-def _space(sets: dict[str, Embeddings]) -> str:
-    """Return the extractor of the first set that knows it."""
-    return min((one.space for one in sets.values()), key=lambda space: space.startswith(ARRAY_SPACE))
-
-
 def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings, recall: float | None) -> Signature:
     known = [sets[label] for label in ("train", "holdout", "reference") if label in sets]
     return Signature.of(
         "audit",
         [one.n for one in sets.values()],
-        _space(sets),
+        known_space(one.space for one in sets.values()),
         ("ref", "+".join(one.digest[:12] for one in known)),
         ("neighbors", str(k)),
         *index_signature(recall),

@@ -18,8 +18,8 @@ from finc_eval.embeddings.search.distance_blocks import blocks
 from finc_eval.embeddings.search.inverted_file import by_index
 from finc_eval.embeddings.search.neighbors import Neighbors, inverted_file, least_recall, nearest
 from finc_eval.embeddings.search.smallest import Smallest
+from finc_eval.numerics.folds import fold_of
 from finc_eval.numerics.names import SearchIndex
-from finc_eval.sketches.folds import fold_of
 
 RADIUS_SAMPLES = 1000
 """Number of members, and of non-members, whose median distance to the generated set is the radius of the balls."""

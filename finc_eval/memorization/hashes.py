@@ -27,8 +27,6 @@ from finc_eval.samples import ahead
 HASH_SIDE = 16
 """Frequencies along each axis. Hashes of 8 x 8 bits, the usual ones, do not tell digits apart."""
 
-HASH_BITS = HASH_SIDE**2
-
 GRAY_SIDE = 4 * HASH_SIDE
 """Pixels along each axis that the library transforms."""
 

@@ -15,11 +15,11 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.metrics.frechet import SPATIAL
 from finc_eval.metrics.gaussian import GaussianStatistics
-from finc_eval.metrics.inputs import Metric, MetricInputs, OpenedSet, is_moments_alone, open_set
+from finc_eval.metrics.inputs import Metric, MetricInputs, MetricSet, is_moments_alone, open_set
 from finc_eval.metrics.reference_statistics import read_statistics
 from finc_eval.metrics.registry import METRICS, get_metric
 from finc_eval.metrics.score import Score, Scores
@@ -120,7 +120,7 @@ def _scores_in(
 
 def _computed(
     sources: Mapping[str, object],
-    sets: Mapping[str, OpenedSet],
+    sets: Mapping[str, MetricSet],
     chosen: Sequence[Metric],
     index: SearchIndex,
     run: Run,
@@ -183,14 +183,14 @@ def _names(sources: Mapping[str, object]) -> tuple[str, str]:
     return gen, ref
 
 
-def _display_name(one: OpenedSet) -> str:
+def _display_name(one: MetricSet) -> str:
     """Return the title of a set."""
     return (one.title if isinstance(one, Embeddings) else None) or one.name
 
 
-def _in_space(metric: Metric, source: object, one: OpenedSet) -> OpenedSet:
+def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
     """Return a set in the space that the metric is defined on. Statistics of unknown origin are assumed to be in it."""
-    extractor = one.space.split("@")[0]
+    extractor = extractor_of(one.space)
     if metric.extractor not in (None, extractor) and not _is_anonymous(one):
         unknown = one.space.startswith(ARRAY_SPACE)
         made_by = "do not say which extractor made them" if unknown else f"are of {extractor}"
@@ -212,6 +212,6 @@ def _in_space(metric: Metric, source: object, one: OpenedSet) -> OpenedSet:
     )
 
 
-def _is_anonymous(one: OpenedSet) -> bool:
+def _is_anonymous(one: MetricSet) -> bool:
     """Return whether these are statistics from another tool's file, which does not name the extractor."""
     return isinstance(one, GaussianStatistics) and one.n is None and one.space.startswith(ARRAY_SPACE)

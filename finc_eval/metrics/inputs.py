@@ -25,7 +25,7 @@ from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import bottom_rows
 from finc_eval.sketches.sketch import Sketch
 
-OpenedSet = Embeddings | GaussianStatistics
+MetricSet = Embeddings | GaussianStatistics
 
 MIN_INTERVAL_SAMPLES = 200
 """Number of samples of a set from which on metrics give a resampled interval and a floor."""
@@ -45,9 +45,9 @@ class MetricInputs:
     """
 
     name: str
-    gen: OpenedSet
-    ref: OpenedSet | None = None
-    test: OpenedSet | None = None
+    gen: MetricSet
+    ref: MetricSet | None = None
+    test: MetricSet | None = None
     run: Run = field(default_factory=Run)
     index: SearchIndex = "exact"
 
@@ -109,7 +109,7 @@ class Metric:
             )
 
 
-def open_set(source: object, name: str) -> OpenedSet:
+def open_set(source: object, name: str) -> MetricSet:
     """Open a set as embeddings or, if there are none, as its Gaussian statistics.
 
     Args:

@@ -109,7 +109,7 @@ def _kid(inputs: MetricInputs) -> list[Score]:
     found = kid(gen, ref, run=inputs.run)
     signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed)
     note = f"the unbiased value and its interval are of all pairs of samples, not of {found.subsets} subsets"
-    return [
+    scores = [
         Score(
             "kid_mean",
             found.mean,
@@ -118,9 +118,10 @@ def _kid(inputs: MetricInputs) -> list[Score]:
             interval=interval,
             higher_is_better=False,
             notes=(note,),
-        ),
-        Score("kid_std", found.std, signature),
+        )
     ]
+    # All subsets of two sets of this size are the same.
+    return scores if gen.n == ref.n == SUBSET_SIZE else [*scores, Score("kid_std", found.std, signature)]
 
 
 METRICS = (Metric("kid", "kernel inception distance: mean and deviation over subsets; all pairs of small sets", _kid),)

@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from finc_eval.numerics.folds import without_fold
+
 OTHERS_PER_SET = 1000
 """Samples of each set that members are compared with."""
 
@@ -96,7 +98,7 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
 
 def smallest_hashes(one: Described, count: int) -> Indices:
     """Return the indices of the samples with the smallest id hashes: a random sample that does not depend on order."""
-    keys = one.id_keys() >> np.uint64(1)
+    keys = without_fold(one.id_keys())
     return np.arange(len(keys)) if len(keys) <= count else np.sort(np.argpartition(keys, count)[:count])
 
 

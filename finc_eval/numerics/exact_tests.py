@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, gammaln
 
 from finc_eval.core.checks import check_fraction, check_positive
-from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER
 
 Array = NDArray[np.float64]
 
@@ -153,7 +153,7 @@ def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Nu
     return difference - np.hypot(p1 - l1, u2 - p2), difference + np.hypot(u1 - p1, p2 - l2)
 
 
-def detectable_share(count: ArrayLike, n: ArrayLike, power: float = 0.8) -> Array:
+def detectable_share(count: ArrayLike, n: ArrayLike, power: float = POWER) -> Array:
     """Return the share of which at least `count` of n samples are members with this probability.
 
     From P(Binomial(n, share) ≥ count) = I_share(count, n − count + 1).

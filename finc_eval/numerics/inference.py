@@ -18,6 +18,9 @@ DEFAULT_CONFIDENCE = 0.95
 ALPHA = 0.05
 """Adjusted p-value up to which a finding counts as significant."""
 
+POWER = 0.8
+"""Probability with which what is called detectable is found."""
+
 
 def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95."""

@@ -32,6 +32,10 @@ observed beyond it."""
 VARIANCES = (0.0, 0.5, 1.0)
 """Places between the variance at hand and that of independent samples that are tried, on a logarithmic scale."""
 
+MIN_EFFECTIVE = 6
+"""Effective samples (`EffectiveCounts.n`) that each set must have for the difference to be tested. Where a set of
+groups of unlike sizes has fewer, two sets of one law had p ≤ .05 in 7 to 32 % of simulated runs; from 6 on, in 4 %."""
+
 HALVES_VARIANCE = 1.64
 """Largest variance, over all true differences, of `_split_halves` of a kind, in units of its squared standard error."""
 
@@ -44,12 +48,13 @@ class Difference(Record):
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share
             of one set that would have to change to make them alike.
         interval: interval of it, at 95 % unless another confidence was asked for.
-        p_value: p-value of "the sets are of one law", by permutation.
+        p_value: p-value of "the sets are of one law", by permutation; None where the groups of a set are worth too few
+            independent samples to test it.
     """
 
     value: float
     interval: tuple[float, float]
-    p_value: float
+    p_value: float | None
 
 
 def total_variation(
@@ -63,14 +68,14 @@ def total_variation(
     The estimate is by empirical Bayes: the distribution of the true differences that makes the observed ones likeliest
     (Kiefer and Wolfowitz 1956), by EM, and each |dⱼ| by its mean given what was observed. It is multiplied by
     max(0, 1 − 2p), since sets whose p-value of "no difference" is above ½ differ less than two samples of one law
-    usually do.
+    usually do; and left as it is where nothing can be tested.
 
     The lower end of the interval is from the difference on one half of the samples of those kinds that are more
-    frequent on the other half, averaged over all halves; it is 0 where p is above half the error of the interval. The
-    upper end is the largest total variation that leaves the plain one likely: given their sum, the mean of the observed
-    |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex. Of grouped samples, it is
-    the largest for variances between those of independent samples and those at hand, which are cautious: a variance
-    that is too large would explain the plain one away.
+    frequent on the other half, averaged over all halves; it is 0 where p is unknown, or above half the error of the
+    interval. The upper end is the largest total variation that leaves the plain one likely: given their sum, the mean
+    of the observed |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex. Of grouped
+    samples, it is the largest for variances between those of independent samples and those at hand, which are cautious:
+    a variance that is too large would explain the plain one away.
 
     Args:
         first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
@@ -85,10 +90,12 @@ def total_variation(
     # A kind that one set has not by chance has an own variance of nearly 0 there.
     error = np.sqrt(np.maximum(np.maximum(own, by_chance), np.finfo(float).tiny))
     z = difference / error
-    value = float(error @ _posterior_mean(z)) / 2 * max(0.0, 1 - 2 * p_value)
+    shrunk = 1.0 if p_value is None else max(0.0, 1 - 2 * p_value)
+    value = float(error @ _posterior_mean(z)) / 2 * shrunk
     quantile = normal_quantile(confidence)
     low = float(error @ _split_halves(z)) / 2 - quantile * float(np.sqrt(HALVES_VARIANCE * (error @ error))) / 2
-    low = 0.0 if p_value > (1 - confidence) / 2 else min(max(low, 0.0), 1.0)
+    shown = p_value is not None and p_value <= (1 - confidence) / 2
+    low = min(max(low, 0.0), 1.0) if shown else 0.0
     high = max(largest_variation(a, b, confidence), low)
     return Difference(min(max(value, low), high), (low, high), p_value)
 
@@ -109,20 +116,26 @@ def largest_variation(
 
 
 def permutation_p_value(
-    first: EffectiveCounts | ArrayLike, second: EffectiveCounts | ArrayLike, seed: int = 0
-) -> float:
-    """Return the p-value of "the sets are of one law", from permuted labels of the samples.
+    first: EffectiveCounts | ArrayLike, second: EffectiveCounts | ArrayLike, seed: int = 0, least: int = MIN_EFFECTIVE
+) -> float | None:
+    """Return the p-value of "the sets are of one law", from permuted labels; None where a set has too few samples.
 
     Two statistics see differences of many kinds and of a rare one: Pearson's χ² and its largest term. The smaller of
     their p-values is compared with that of the permutations (Westfall and Young 1993). Of effective numbers, the
     rounded sums are permuted, and each observed term is in units of its own variance.
+
+    Args:
+        first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
+        second: those of the other set.
+        seed: random seed of the permutations.
+        least: effective samples that each set must have.
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     total = np.rint(a.members + b.members).astype(np.int64)
     n = round(total.sum() * a.n / (a.n + b.n))
     m = int(total.sum()) - n
-    if not n or not m:
-        return 1.0
+    if min(n, m) < least:
+        return None
     draws = np.random.default_rng(seed).multivariate_hypergeometric(total, n, PERMUTATIONS, method="marginals")
     difference, _, by_chance = _variances(a, b)
     share = total / (n + m)

@@ -22,6 +22,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.opening import as_embeddings, labeled
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.precision import arithmetic
@@ -88,10 +89,11 @@ class Kinds(Pictured):
         return self._most_different.interval
 
     @property
-    def difference_p_value(self) -> float:
-        """p-value of "all sets are of one law"."""
+    def difference_p_value(self) -> float | None:
+        """p-value of "all sets are of one law"; None where the groups of a set are too few to test it."""
+        known = [one.p_value for one in self.differences.values() if one.p_value is not None]
         tests = 1 if len(self.differences) == 2 else len(self.differences)
-        return min(1.0, tests * min(one.p_value for one in self.differences.values()))
+        return min(1.0, tests * min(known)) if known else None
 
     @property
     def _most_different(self) -> Difference:
@@ -275,7 +277,7 @@ def _count(
         signature=Signature.of(
             Kinds.type_name,
             [one.n for one in embeddings.values()],
-            next(iter(embeddings.values())).space,
+            known_space(one.space for one in embeddings.values()),
             *settings.signature(),
             ("partition", partition.digest[:12]),
         ),

@@ -10,18 +10,18 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.device import sent
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mixed
 from finc_eval.numerics.eigen import LowRank, top_eigenpairs
+from finc_eval.numerics.folds import without_fold
 from finc_eval.partitions.kmeans import kmeans
-from finc_eval.partitions.settings import LEVELS
+from finc_eval.partitions.settings import LEVELS, checked_levels
 
 FIT_SAMPLES_PER_KIND = 50
 """Samples of all sets that a partition is fitted to, per kind of the finest level."""
@@ -82,9 +82,7 @@ class Partition:
             UsageError: a level is not a whole number of at least 2.
             DataError: there are fewer than 4 rows.
         """
-        run, levels = run or Run(), tuple(sorted({check_count("levels", level, 2) for level in levels}))
-        if not levels:
-            raise UsageError("levels must be numbers of kinds, got none: pass for example levels=(20, 50)")
+        run, levels = run or Run(), checked_levels(levels)
         if len(rows) < 4:
             raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
         most = len(rows) // least
@@ -232,7 +230,7 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> to
             rows = order[np.unique(groups[order], return_index=True)[1]]
             hashes = groups[rows]
         # A sketch has kept the samples with the smallest hashes: others decide here, without the bit of the fold.
-        keys = np.concatenate([keys, mixed(hashes >> np.uint64(1))])
+        keys = np.concatenate([keys, mixed(without_fold(hashes))])
         owner, index = np.concatenate([owner, np.full(len(rows), number)]), np.concatenate([index, rows])
         kept = keys.argsort(kind="stable")[:capacity]
         keys, owner, index = keys[kept], owner[kept], index[kept]

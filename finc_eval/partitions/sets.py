@@ -10,9 +10,9 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
-from finc_eval.embeddings.repeats import repeats_as_groups
+from finc_eval.embeddings.repeats import few_groups, mean_group_size, repeats_as_groups, ungrouped
 from finc_eval.embeddings.set_info import SetInfo, set_info
-from finc_eval.embeddings.space import check_alike
+from finc_eval.embeddings.space import check_all_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.sketch import Sketch
@@ -46,18 +46,24 @@ class OpenedSet:
             return set_info(self.label, self.embeddings, self.embeddings.n, self.embeddings.digest)
         return set_info(self.sketch.name or self.label, None, self.sketch.n, "+".join(self.sketch.sources))
 
-    def warnings(self) -> tuple[str, ...]:
-        """Warn of a sketch that holds only some of its samples."""
-        if self.sketch is None or self.embeddings.n == self.sketch.n:
-            return ()
-        held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
-        return (f"{self.label} is a sketch: the {held}, so smaller differences are missed",)
+    def warnings(self, groups: str | None) -> list[str]:
+        """Warn of a sketch that holds only some of its samples, and of samples without groups, or in few of them.
+
+        Args:
+            groups: column of metadata that names the groups, if any.
+        """
+        told = [] if groups is None else ungrouped(self.label, self.embeddings, groups)
+        if self.sketch is not None and self.embeddings.n != self.sketch.n:
+            held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
+            told.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")
+        n, name = self.embeddings.n, self.embeddings.grouping
+        return told + few_groups(self.label, n, mean_group_size(self.embeddings), name)
 
 
 def open_sets(
     sets: Mapping[str, object], groups: str | None, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
-    """Open the sets of a partition, check that they belong together, and return sentences on exact repeats.
+    """Open the sets of a partition, check that they belong together, and return sentences on their groups.
 
     Args:
         sets: arrays, tensors, `EmbeddingSet`, `EmbeddingCache`, `Sketch` or paths of files, by label.
@@ -68,12 +74,12 @@ def open_sets(
     if len(sets) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sets)}")
     opened = opened_sets(sets, lambda source, label: opened_set(source, label, groups), extractor, run)
-    first, *others = opened.values()
-    for other in others:
-        check_alike(first.label, first.embeddings, other.label, other.embeddings)
-    grouped, sentences = repeats_as_groups({label: one.embeddings for label, one in opened.items()}, run)
+    embeddings = {label: one.embeddings for label, one in opened.items()}
+    check_all_alike(embeddings)
+    grouped, sentences = repeats_as_groups(embeddings, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
-    return found, (*(warning for one in found.values() for warning in one.warnings()), *sentences)
+    told = (warning for one in found.values() for warning in one.warnings(groups))
+    return found, (*told, *sentences)
 
 
 def opened_set(source: object, label: str, groups: str | None = None) -> OpenedSet:

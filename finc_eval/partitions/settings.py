@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypedDict
 
@@ -17,6 +18,18 @@ and digits, on draws that had no part in choosing the levels, comparisons find 6
 
 MAIN_LEVEL = 50
 """Kinds of the main level, whose shares are shown and give the difference of sets."""
+
+
+def checked_levels(levels: Iterable[int]) -> tuple[int, ...]:
+    """Return numbers of kinds, each once, smallest first.
+
+    Raises:
+        UsageError: one is not a whole number of at least 2, or there is none.
+    """
+    found = tuple(sorted({check_count("levels", level, least=2) for level in levels}))
+    if not found:
+        raise UsageError("levels must be numbers of kinds, got none: pass for example levels=(20, 50)")
+    return found
 
 
 @dataclass(frozen=True)
@@ -44,11 +57,8 @@ class KindSettings(Configured):
     seed: Annotated[int, about("random seed of the first centers")] = 0
 
     def __post_init__(self) -> None:
-        levels = tuple(sorted({check_count("levels", level, least=2) for level in self.levels}))
-        if not levels:
-            raise UsageError("levels must be numbers of kinds, got none: pass for example levels=(20, 50)")
         self._store(
-            levels=levels,
+            levels=checked_levels(self.levels),
             level=check_count("level", self.level, least=2),
             seed=check_count("seed", self.seed, least=0),
         )

@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.exact_tests import ShareTests, detectable_share
-from finc_eval.numerics.inference import DEFAULT_CONFIDENCE
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER
 from finc_eval.partitions.partition import FIT_SAMPLES
 from finc_eval.partitions.tally import Tally
 
 Array = NDArray[np.float64]
-
-POWER = 0.8
-"""Probability with which a kind of the detectable share is found."""
 
 MAX_COUNT = 2000
 """Members that the search for the smallest detectable share tries at most."""

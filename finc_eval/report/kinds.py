@@ -68,6 +68,11 @@ def show(result: Kinds) -> None:
     print(result.signature)
 
 
+CLUSTERS = "Kinds are clusters of samples: a large class can lie in several of them."
+
+UNTESTED = "Whether this is more than chance was not tested: the groups of a set are worth too few independent samples."
+
+
 def summary(result: Kinds) -> str:
     """Return what was found in a few plain sentences."""
     significant = result.significant(ALPHA)
@@ -79,11 +84,14 @@ def summary(result: Kinds) -> str:
     ]
     difference = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
     most = max(result.differences, key=lambda label: result.differences[label].value)
+    sides = [_sets_apart(kind) for kind in significant]
     sentences = [
         f"{'; '.join(told) or 'No kind is significantly more or less frequent in one set'}.",
+        *([CLUSTERS] if len(set(sides)) < len(sides) else []),
         f"{' and '.join(result.sets)} differ in {difference} of their samples."
         if len(result.sets) == 2
         else f"{most} is the most different set: {difference} of its samples set it apart from all others.",
+        *([] if result.difference_p_value is not None else [UNTESTED]),
         *missed(result.detectable),
     ]
     return " ".join(sentences)

@@ -73,7 +73,8 @@ def show(result: ModelComparison) -> None:
     rows = _rows(result)
     if rows:
         print_table(f"{SHARES}, in percent", [*TABLE, *result.sets], rows, names=TABLE[:2])
-    differ = f"{counted(len(rows), 'mode')} {'differs' if len(rows) == 1 else 'differ'}"
+    firm = sum(remark(mode) is None for mode in result.significant(ALPHA))
+    differ = f"{counted(firm, 'mode')} {'differs' if firm == 1 else 'differ'}"
     print(f"{differ} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
     print_unstable(result.significant(ALPHA))
     if others := len(result.modes) - len(rows):

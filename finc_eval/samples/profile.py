@@ -121,49 +121,55 @@ class Profile(Record):
         return count / self.n if self.n else 0.0
 
 
-def unlike_encodings(gen: Profile, ref: Profile) -> list[str]:
-    """Return one warning for each way in which two sets are encoded so differently that scores move."""
+def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]:
+    """Return one warning for each way in which two sets are encoded so differently that scores move.
+
+    Args:
+        gen: the generated set.
+        ref: the set that it is compared with.
+        name: name of that set.
+    """
     if not gen.n or not ref.n:
         return []
     checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps)
-    return [sentence for check in checks for sentence in check(gen, ref)]
+    return [sentence for check in checks for sentence in check(gen, ref, name)]
 
 
-def _compression(gen: Profile, ref: Profile) -> Iterator[str]:
+def _compression(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     lossy = [one.share(sum(count for name, count in one.formats.items() if name not in LOSSLESS)) for one in (gen, ref)]
     if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{lossy[0]:.0%} of gen ({_mostly(gen.formats)}) and {lossy[1]:.0%} of ref ({_mostly(ref.formats)}) are "
+            f"{lossy[0]:.0%} of gen ({_mostly(gen.formats)}) and {lossy[1]:.0%} of {name} ({_mostly(ref.formats)}) are "
             "compressed with loss: its traces alone move the scores; save both sets in the same way, best without loss"
         )
     elif min(lossy) > MAX_SHARE_DIFFERENCE and _mostly(gen.formats) != _mostly(ref.formats):
         yield (
-            f"gen is mostly {_mostly(gen.formats)} and ref mostly {_mostly(ref.formats)}: the traces of compression "
+            f"gen is mostly {_mostly(gen.formats)} and {name} mostly {_mostly(ref.formats)}: the traces of compression "
             "differ and move the scores; save both sets in the same way, best without loss"
         )
 
 
-def _quality(gen: Profile, ref: Profile) -> Iterator[str]:
+def _quality(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     ours, theirs = gen.median_quality, ref.median_quality
     if ours is not None and theirs is not None and abs(ours - theirs) > MAX_QUALITY_DIFFERENCE:
         yield (
-            f"the JPEGs of gen have the median quality {ours}, those of ref {theirs}: the traces of compression differ "
-            "and move the scores; save both sets with one quality, best without loss"
+            f"the JPEGs of gen have the median quality {ours}, those of {name} {theirs}: the traces of compression "
+            "differ and move the scores; save both sets with one quality, best without loss"
         )
 
 
-def _size(gen: Profile, ref: Profile) -> Iterator[str]:
+def _size(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     ours, theirs = gen.median_size, ref.median_size
     if ours is None or theirs is None:
         return
     if max(max(a / b, b / a) for a, b in zip(ours, theirs, strict=True)) > MAX_SIZE_RATIO:
         yield (
-            f"the median size is {ours[0]}x{ours[1]} in gen and {theirs[0]}x{theirs[1]} in ref: after resizing for the "
-            "network, the smaller ones are blurrier; bring both sets to one size with one good filter"
+            f"the median size is {ours[0]}x{ours[1]} in gen and {theirs[0]}x{theirs[1]} in {name}: after resizing for "
+            "the network, the smaller ones are blurrier; bring both sets to one size with one good filter"
         )
 
 
-def _aspect(gen: Profile, ref: Profile) -> Iterator[str]:
+def _aspect(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     levels = [step / 20 for step in range(21)]
     ours, theirs = ([_quantile(one.aspects, level) for level in levels] for one in (gen, ref))
     # Wasserstein distance between the two distributions of logarithms.
@@ -171,36 +177,36 @@ def _aspect(gen: Profile, ref: Profile) -> Iterator[str]:
     if distance > log(MAX_ASPECT_RATIO):
         spans = [f"{one[2]:g}" if one[2] == one[-3] else f"{one[2]:g} to {one[-3]:g}" for one in (ours, theirs)]
         yield (
-            f"width to height is {spans[0]} in gen and {spans[1]} in ref (from the 10th to the 90th percentile): "
+            f"width to height is {spans[0]} in gen and {spans[1]} in {name} (from the 10th to the 90th percentile): "
             "extractors squash or crop the two sets differently; crop both to one shape"
         )
 
 
-def _gray(gen: Profile, ref: Profile) -> Iterator[str]:
+def _gray(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     ours, theirs = gen.share(gen.gray), ref.share(ref.gray)
     if abs(ours - theirs) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of ref are gray: color alone tells the sets apart; "
+            f"{ours:.0%} of gen and {theirs:.0%} of {name} are gray: color alone tells the sets apart; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
 
 
-def _alpha(gen: Profile, ref: Profile) -> Iterator[str]:
+def _alpha(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     ours, theirs = (one.share(sum(n for mode, n in one.modes.items() if _has_alpha(mode))) for one in (gen, ref))
     if max(ours, theirs) >= MIN_ALPHA_SHARE and min(ours, theirs) == 0:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of ref have an alpha channel, which is dropped, so that "
+            f"{ours:.0%} of gen and {theirs:.0%} of {name} have an alpha channel, which is dropped, so that "
             "the colors it hides become visible: put such samples on a background of your choice"
         )
 
 
-def _fps(gen: Profile, ref: Profile) -> Iterator[str]:
+def _fps(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if not gen.fps or not ref.fps:
         return
     ours, theirs = _quantile(gen.fps, 0.5), _quantile(ref.fps, 0.5)
     if min(ours, theirs) > 0 and max(ours / theirs, theirs / ours) > MAX_FPS_RATIO:
         yield (
-            f"gen has {ours:g} frames a second in the median and ref {theirs:g}: the same motion looks slower or "
+            f"gen has {ours:g} frames a second in the median and {name} {theirs:g}: the same motion looks slower or "
             "faster to the network; use an extractor whose card sets clip.fps, or bring both to one rate"
         )
 

@@ -12,7 +12,7 @@ from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.run import Run
-from finc_eval.embeddings.extract import OpenedSet
+from finc_eval.embeddings.extract import SetExtraction
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 
@@ -64,9 +64,9 @@ class ShardActor:
         self._metadata, self._force, self._run = metadata, force, run
 
     @cached_property
-    def _set(self) -> OpenedSet:
+    def _set(self) -> SetExtraction:
         how = self._how
-        return OpenedSet(
+        return SetExtraction(
             self._samples,
             how.extractor or DEFAULT_EXTRACTOR,
             n=how.n,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.device import sent
 from finc_eval.embeddings.base import IdsAt
+from finc_eval.numerics.folds import without_fold
 
 SAMPLE_SIZE = 2000
 """Samples that a sketch keeps, unless another number is asked for."""
@@ -43,25 +44,27 @@ class BottomSample:
         """Offer samples; those with the smallest hashes stay, in order of hash.
 
         Args:
-            keys: id hashes, shape (b,).
+            keys: keys of the samples, shape (b,).
             ids_at: function that reads the ids of those samples that may stay, from their indices.
             rows: embeddings, shape (b, d).
             start: index of the first sample.
         """
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
         offered = np.arange(len(keys))
-        if len(self.keys) == self.capacity:
-            offered = np.flatnonzero(keys >> 1 < self.keys[-1:] >> 1) if self.capacity else offered[:0]
+        if not self.capacity:
+            offered = offered[:0]
+        elif len(self.keys) == self.capacity:
+            offered = np.flatnonzero(without_fold(keys) < without_fold(self.keys[-1:]))
         elif len(keys) > self.capacity:
-            smallest = np.partition(keys >> 1, self.capacity - 1)[self.capacity - 1]
-            offered = np.flatnonzero(keys >> 1 <= smallest)
+            smallest = np.partition(without_fold(keys), self.capacity - 1)[self.capacity - 1]
+            offered = np.flatnonzero(without_fold(keys) <= smallest)
         if not len(offered):
             return
         ids = ids_at(start + offered)
         keys, rows = keys[offered], rows[sent(torch.from_numpy(offered), rows.device)]
         all_keys = np.concatenate([self.keys, keys])
         all_ids = [*self.ids, *ids]
-        kept = np.lexsort((np.array(all_ids), all_keys >> 1))[: self.capacity]
+        kept = np.lexsort((np.array(all_ids), without_fold(all_keys)))[: self.capacity]
         joined = torch.cat([sent(self._rows, rows.device), rows.detach().float()])
         self._rows = joined[sent(torch.from_numpy(kept), rows.device)]
         self.keys = all_keys[kept]

@@ -1,4 +1,4 @@
-"""Two folds of a set, by the hash of the sample's id."""
+"""Two folds of a set, by the keys of the samples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.device import sent
+from finc_eval.numerics.folds import fold_of
 
 
 class FoldChunks:
@@ -23,7 +24,7 @@ class FoldChunks:
         self._waiting: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
 
     def add(self, keys: NDArray[np.uint64], rows: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Take embeddings in, shape (b, d), with their id hashes; yield (fold, chunk) for each that is full."""
+        """Take embeddings in, shape (b, d), with their keys; yield (fold, chunk) for each that is full."""
         folds = fold_of(keys)
         # An order, as the host knows it: for a mask, it would wait for the device to count.
         order = sent(torch.from_numpy(folds.argsort(kind="stable")), rows.device)
@@ -48,8 +49,3 @@ class FoldChunks:
 def rows_of(folds: torch.Tensor, fold: int) -> torch.Tensor:
     """Return the indices of the rows of a fold, ascending, from the fold of each row."""
     return (folds == fold).nonzero().squeeze(1)
-
-
-def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the fold, 0 or 1, of samples with these id hashes."""
-    return (keys & np.uint64(1)).astype(np.int64)

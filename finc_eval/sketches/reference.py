@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 
 from finc_eval.embeddings.base import Embeddings
@@ -13,6 +12,7 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_bandwidth
+from finc_eval.numerics.folds import without_fold
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
 from finc_eval.sketches.settings import SketchSettings
 
@@ -77,4 +77,4 @@ def centered_features(
 
 def bottom_rows(embeddings: Embeddings, capacity: int = SAMPLE_SIZE) -> torch.Tensor:
     """Return the rows of the set's bottom-k sample, without sketching the set."""
-    return embeddings.rows_at((embeddings.id_keys() >> np.uint64(1)).argsort(kind="stable")[:capacity])
+    return embeddings.rows_at(without_fold(embeddings.id_keys()).argsort(kind="stable")[:capacity])

@@ -15,7 +15,7 @@ Groups = Annotated[
     str | None,
     about(
         "metadata column that names the groups: samples of one group are not independent; default: windows of a video "
-        "by their video"
+        "by their video; comparisons group exact repeats, too"
     ),
 ]
 

@@ -63,7 +63,8 @@ class Sketch(Shown):
             before the product, which GPUs, and some CPUs, multiply faster (docs/method.md has the errors).
 
     Attributes:
-        folds: moments of φ(x) over the samples with an even, and with an odd, id hash.
+        folds: moments of φ(x) over the samples of fold 0 and of fold 1, which follow from the group, or from
+            the id of a sample without one.
         embedding: moments of x − μ in float64, for the Fréchet distance; μ is the feature map's center. None for
             embeddings of more than 4096 entries, whose covariance would not fit into memory.
         sample: bottom-k sample of embeddings and their ids.

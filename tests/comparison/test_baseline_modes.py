@@ -243,7 +243,7 @@ def test_a_row_that_is_not_finite_is_named(planted, name):
 
 def test_ken_says_how_many_samples_it_can_bear(planted, monkeypatch):
     gen, _, ref, _ = planted
-    monkeypatch.setattr(expansions, "MAX_EXACT_KEN_SAMPLES", 1000)
+    monkeypatch.setattr("finc_eval.baselines.novelty.MAX_EXACT_KEN_SAMPLES", 1000)
     with pytest.raises(FincEvalError, match=r"kernel matrix of all 1,020 samples.*subsets of at most 1,000"):
         fe.compare(gen, ref, method="ken", features=30)
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.clusters import merged
 from finc_eval.numerics.inference import critical_value, upper_tail
 from finc_eval.partitions.overlap import distinct_kinds
 
@@ -89,7 +88,7 @@ def test_a_large_kind_that_many_clusters_cut_in_pieces_is_one_mode():
         for k, p in enumerate(([0.4, 0.2, 0.2, 0.2], [0.1, 0.3, 0.3, 0.3]))
     )
     found = fe.compare(gen, ref, features=100, sigma=3.0)
-    # Directions within the kind may differ, too, but no cluster is left beside its direction.
+    # No cluster is left beside its direction.
     assert {mode.found_by for mode in found.significant()} <= {"directions", "both"}
     kind = found.feature_map(centers[:1]).numpy()[0]
     likeness = [float(kind @ mode.direction) ** 2 for mode in found.over]
@@ -120,10 +119,6 @@ def test_kinds_that_a_direction_blends_stand_beside_it():
     assert (blend.found_by, blend.share_gen) == ("directions", pytest.approx(0.3, abs=0.03))
     assert [mode.share_gen for mode in kinds] == pytest.approx([0.1, 0.1], abs=0.03)
     assert [mode.share_ref for mode in kinds] == [0, 0]
-
-
-def test_directions_without_clusters_are_left_as_they_are():
-    assert merged([], [], None, 0) == []
 
 
 def test_a_whole_kind_is_kept_rather_than_its_pieces():

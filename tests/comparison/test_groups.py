@@ -78,8 +78,22 @@ def test_too_few_groups_to_cut_a_set_in_two_are_refused():
 
 
 def test_groups_that_are_worth_few_independent_samples_give_a_warning():
-    sizes = [*range(60), *[60] * 60]  # M = 30.5
+    sizes = [*range(70), *[70] * 50]  # M = 21.4
     rows = np.random.default_rng(0).normal(size=(120, 4)).astype(np.float32)
     found = fe.compare(fe.EmbeddingSet(rows, metadata={"clip": sizes}), frames(1), SETTINGS)
     (note,) = [note for note in found.warnings if "independent ones" in note]
-    assert note.startswith("the groups of gen are so few or so large that its 120 samples tell as much as 4 ")
+    assert note.startswith("the groups of gen are so few or so large that its 120 samples tell as much as 6 ")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "note"),
+    [
+        ({"other": range(300)}, "gen has no column 'clip': each of its samples is taken for a group of its own"),
+        ({"clip": [""] * 300}, "all 300 samples of gen have no value in the column 'clip': each of them"),
+        ({"clip": ["", *range(299)]}, "1 of the 300 samples of gen have no value in the column 'clip': each of them"),
+    ],
+)
+def test_samples_without_a_group_give_a_warning(metadata, note):
+    rows = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+    found = fe.compare(fe.EmbeddingSet(rows, metadata=metadata), frames(1), SETTINGS)
+    assert [one for one in found.warnings if one.startswith(note)]

@@ -122,3 +122,9 @@ def test_words_have_the_right_plural():
         "1 sample", "0 samples", "1,200 samples",
     )  # fmt: skip
     assert [listed(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_what_was_not_tested_as_a_whole_is_said():
+    found = a_comparison(difference=0.2, difference_interval=(0.0, 0.7), difference_p_value=None, detectable=None)
+    assert found.headline.startswith("The groups of a set are worth too few independent samples to test how different")
+    assert "an estimated 20 % [0, 70] of the samples" in found.headline

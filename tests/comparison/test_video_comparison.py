@@ -11,7 +11,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
-from finc_eval.sketches.folds import fold_of
+from finc_eval.numerics.folds import fold_of
 
 KINETICS = ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4", "WUzgd7C1pWA.mp4", "kinetics_arm_wrestling.mp4")
 UCF = ("v_SoccerJuggling_g23_c01.avi", "v_SoccerJuggling_g24_c01.avi")

@@ -73,11 +73,18 @@ def test_a_second_portion_of_one_task_does_not_wait_and_all_is_given_back(monkey
     monkeypatch.setenv(VARIABLE, str(100 * MB))
     budget = Budget()
     budget.take(10**12)  # nobody would give it back
-    for _ in range(3):
-        budget.begin()
-        budget.take(90 * MB)
-        budget.take(90 * MB)
-        budget.end()
+
+    def work():
+        for _ in range(3):
+            budget.begin()
+            budget.take(90 * MB)
+            budget.take(90 * MB)
+            budget.end()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive() and budget._used == 0
 
 
 def test_a_task_that_fails_gives_its_bytes_back(monkeypatch):

@@ -65,7 +65,9 @@ def test_metadata_given_later_are_added_without_embedding_again(tmp_path, folder
         folder, "pixels", tmp_path / "c.h5", metadata={"id": ["1.png", "0.png"], "clip": [1.0, None]}
     ) as cache:
         assert cache.column("clip") == ["", "1", "", "", "", ""]
-    with fe.extract(folder, "pixels", tmp_path / "c.h5", metadata=table(tmp_path, "t.csv")) as cache:
+    with pytest.warns(UserWarning, match="c.h5 had other values in the column 'clip' for 5 of 6 samples"):
+        again = fe.extract(folder, "pixels", tmp_path / "c.h5", metadata=table(tmp_path, "t.csv"))
+    with again as cache:
         assert cache.columns == ("clip", "note") and cache.column("clip") == CLIPS
         assert np.array_equal(cache[:], rows) and cache.key == key and cache.damage() is None
     with fe.extract(folder, "pixels", tmp_path / "c.h5") as cache:
@@ -148,7 +150,8 @@ def test_labels_are_a_column_that_can_be_replaced(tmp_path, folder):
     fe.extract(folder, "pixels", tmp_path / "c.h5").close()
     with fe.EmbeddingCache(tmp_path / "c.h5") as cache:
         assert cache.columns == ("label",) and cache.column("label") == cache.labels == list("010101")
-        named = fe.extract(cache, metadata={"file_name": cache.ids, "label": list("ababab")})
+        with pytest.warns(UserWarning, match="other values in the column 'label' for 6 of 6 samples"):
+            named = fe.extract(cache, metadata={"file_name": cache.ids, "label": list("ababab")})
         assert named.labels == list("ababab")
 
 

@@ -122,3 +122,14 @@ def test_statistics_are_not_taken_for_embeddings(tmp_path):
     np.savez(tmp_path / "fid.npz", mu=np.zeros(4), sigma=np.eye(4))
     with pytest.raises(DataError, match=r"fid\.npz holds the mean and covariance of a set, which only Fréchet"):
         as_embeddings(tmp_path / "fid.npz")
+
+
+def test_an_array_first_does_not_hide_that_two_caches_are_of_unlike_extractors(sets):
+    array = np.random.default_rng(0).normal(size=(60, 2352)).astype(np.float32)
+    fe.extract("gen", "pixels", "gen.h5")
+    with fe.extract("ref", "pixels", "ref.h5") as cache:
+        other = fe.EmbeddingSet(cache[:])
+    other.space = "another@12345678"
+    for function in (fe.compare_models, fe.kinds):
+        with pytest.raises(fe.IncompatibleError, match=r"was embedded with pixels@.{8}, (model|set) 3 with another"):
+            function([array, "gen.h5", other])

@@ -111,7 +111,7 @@ def with_value(value):
         (with_value(np.inf), normal(60, 6), {}, f"gen: {NOT_FINITE}"),
         (with_value(1e30).astype(np.float64) * 1e30, normal(60, 6), {}, r"gen: .* the entry 1e\+60, more than float32"),
         (normal(60, 6), normal(60, 6), {"rho": 0}, "rho must be a positive number, got 0"),
-        (normal(60, 6), normal(60, 6), {"rho": 1e300}, r"rho must be at most 1e\+09, got 1e\+300"),
+        (normal(60, 6), normal(60, 6), {"rho": 1e300}, r"rho must be at most 100, got 1e\+300"),
         (np.zeros((60, 6), np.float32), normal(60, 6), {"kernel": "cosine"}, "an embedding is zero"),
         (normal(60, 20_000), normal(60, 20_000), {"kernel": "cosine"}, "1 to 16384 entries, got 20000"),
         (normal(60, 6).ravel(), normal(60, 6), {}, r"gen must be embeddings of shape \(n, d\), got shape \(360,\)"),
@@ -220,9 +220,10 @@ def test_more_entries_than_samples_are_no_error():
     assert (mode.mass_gen, mode.mass_ref) == pytest.approx((0.5, 0), abs=0.05)
 
 
-def test_an_enormous_rho_is_passed_by_nothing(planted):
-    for rho in (1e6, 1e9):
-        assert compared(*planted, rho=rho, features=60).significant() == ()
+def test_the_largest_rho_is_passed_by_nothing_and_a_larger_one_refused(planted):
+    assert compared(*planted, rho=100, features=60).significant() == ()
+    with pytest.raises(fe.UsageError, match=r"rho must be at most 100, got 1e\+09"):
+        compared(*planted, rho=1e9)
 
 
 def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):

@@ -168,3 +168,21 @@ def test_lost_kinds_are_those_of_the_level_that_was_asked_for(sets):
     limits = {"kinds": {"lose": 0.5, "new": 0.05, "level": 40}}
     verdict = fe.gate(sets["same"], sets["old"], sets["ref"], limits)
     assert {limit.name.split("-")[0] for limit in by_name(verdict, "kinds.lose")} == {"kinds.lose k40"}
+
+
+def test_more_kinds_than_the_samples_are_enough_for_are_told(sets):
+    verdict = fe.gate(sets["same"], sets["old"], sets["ref"], {"kinds": {"lose": 0.5, "level": 5000}})
+    (told,) = [one for one in verdict.warnings if "asks for 5000 kinds" in one]
+    made = {limit.name.split("-")[0] for limit in by_name(verdict, "kinds.lose")}
+    assert made == {f"kinds.lose k{told.rsplit(' ', 1)[1]}"}
+
+
+def test_samples_that_move_towards_the_reference_are_told_so():
+    ref = release(1500, 1)
+    for new, old, towards in (
+        (release(1500, 2), release(1500, 3, lost=5), True),
+        (release(1500, 3, lost=5), ref, False),
+    ):
+        verdict = fe.gate(new, old, ref, {"kinds": {"moved": 0.05, "level": 20}})
+        (limit,) = by_name(verdict, "kinds.moved")
+        assert limit.value > 0.05 and limit.note.startswith("towards the reference, from") == towards

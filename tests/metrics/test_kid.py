@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.metrics import mmd as module
 from finc_eval.metrics.kid import kid, kid_interval, polynomial_kernel
@@ -84,3 +85,9 @@ def test_bad_input_is_named():
     bad[2] = float("inf")
     with pytest.raises(FincEvalError, match="the generated set: the embedding in row 2 is not finite"):
         kid_interval(bad, drawn(50))
+
+
+def test_sets_of_one_subset_have_no_deviation_over_subsets():
+    rows = drawn(1001).numpy()
+    for n, names in ((1000, ["kid_mean"]), (1001, ["kid_mean", "kid_std"])):
+        assert [one.key for one in fe.evaluate(rows[:n], rows[:n] + 1, "kid").scores] == names

@@ -58,3 +58,10 @@ def test_a_collapsed_set_of_few_distinct_samples_differs_nearly_wholly():
 def test_two_sets_of_one_kind_may_differ_by_what_neither_shows():
     low, high = total_variation([50, 0], [50, 0]).interval
     assert low == 0 and high == pytest.approx(1 - 0.025 ** (1 / 50))
+
+
+def test_the_difference_of_hardly_any_independent_samples_is_not_tested():
+    assert permutation_p_value([5, 0], [0, 50]) is None
+    assert permutation_p_value([6, 0], [0, 50]) < 0.05 > permutation_p_value([5, 0], [0, 50], least=5)
+    found = total_variation([5, 0], [0, 50])
+    assert found.p_value is None and found.value > 0.8 and found.interval[0] == 0

@@ -257,6 +257,7 @@ def test_kinds_are_found_without_faiss_too(monkeypatch):
     "call, message",
     [
         (lambda: fe.kinds({"a": clusters(100, 1)}), "at least two sets"),
+        (lambda: fe.kinds({"": clusters(100, 1), "b": clusters(100, 2)}), "a set has an empty name"),
         (lambda: fe.kinds({"a": clusters(10, 1), "b": clusters(100, 2)}), "a has 10 samples"),
         (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)[:, :9]}), "64 entries"),
         (lambda: fe.kinds({"a": clusters(50, 1), "b": clusters(50, 2)}, levels=(1,)), "whole number of at least 2"),
@@ -301,3 +302,21 @@ def test_first_centers_that_are_spread_do_not_miss_a_few_samples_far_from_all_ot
     assert all((np.linalg.norm(rows, axis=1) > 100).any() for rows in drawn)
     same = np.ones((5, 3), np.float32)
     assert spread_rows(same, 4, 0).shape == (4, 3)
+
+
+def test_few_groups_give_a_warning_and_hardly_any_are_refused():
+    def in_groups(seed: int, size: int) -> fe.EmbeddingSet:
+        return fe.EmbeddingSet(clusters(120, seed), metadata={"clip": [row // size for row in range(120)]})
+
+    (note,) = fe.kinds({"a": in_groups(1, 10), "b": in_groups(2, 1)}, groups="clip").warnings
+    assert note.startswith("the groups of a are so few or so large that its 120 samples tell as much as 12 ")
+    with pytest.raises(fe.DataError, match="the 120 samples of a lie in too few groups by clip, or nearly"):
+        fe.kinds({"a": in_groups(1, 60), "b": in_groups(2, 1)}, groups="clip")
+
+
+def test_a_page_says_that_a_class_can_lie_in_several_kinds_and_what_was_not_tested(planted):
+    twice = replace(planted, modes=2 * planted.significant())
+    assert report.kinds.CLUSTERS in report.kinds.summary(twice)
+    differences = {label: replace(one, p_value=None) for label, one in planted.differences.items()}
+    assert report.kinds.UNTESTED in report.kinds.summary(replace(planted, differences=differences))
+    assert report.kinds.UNTESTED not in report.kinds.summary(planted)

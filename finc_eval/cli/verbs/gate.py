@@ -80,8 +80,8 @@ def gate(
     """
     from finc_eval.gates.history import History, samples_of
 
-    if init and (first or promote):
-        raise UsageError("--init writes a policy and judges no release: leave out --first and --promote")
+    if init and (first or promote or gen is not None):
+        raise UsageError("--init writes a policy and judges no release: leave out --gen, --first and --promote")
     promote = promote or first
     if reason is not None and not promote:
         raise UsageError("--reason is why a release is promoted: pass --promote, too")

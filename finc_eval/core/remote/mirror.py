@@ -18,7 +18,7 @@ from pathlib import Path
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
 from finc_eval.core.remote.store import Found, MissingError, described, downloaded, listed, removed, uploaded
-from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, is_url, out_path, root, shown, target_of, url_of
+from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, shown, target_of, url_of
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
 DEFAULT_LIMIT = 20 << 30
@@ -210,11 +210,3 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"{shown(url)} cannot be used here: name a place on a local disk")
     if is_copy(path):
         raise UsageError(f"{path} is a copy of a remote file and is not changed: choose another output file")
-
-
-def path_to_write(path: str | Path) -> Path:
-    """Return the path on the local disk at which the file of a URL or path is made, as it is behind the URL now."""
-    here = out_path(path)
-    if is_url(path):
-        refresh(here)
-    return here

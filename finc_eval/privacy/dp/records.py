@@ -17,7 +17,7 @@ from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.array_files import is_array_file, read_arrays
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import unmerged
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.space import ARRAY_SPACE, space_named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +83,7 @@ def _cached_records(cache: EmbeddingCache) -> Records:
     return Records(
         m=cache.n + unread,
         dim=cache.dim,
-        space=f"{cache.extractor}@{cache.extractor_digest[:8]}",
+        space=space_named(cache.extractor, cache.extractor_digest),
         identities=(cache.manifest_digest, cache.key, _content_digest(cache.content)),
         content=cache.content,
         labels=labels,
