@@ -2,13 +2,15 @@
 
 The designs of `inference_power.py`, and pairs of one law. Two truths: the share of the planted *class* in each set, for
 the most significant mode of every class found; and the *operational* share of a mode, which is that of its members
-among fresh samples of the same law. Members are those of its direction beyond its threshold, half by half, or those of
-its cluster. Fresh samples are as many as the law gives of every kind, weighted by the shares of the kinds in a set, and
-intervals are widened by two standard errors of that estimate. A run holds if all intervals of all its modes hold.
+among fresh samples of the same law, by what either half tells. Fresh samples are as many as the law gives of every
+kind, weighted by the shares of the kinds in a set, and intervals are widened by two standard errors of that estimate.
+A run holds if all intervals of all its modes hold.
 
-Beside the share is what the simpler rule of half a typical score, c/2, counts on the same direction.
+Beside the share is what the simpler rule of half a typical score, c/2, counts on the same direction; of a cluster, its
+own samples.
 """
 
+from contextlib import ExitStack
 from functools import partial
 from math import ceil
 from unittest.mock import patch
@@ -22,8 +24,9 @@ from inference_null import TIGHT, ZIPF
 from inference_power import ALPHA, SIX, SMALL
 
 import finc_eval as fe
-from finc_eval.comparison import assemble, compare, shares
-from finc_eval.comparison.score_pass import BINS
+from finc_eval.comparison import assemble, compare, thresholds
+from finc_eval.comparison.scored import ScoredProposal
+from finc_eval.comparison.thresholds import BINS
 
 FEATURES = 2000
 GAUSS, LOOSE = partial(clusters, 26, 512), partial(clusters, 26, 512, centers=0.35)
@@ -61,9 +64,10 @@ def one(regime, seed):
         law, sizes = EQUAL[regime]
         source = law()(rng)
         sets = nothing(source, rng, sizes)
-    members = Members()
-    mode, kinds = members.recorded()
-    with mode, kinds:
+    members = Recorded()
+    with ExitStack() as stack:
+        for one in members.recording():
+            stack.enter_context(one)
         found = fe.compare(sets.gen.rows, sets.ref.rows, features=FEATURES, seed=seed)
     modes = sorted(found.significant(ALPHA), key=lambda mode: mode.p_value)
     kinds, _, _ = judge(sets, [(mode.role, mode.top_gen if mode.role == "over" else mode.top_ref) for mode in modes])
@@ -91,37 +95,50 @@ def against_class(mode, kind, sets):
     }
 
 
-class Members:
+class Recorded:
     """Who is a member of which mode, recorded while a comparison is made.
 
-    A result keeps the directions of all data alone, and shares are counted with those of either half.
+    A result keeps what tells members by all data, and shares are counted by what either half tells.
     """
 
-    def recorded(self):
-        """Return two contexts in which a comparison is recorded."""
+    def __init__(self):
         self.candidates = {}
-        make, find = assemble._mode, compare.find_kinds
 
-        def mode(candidate, sets, *arguments):
-            made = make(candidate, sets, *arguments)
-            self.candidates[made.id] = candidate, sets
+    def recording(self):
+        """Return contexts in which a comparison is recorded."""
+        make, score, find = assemble._mode, compare.score_sets, compare.find_kinds
+
+        def mode(candidate, *arguments):
+            made = make(candidate, *arguments)
+            self.candidates[made.id] = candidate
             return made
+
+        def scored(*arguments, **named):
+            self.scored = score(*arguments, **named)
+            return self.scored
 
         def kinds(*arguments):
             self.kinds = find(*arguments)
             return self.kinds
 
-        return patch.object(assemble, "_mode", mode), patch.object(compare, "find_kinds", kinds)
+        return (
+            patch.object(assemble, "_mode", mode),
+            patch.object(compare, "score_sets", scored),
+            patch.object(compare, "find_kinds", kinds),
+        )
 
     def by_half(self, mode):
-        """Return the share of the set that has more, with half a typical score as threshold; of a cluster, its own."""
-        candidate, scored = self.candidates[mode.id]
+        """Return the share of the set that has more beyond half a typical score; of a cluster, that in the cluster."""
+        candidate = self.candidates[mode.id]
+        proposal, (own, _) = candidate.scored, candidate.sets
         if candidate.threshold is None:
-            return candidate.own.value
-        own, other = scored.ordered(candidate.role)
-        with patch.multiple(shares, LEAST=0.5, MOST=0.5):
-            thresholds = assemble.thresholds_of(own, [(1.0, other)], candidate.column)
-        return assemble.share_of(own, candidate.column, thresholds, 0.95).value
+            kind = self.kinds.of(own.sketched.label)[candidate.rank]
+            return kind.members[own.sketched.label].count / own.sketched.sketch.n
+        with patch.multiple(thresholds, LEAST=0.5, MOST=0.5):
+            least = ScoredProposal(proposal.proposal, proposal.columns, proposal.sets).thresholds[:, candidate.rank]
+        return (
+            sum(own.scores.beyond(fold, candidate.column, float(one)) for fold, one in enumerate(least)) / own.scores.n
+        )
 
     def hold(self, mode, rows, which, sets):
         """Return whether the three intervals of a mode hold what fresh rows say."""
@@ -137,9 +154,8 @@ class Members:
 
     def share(self, mode, rows, which, label, sets):
         """Return the share of a mode in the law of a set, and its standard error."""
-        candidate, scored = self.candidates[mode.id]
         weights = sets.shares[label == "ref"]
-        part = self.member(candidate, scored, rows, label)
+        part = self.member(self.candidates[mode.id], torch.from_numpy(rows), label)
         counts = np.bincount(which, minlength=len(weights))
         inside = np.bincount(which, part, len(weights))
         rates = inside / np.maximum(counts, 1)
@@ -148,22 +164,25 @@ class Members:
         error = weights**2 * spread * (1 - spread) / np.maximum(counts, 1)
         return float(weights @ rates), float(np.sqrt(error.sum()))
 
-    def member(self, candidate, scored, rows, label):
+    def member(self, candidate, rows, label):
         """Return the probability that each row counts as a member, (n,): rows fall in either fold of the set."""
-        if candidate.threshold is None:
-            number = self.kinds.numbers[candidate.rank]
+        one = self.scored.sets[label]
+        if one.told_members(candidate.column) is None and candidate.threshold is None:
+            pieces = list(self.kinds.of(candidate.scored.proposal.own)[candidate.rank].pieces)
             cells, _ = self.kinds.partition.assign(rows)
-            return (cells[:, self.kinds.tests.level[number]] == self.kinds.tests.index[number]).astype(float)
-        own, other = scored.ordered(candidate.role)
-        sketch = getattr(scored, label).sketched.sketch
-        features = sketch.feature_map(torch.from_numpy(rows))
-        inside = np.zeros(len(rows))
-        thresholds = assemble.thresholds_of(own, [(1.0, other)], candidate.column)
-        for fold, threshold in enumerate(thresholds):
-            scores = (features @ candidate.fit.scoring[fold][:, candidate.rank].float()).numpy()
-            # A histogram rounds thresholds up.
-            least = 2 * ceil((abs(threshold) + 1) * (BINS / 2)) / BINS - 1
-            inside += (np.copysign(1, threshold) * scores >= least) * sketch.folds[fold].n / sketch.n
+            tests = self.kinds.tests
+            return (cells[:, tests.level[pieces]] == tests.index[pieces]).any(1).astype(float)
+        inside, sketch = np.zeros(len(rows)), one.sketched.sketch
+        for fold in (0, 1):
+            if one.told_members(candidate.column):
+                found = self.scored.members.among(rows, fold)[:, candidate.column]
+            else:
+                threshold = float(candidate.scored.thresholds[fold, candidate.rank])
+                scores = sketch.feature_map(rows) @ candidate.scored.proposal.fit.scoring[fold][:, candidate.rank]
+                # A histogram rounds thresholds up.
+                least = 2 * ceil((abs(threshold) + 1) * (BINS / 2)) / BINS - 1
+                found = np.copysign(1, threshold) * scores >= least
+            inside += found.numpy() * sketch.folds[fold].n / sketch.n
         return inside
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.cross_fit import CrossFit
+from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.modes import ROLES, FoundBy, Mode, Role, Tail, unique_id
-from finc_eval.comparison.score_pass import ScoredSet
+from finc_eval.comparison.modes import ROLES, SETS_OF, FoundBy, Mode, Role, SetLabel, Tail, unique_id
+from finc_eval.comparison.scored import ScoredProposal, ScoredSet
 from finc_eval.comparison.settings import Settings
-from finc_eval.comparison.shares import Share, confidence_of, difference_of, held_out_members, share_of, thresholds_of
+from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
@@ -43,25 +42,23 @@ class Candidate:
     Attributes:
         role: role of the mode.
         found_by: what proposed it.
-        fit: fit that has the direction.
-        rank: column of the direction in its fit.
-        column: column of the direction in the score passes.
+        scored: proposal that has its direction, and the sets that were scored on it.
+        rank: place of the direction in its proposal.
         sign: sign that makes positive the tail of the members.
-        estimates: estimates of the fit.
+        estimates: estimates of the proposal.
         own, other: shares of its members in the set that has more, and in the other.
         threshold: score of a member, mean of the two folds'; None for a cluster.
         p_value: adjusted p-value.
         stability: share of it that refits find again; None for a cluster.
-        members: function that tells which samples of a set's bottom-k sample are members, shape (m,). No sample
-            helped to decide whether it is one.
+        members: which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to
+            decide whether it is one.
         samples: samples of a cluster, by label of the set; None for a direction.
     """
 
     role: Role
     found_by: FoundBy
-    fit: CrossFit
+    scored: ScoredProposal
     rank: int
-    column: int
     sign: Sign
     estimates: Estimates
     own: Share
@@ -69,81 +66,81 @@ class Candidate:
     threshold: float | None
     p_value: float
     stability: float | None
-    members: Callable[[SketchedSet], torch.Tensor]
+    members: Mapping[str, torch.Tensor]
     samples: Mapping[str, KindSamples] | None = None
+
+    @property
+    def column(self) -> int:
+        """Column of the direction in the score passes."""
+        return self.scored.column(self.rank)
+
+    @property
+    def fitted(self) -> Directions:
+        """The directions of its proposal."""
+        return self.scored.proposal.fit.full
 
     @property
     def direction(self) -> torch.Tensor:
         """v, shape (q,), members positive."""
-        return self.sign * self.fit.full.vectors[:, self.rank]
+        return self.sign * self.fitted.vectors[:, self.rank]
 
-    def drawn(self, of: SketchedSet) -> Indices:
+    @property
+    def sets(self) -> tuple[ScoredSet, ScoredSet]:
+        """The set that has more, then the other."""
+        own, other = SETS_OF[self.role]
+        return self.scored.sets[own], self.scored.sets[other]
+
+    def drawn(self, label: str) -> Indices:
         """Return indices of members of a set, drawn at random."""
-        return of.drawn(self.members(of)) if self.samples is None else self.samples[of.label].drawn
+        one = self.scored.sets[label]
+        if self.samples is None or one.told_members(self.column) is not None:
+            return one.sketched.drawn(self.members[label])
+        return self.samples[label].drawn
 
 
-@dataclass(frozen=True)
-class ScoredSets:
-    """Both sets after their score pass."""
-
-    gen: ScoredSet
-    ref: ScoredSet
-
-    def ordered(self, role: Role) -> tuple[ScoredSet, ScoredSet]:
-        """Return the set that has more of a mode of this role, then the other."""
-        return (self.gen, self.ref) if role == "over" else (self.ref, self.gen)
-
-
-def direction_candidates(fits: Mapping[Role, CrossFit], sets: ScoredSets, settings: Settings) -> list[Candidate]:
+def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings) -> list[Candidate]:
     """Return the directions of both roles that have an excess, both in the data and in held-out data.
 
     Args:
-        fits: directions of both roles, in the order of their columns.
-        sets: both sets, scored on them.
+        proposals: directions of both roles.
         settings: settings of the comparison.
     """
-    if not any(fit.full.vectors.shape[1] for fit in fits.values()):
+    if not any(one.proposal.fit.full.vectors.shape[1] for one in proposals):
         return []
-    starts, estimates, family = {}, {}, 0
-    for role, fit in fits.items():
-        starts[role], family = family, family + fit.full.vectors.shape[1]
-        first, second = (one.masses[starts[role] : family] for one in sets.ordered(role))
-        estimates[role] = Estimates.of([(1.0, first)], [(1.0, second)], settings.rho)
+    estimates = [one.estimates(settings.rho) for one in proposals]
     weight, _ = settings.weights
-    adjusted = holm(torch.cat([one.p_values() for one in estimates.values()]), weight)
-    confidence = confidence_of(settings.families * family)
+    adjusted = holm(torch.cat([one.p_values() for one in estimates]), weight)
+    confidence = confidence_of(settings.families * len(adjusted))
     found = []
-    for role, fit in fits.items():
-        own, other = sets.ordered(role)
-        for rank in range(min(settings.modes, len(estimates[role].excess))):
-            if min(float(fit.full.excess[rank]), float(estimates[role].excess[rank])) <= NUMERICAL_ZERO:
+    for role, scored, estimate in zip(ROLES, proposals, estimates, strict=True):
+        fit, thresholds = scored.proposal.fit, scored.thresholds
+        own, other = SETS_OF[role]
+        for rank in range(min(settings.modes, len(estimate.excess))):
+            if min(float(fit.full.excess[rank]), float(estimate.excess[rank])) <= NUMERICAL_ZERO:
                 continue
-            column = starts[role] + rank
-            thresholds = thresholds_of(own, [(1.0, other)], column)
-            shares = [share_of(one, column, thresholds, confidence) for one in (own, other)]
+            column = scored.column(rank)
+            members = {label: one.members(column, thresholds[:, rank]) for label, one in scored.sets.items()}
+            shares = {label: share_of(one, column, members[label], confidence) for label, one in scored.sets.items()}
             found.append(
                 Candidate(
                     role=role,
                     found_by="directions",
-                    fit=fit,
+                    scored=scored,
                     rank=rank,
-                    column=column,
-                    sign=leading_sign(_energy(own, other, column, settings.rho)),
-                    estimates=estimates[role],
-                    own=shares[0],
-                    other=shares[1],
-                    threshold=sum(map(abs, thresholds)) / 2,
+                    sign=leading_sign(scored.energy(rank, settings.rho)),
+                    estimates=estimate,
+                    own=shares[own],
+                    other=shares[other],
+                    threshold=float(thresholds[:, rank].abs().mean()),
                     p_value=float(adjusted[column]),
                     stability=fit.stability_of(rank),
-                    members=partial(held_out_members, fit.scoring, rank, thresholds),
+                    members={label: one.sample for label, one in members.items()},
                 )
             )
     return found
 
 
-def assemble_modes(
-    candidates: Sequence[Candidate], sets: ScoredSets, family: int, settings: Settings
-) -> list[tuple[Candidate, Mode]]:
+def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Settings) -> list[tuple[Candidate, Mode]]:
     """Return candidates with their modes: the significant ones first, by the difference of shares.
 
     Of each role there are at most as many directions as the settings ask for, and as many clusters that are not one of
@@ -152,7 +149,6 @@ def assemble_modes(
 
     Args:
         candidates: directions and clusters.
-        sets: both sets, scored on the candidates.
         family: number of intervals of the excess that hold together.
         settings: settings of the comparison.
     """
@@ -166,20 +162,19 @@ def assemble_modes(
         chosen += [one for one in mine if one not in surplus]
     found: dict[str, Mode] = {}
     for one in chosen:
-        mode = _mode(one, sets, family, settings.rho, found)
+        mode = _mode(one, family, settings.rho, found)
         found[mode.id] = mode
     return list(zip(chosen, found.values(), strict=True))
 
 
-def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
-    own, other = sets.ordered(one.role)
+def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
     excess, width = float(one.estimates.excess[one.rank]), float(one.estimates.half_widths(family)[one.rank])
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
     over = one.role == "over"
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
     difference = difference_of(gen, ref)
     return Mode(
-        id=unique_id(one.role, [*_typical(one, own), str(one.column)], taken),
+        id=unique_id(one.role, [*_typical(one), str(one.column)], taken),
         role=one.role,
         found_by=one.found_by,
         name=None,
@@ -200,23 +195,22 @@ def _mode(one: Candidate, sets: ScoredSets, family: int, rho: float, taken: Mapp
         excess=excess,
         interval=(excess - width, excess + width),
         standard_error=float(one.estimates.error[one.rank]),
-        fitted_excess=float(one.fit.full.excess[one.rank]),
-        tails=_tails(one, _energy(own, other, one.column, rho), sets) if one.samples is None else _nearest(one, sets),
-        drawn_gen=_drawn_ids(one, sets.gen.sketched),
-        drawn_ref=_drawn_ids(one, sets.ref.sketched),
+        fitted_excess=float(one.fitted.excess[one.rank]),
+        tails=_tails(one, rho) if one.samples is None else _nearest(one),
+        drawn_gen=_drawn_ids(one, "gen"),
+        drawn_ref=_drawn_ids(one, "ref"),
         direction=one.direction.float().cpu().numpy(),
     )
 
 
-def _drawn_ids(one: Candidate, of: SketchedSet) -> tuple[str, ...]:
-    return of.ids_at(one.drawn(of)[:MAX_SHOWN])
+def _drawn_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
+    return one.scored.sets[label].sketched.ids_at(one.drawn(label)[:MAX_SHOWN])
 
 
-def _typical(one: Candidate, own: ScoredSet) -> Sequence[str]:
+def _typical(one: Candidate) -> Sequence[str]:
     """Return ids that can name a mode: of its best samples in the set that has more."""
-    if one.samples is None:
-        return own.sketched.typical(one.direction)
-    return own.sketched.ids_at(one.samples[own.sketched.label].nearest[:5])
+    own, _ = (each.sketched for each in one.sets)
+    return own.typical(one.direction) if one.samples is None else own.ids_at(one.samples[own.label].nearest[:5])
 
 
 def leading_sign(energy: torch.Tensor) -> Sign:
@@ -229,12 +223,7 @@ def tail_of(sign: Sign) -> int:
     return 0 if sign > 0 else 1
 
 
-def _energy(own: ScoredSet, other: ScoredSet, column: int, rho: float) -> torch.Tensor:
-    """Return the in-sample excess of both tails of a direction, shape (2,)."""
-    return own.scores.energies()[:, column] - rho * other.scores.energies()[:, column]
-
-
-def _nearest(one: Candidate, sets: ScoredSets) -> tuple[Tail, Tail]:
+def _nearest(one: Candidate) -> tuple[Tail, Tail]:
     """Return the samples nearest to the center of a cluster as its first tail; it has no second one."""
     assert one.samples is not None
     (gen, gen_ids, gen_scores), (ref, ref_ids, ref_scores) = (
@@ -243,7 +232,7 @@ def _nearest(one: Candidate, sets: ScoredSets) -> tuple[Tail, Tail]:
             each.ids_at(index),
             (each.sketch.feature_map(each.at_hand.rows_at(index)) @ one.direction).cpu().numpy(),
         )
-        for each in (sets.gen.sketched, sets.ref.sketched)
+        for each in (one.scored.sets[label].sketched for label in SETS_OF["over"])
         for index in (one.samples[each.label].nearest,)
     )
     none, nothing = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -252,24 +241,24 @@ def _nearest(one: Candidate, sets: ScoredSets) -> tuple[Tail, Tail]:
     )
 
 
-def _tails(one: Candidate, energy: torch.Tensor, sets: ScoredSets) -> tuple[Tail, Tail]:
+def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
     """Return both tails of a direction, first the one that carries most of the excess.
 
     The excess is quadratic in s, so neither tail alone is the mode.
     """
+    energy = one.scored.energy(one.rank, rho)
     total = float(energy.sum())
+    sets = [one.scored.sets[label] for label in SETS_OF["over"]]
     tails = []
     for tail in (tail_of(one.sign), 1 - tail_of(one.sign)):
-        (gen_index, gen_best), (ref_index, ref_best) = (
-            scored.scores.best(tail, one.column) for scored in (sets.gen, sets.ref)
-        )
+        (gen_index, gen_best), (ref_index, ref_best) = (each.scores.best(tail, one.column) for each in sets)
         tails.append(
             Tail(
                 share=float(energy[tail]) / total if total > 0 else 0.5,
                 gen=gen_index,
                 ref=ref_index,
-                gen_ids=sets.gen.sketched.ids_at(gen_index),
-                ref_ids=sets.ref.sketched.ids_at(ref_index),
+                gen_ids=sets[0].sketched.ids_at(gen_index),
+                ref_ids=sets[1].sketched.ids_at(ref_index),
                 gen_scores=gen_best,
                 ref_scores=ref_best,
             )
@@ -283,8 +272,7 @@ def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: Sketch
     if not (chosen and gen.has_rows and ref.has_rows):
         return [mode for _, mode in modes]
     sets = {"gen": gen.at_hand, "ref": ref.at_hand}
-    having_more = {"over": gen, "under": ref}
-    drawn = [{having_more[one.role].label: one.drawn(having_more[one.role])} for one, _ in chosen]
+    drawn = [{own.sketched.label: one.drawn(own.sketched.label)} for one, _ in chosen for own in one.sets[:1]]
     names = name_modes(drawn, sets)
     typical = [{"gen": mode.members("gen"), "ref": mode.members("ref")} for _, mode in chosen]
     links = look_different(names, [mode.role for _, mode in chosen], typical, sets)
@@ -294,7 +282,7 @@ def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: Sketch
             mode,
             name=name.text,
             evidence=name.evidence,
-            cause=_cause(one, gen, ref, labels),
+            cause=_cause(one, labels),
             looks_different=None if link is None else chosen[link][1].id,
         )
         for (one, mode), name, link in zip(chosen, names, links, strict=True)
@@ -311,10 +299,10 @@ def _labels(one: SketchedSet) -> list[str] | None:
     return [known[name][1].get(LABEL, "") for name in one.sketch.sample.ids]
 
 
-def _cause(one: Candidate, gen: SketchedSet, ref: SketchedSet, labels: dict[str, list[str] | None]) -> CauseKind | None:
-    ordered = (gen, ref) if one.role == "over" else (ref, gen)
-    known = {each.label: values for each in ordered if (values := labels[each.label]) is not None}
+def _cause(one: Candidate, labels: dict[str, list[str] | None]) -> CauseKind | None:
+    ordered: tuple[str, ...] = SETS_OF[one.role]
+    known = {label: values for label in ordered if (values := labels[label]) is not None}
     if len(known) < len(ordered):
         return None
-    members = {each.label: np.flatnonzero(one.members(each).cpu().numpy()) for each in ordered}
+    members = {label: np.flatnonzero(one.members[label].numpy()) for label in known}
     return frequency_or_appearance(known, members).kind

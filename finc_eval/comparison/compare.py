@@ -12,7 +12,7 @@ from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import ScoredSets, assemble_modes, direction_candidates, named
+from finc_eval.comparison.assemble import assemble_modes, direction_candidates, named
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
@@ -24,13 +24,15 @@ from finc_eval.comparison.caveats import (
     rho_warnings,
     set_warnings,
 )
-from finc_eval.comparison.clusters import FoundKinds, find_kinds, joined, without_clusters, without_remainders
+from finc_eval.comparison.clusters import FoundKinds, find_kinds, without_clusters
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
-from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.joining import joined
+from finc_eval.comparison.members import Neighborhood
+from finc_eval.comparison.modes import SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
-from finc_eval.comparison.score_pass import score_sets
+from finc_eval.comparison.scored import Proposal, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
@@ -100,16 +102,22 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     if kinds is None:
         settings = without_clusters(settings)
     fits = _fit(gen, ref, settings, run)
-    centers = [] if kinds is None else [kinds.fit(gen.sketch.feature_map)]
-    scored = ScoredSets(**score_sets(opened.sets, [*fits.values(), *centers], run))
-    directions = direction_candidates(fits, scored, settings)
-    if not settings.by_eigenvalue:
-        directions = without_remainders(directions, scored, settings.rho)
-    clusters = [] if kinds is None else kinds.candidates(centers[0], scored, settings)
-    family = len(scored.gen.masses.effect)
-    tried = 0 if kinds is None else len(kinds.tests.index)
-    modes = assemble_modes(joined(directions, clusters, scored, tried), scored, family, settings)
-    return _describe(opened, settings, fits, kinds, named(modes, gen, ref), run)
+    phi, axes = gen.sketch.feature_map, None if kinds is None else kinds.axes
+    proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
+    clusters = [] if kinds is None else kinds.proposals(phi)
+    scored = score_sets(opened.sets, [*proposed, *clusters], run, rho=settings.rho, axes=axes)
+    candidates = direction_candidates(scored.proposals[: len(proposed)], settings)
+    tried = scored.directions
+    if kinds is None:
+        coordinates = {label: one.sketch.sample.rows.numpy() for label, one in opened.sets.items()}
+    else:
+        coordinates = kinds.coordinates
+        candidates += kinds.candidates(scored.proposals[len(proposed) :], settings)
+        tried += len(kinds.tests.index)
+    candidates = joined(candidates, coordinates, settings.rho, tried, directions=not settings.by_eigenvalue)
+    modes = assemble_modes(candidates, scored.directions, settings)
+    neighborhood = None if scored.members is None else scored.members.whole([one.column for one, _ in modes])
+    return _describe(opened, settings, fits, kinds, named(modes, gen, ref), neighborhood, run)
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -132,6 +140,7 @@ def _describe(
     fits: Mapping[Role, CrossFit],
     kinds: FoundKinds | None,
     modes: Sequence[Mode],
+    neighborhood: Neighborhood | None,
     run: Run,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
@@ -174,6 +183,7 @@ def _describe(
             *opened.warnings,
         ),
         feature_map=phi,
+        neighborhood=neighborhood,
         provenance=Provenance.here(run.device),
     )
     return replace(found, captions=_captions(found, gen, ref, run))

@@ -49,13 +49,22 @@ class SketchedSet:
     @cached_property
     def sample(self) -> tuple[torch.Tensor, torch.Tensor]:
         """φ of the bottom-k sample, shape (m, q), on its device, and the fold of each row, shape (m,), on the CPU."""
-        features = self.sketch.feature_map(self.sketch.sample.rows)
-        return features, torch.from_numpy(fold_of(self.sketch.sample.keys))
+        return self.sketch.feature_map(self.sketch.sample.rows), self.sample_folds
+
+    @cached_property
+    def sample_folds(self) -> torch.Tensor:
+        """Fold of each row of the bottom-k sample, shape (m,), on the CPU."""
+        return torch.from_numpy(fold_of(self.sketch.sample.keys))
+
+    @property
+    def is_sample(self) -> bool:
+        """True where the bottom-k sample is the whole set."""
+        return len(self.sketch.sample.keys) == self.sketch.n
 
     @cached_property
     def moments(self) -> FoldedMoments:
         """Moments of both folds, with φ of all samples where the bottom-k sample is the whole set."""
-        if len(self.sketch.sample.keys) < self.sketch.n:
+        if not self.is_sample:
             return FoldedMoments(self.sketch.folds)
         features, folds = self.sample
         first, second = (features[rows_of(folds, fold).to(features.device)] for fold in (0, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, TypeVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 import torch
@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.assemble import NUMERICAL_ZERO, Sign, leading_sign, tail_of
 from finc_eval.comparison.caveats import rho_warnings
-from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, CrossFit, squared_overlap
-from finc_eval.comparison.estimates import Estimates
+from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, squared_overlap
 from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
 from finc_eval.comparison.modes import FIRM_STABILITY, Direction, Interval, significant, unique_id
-from finc_eval.comparison.score_pass import ScoredSet, score_sets
+from finc_eval.comparison.scored import Proposal, Scored, ScoredProposal, ScoredSet, score_sets
 from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
-from finc_eval.comparison.shares import confidence_of, held_out_members, share_of, thresholds_of
+from finc_eval.comparison.shares import confidence_of, share_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -38,8 +37,6 @@ from finc_eval.naming.evidence import Evidence
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA, holm
 from finc_eval.numerics.precision import arithmetic
-
-Set = TypeVar("Set")
 
 
 @dataclass(frozen=True)
@@ -233,15 +230,17 @@ def compare_models(
     opened = open_sets(sources, list(models) if ref is None else [REFERENCE], chosen, run, extractor)
     sets, chosen = opened.sets, opened.settings
     fit = FincFit.among(list(sets.values()), chosen)
-    fits: dict[str, CrossFit] = {}
+    proposals = []
     for done, (label, one) in enumerate(sets.items()):
         run.progress("decompose", done, len(sets))
-        fits[label] = fit([(1.0, one)], _others(label, sets))
+        others = {other: 1 / (len(sets) - 1) for other in sets if other != label}
+        found = fit([(1.0, one)], [(weight, sets[other]) for other, weight in others.items()])
+        proposals.append(Proposal(label, others, found))
     run.progress("decompose", len(sets), len(sets))
-    scored = score_sets(sets, list(fits.values()), run)
+    scored = score_sets(sets, proposals, run, rho=chosen.rho)
     family = fit.count * len(sets)
     return ModelComparison(
-        modes=_shared_modes(fits, scored, chosen, family),
+        modes=_shared_modes(scored, chosen, family),
         sets={label: one.info() for label, one in sets.items()},
         settings=chosen,
         sigma_rule=opened.sigma_rule,
@@ -269,66 +268,31 @@ def _signature(opened: OpenSets) -> Signature:
     )
 
 
-def _others(label: str, sets: Mapping[str, Set]) -> list[tuple[float, Set]]:
-    """Return all sets but one, as a mixture in which each weighs the same."""
-    return [(1 / (len(sets) - 1), other) for name, other in sets.items() if name != label]
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A direction that becomes a mode.
-
-    Attributes:
-        scoring: directions of its fit that score fold 0 and those that score fold 1, each (q, t).
-        rank: its column in them.
-        column: its column in the score passes.
-        sign: sign that makes positive the tail of the members.
-        thresholds: least score of a member on the directions that score either fold.
-    """
-
-    scoring: tuple[torch.Tensor, torch.Tensor]
-    rank: int
-    column: int
-    sign: Sign
-    thresholds: tuple[float, float]
-
-
-def _shared_modes(
-    fits: Mapping[str, CrossFit], scored: Mapping[str, ScoredSet], settings: Settings, family: int
-) -> tuple[SharedMode, ...]:
+def _shared_modes(scored: Scored, settings: Settings, family: int) -> tuple[SharedMode, ...]:
     """Return the reported directions of all sets, one mode each, by descending excess."""
-    masses = {label: one.masses for label, one in scored.items()}
-    estimates, start = {}, 0
-    for label, fit in fits.items():
-        columns = slice(start, start + fit.full.vectors.shape[1])
-        own, others = masses[label][columns], [(w, m[columns]) for w, m in _others(label, masses)]
-        estimates[label] = (start, Estimates.of([(1.0, own)], others, settings.rho))
-        start = columns.stop
-    adjusted = holm(torch.cat([estimate.p_values() for _, estimate in estimates.values()]))
+    estimates = [one.estimates(settings.rho) for one in scored.proposals]
+    adjusted = holm(torch.cat([one.p_values() for one in estimates]))
     candidates = [
-        (float(estimate.excess[rank]), label, rank)
-        for label, (_, estimate) in estimates.items()
+        (float(estimate.excess[rank]), number, rank)
+        for number, (one, estimate) in enumerate(zip(scored.proposals, estimates, strict=True))
         for rank in range(min(settings.modes, len(estimate.excess)))
-        if min(float(fits[label].full.excess[rank]), float(estimate.excess[rank])) > NUMERICAL_ZERO
+        if min(float(one.proposal.fit.full.excess[rank]), float(estimate.excess[rank])) > NUMERICAL_ZERO
     ]
     found: dict[str, SharedMode] = {}
-    vectors = {label: fit.full.vectors.cpu() for label, fit in fits.items()}
+    vectors = [one.proposal.fit.full.vectors.cpu() for one in scored.proposals]
     known: list[torch.Tensor] = []
-    members: dict[str, dict[str, NDArray[np.int64]]] = {}
-    for excess, label, rank in sorted(candidates, reverse=True):
-        start, estimate = estimates[label]
-        direction = vectors[label][:, rank]
+    drawn: dict[str, dict[str, NDArray[np.int64]]] = {}
+    for excess, number, rank in sorted(candidates, reverse=True):
+        one, direction = scored.proposals[number], vectors[number][:, rank]
         if known and float(squared_overlap(torch.stack(known, 1), direction[:, None]).max()) > SAME_MODE_OVERLAP:
             continue
-        sign = _sign(label, scored, start + rank, settings.rho)
-        thresholds = thresholds_of(scored[label], _others(label, scored), start + rank)
-        one = _Found(fits[label].scoring, rank, start + rank, sign, thresholds)
-        typical = scored[label].sketched.typical(sign * fits[label].full.vectors[:, rank])
-        name = unique_id(label, [*typical, str(rank)], found)
         known.append(direction)
-        drawn = _drawn(one, scored)
-        shares = _shares(one, scored, drawn, family * len(scored))
-        width = float(estimate.half_widths(family)[rank])
+        label, fit, column = one.proposal.own, one.proposal.fit, one.column(rank)
+        sign = leading_sign(one.energy(rank, settings.rho))
+        typical = one.own.sketched.typical(sign * fit.full.vectors[:, rank])
+        name = unique_id(label, [*typical, str(rank)], found)
+        shares, members = _shares(one, rank, sign, family * len(scored.sets))
+        width = float(estimates[number].half_widths(family)[rank])
         found[name] = SharedMode(
             id=name,
             name=None,
@@ -336,18 +300,18 @@ def _shared_modes(
             set_with_most=label,
             excess=excess,
             interval=(excess - width, excess + width),
-            p_value=float(adjusted[start + rank]),
-            stability=fits[label].stability_of(rank) or 0.0,
+            p_value=float(adjusted[column]),
+            stability=fit.stability_of(rank) or 0.0,
             shares=shares,
             direction=(sign * direction).float().numpy(),
         )
-        members[name] = {label: drawn[label]}
-    return _named(found, members, scored)
+        drawn[name] = {label: members[label]}
+    return _named(found, drawn, scored.sets)
 
 
 def _named(
     found: Mapping[str, SharedMode],
-    members: Mapping[str, Mapping[str, NDArray[np.int64]]],
+    drawn: Mapping[str, Mapping[str, NDArray[np.int64]]],
     scored: Mapping[str, ScoredSet],
 ) -> tuple[SharedMode, ...]:
     """Name the significant modes that refits find again."""
@@ -355,38 +319,25 @@ def _named(
     if not (chosen and all(one.sketched.has_rows for one in scored.values())):
         return tuple(found.values())
     sets = {label: one.sketched.at_hand for label, one in scored.items()}
-    names = dict(zip(chosen, name_modes([members[name] for name in chosen], sets), strict=True))
+    names = dict(zip(chosen, name_modes([drawn[name] for name in chosen], sets), strict=True))
     return tuple(
         replace(mode, name=names[name].text, evidence=names[name].evidence) if name in names else mode
         for name, mode in found.items()
     )
 
 
-def _sign(label: str, scored: Mapping[str, ScoredSet], column: int, rho: float) -> Sign:
-    """Return the sign that makes positive the tail with most of the excess of this set over the others."""
-    energies = {name: one.scores.energies()[:, column] for name, one in scored.items()}
-    others = torch.stack([weight * energy for weight, energy in _others(label, energies)]).sum(0)
-    return leading_sign(energies[label] - rho * others)
-
-
-def _drawn(found: _Found, scored: Mapping[str, ScoredSet]) -> dict[str, NDArray[np.int64]]:
-    """Return the indices of members of each set, drawn at random."""
-    return {
-        label: one.sketched.drawn(held_out_members(found.scoring, found.rank, found.thresholds, one.sketched))
-        for label, one in scored.items()
-    }
-
-
 def _shares(
-    found: _Found, scored: Mapping[str, ScoredSet], drawn: Mapping[str, NDArray[np.int64]], family: int
-) -> dict[str, ModeShare]:
-    """Return how much each set has of a direction."""
-    confidence = confidence_of(family)
-    shares = {}
-    for label, one in scored.items():
-        share = share_of(one, found.column, found.thresholds, confidence)
-        mass, _ = one.masses[slice(found.column, found.column + 1)].pooled()
-        index, _ = one.scores.best(tail_of(found.sign), found.column)
+    scored: ScoredProposal, rank: int, sign: Sign, family: int
+) -> tuple[dict[str, ModeShare], dict[str, NDArray[np.int64]]]:
+    """Return how much each set has of a direction, and the indices of members of each, drawn at random."""
+    column, confidence = scored.column(rank), confidence_of(family)
+    shares, drawn = {}, {}
+    for label, one in scored.sets.items():
+        members = one.members(column, scored.thresholds[:, rank])
+        share = share_of(one, column, members, confidence)
+        mass, _ = one.masses[slice(column, column + 1)].pooled()
+        index, _ = one.scores.best(tail_of(sign), column)
+        drawn[label] = one.sketched.drawn(members.sample)
         shares[label] = ModeShare(
             share=share.value,
             interval=share.interval,
@@ -394,4 +345,4 @@ def _shares(
             top_ids=one.sketched.ids_at(index),
             drawn_ids=one.sketched.ids_at(drawn[label][:MAX_SHOWN]),
         )
-    return shares
+    return shares, drawn

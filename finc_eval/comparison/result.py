@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.comparison.headline import headline, short
+from finc_eval.comparison.members import Neighborhood
+from finc_eval.comparison.members_file import read_neighborhood, write_neighborhood
 from finc_eval.comparison.modes import Interval, Mode, SetLabel, significant
 from finc_eval.comparison.settings import StoredSettings
+from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
@@ -90,6 +93,8 @@ class Comparison(Pictured):
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
+        neighborhood: samples of both sets, and what the modes mark among them, to tell members in fresh data; None
+            where the sets keep too few samples.
         captions: what is known of the samples that may be shown: metadata, and the nearest reference sample.
 
     Example:
@@ -123,6 +128,7 @@ class Comparison(Pictured):
     copies: Copies | None
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
+    neighborhood: Annotated[Neighborhood | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -197,10 +203,61 @@ class Comparison(Pictured):
         for batch in rows.batches():
             yield batch, (self.feature_map(batch.rows) @ directions).cpu().numpy()
 
+    def tells_members(self, modes: Sequence[Mode] | None = None) -> NDArray[np.bool_]:
+        """Return of which modes the members among fresh samples can be told, shape (k,); not of a rare cluster."""
+        chosen = self.modes if modes is None else modes
+        return np.logical_or(self._by_neighbors(chosen), [mode.threshold is not None for mode in chosen])
+
+    def members(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.bool_]:
+        """Tell which of any samples are members of the modes.
+
+        A sample is a member if enough of its nearest neighbors, among samples of both sets that the comparison keeps,
+        are of the mode's kind; of a mode with few such samples, if its score is at least the mode's threshold.
+
+        Args:
+            embeddings: array or tensor of shape (n, d), `EmbeddingCache` or the path of one, of the same extractor.
+            modes: modes of this comparison; default: all.
+
+        Returns:
+            Shape (n, k), one column a mode; False where members cannot be told (`tells_members`).
+
+        Raises:
+            UsageError: a mode is not of this comparison.
+            IncompatibleError: the embeddings are of another extractor or dimension.
+        """
+        chosen = self.modes if modes is None else modes
+        self._places(chosen)
+        batches = self.score_batches(embeddings, chosen)
+        return np.concatenate([self.members_of(batch.rows, scores, chosen) for batch, scores in batches])
+
+    def members_of(self, rows: torch.Tensor, scores: NDArray[np.float32], modes: Sequence[Mode]) -> NDArray[np.bool_]:
+        """Tell which of some rows, (n, d), with their scores, (n, k), are members of the modes: (n, k)."""
+        least = [np.inf if mode.threshold is None else mode.threshold for mode in modes]
+        beyond = np.asarray(scores >= np.array(least, np.float32))
+        if self.neighborhood is None:
+            return beyond
+        near = self.neighborhood.members(rows.to(self.neighborhood.rows.device)).cpu().numpy()
+        return np.where(self._by_neighbors(modes), near[:, self._places(modes)], beyond)
+
+    def _by_neighbors(self, modes: Sequence[Mode]) -> NDArray[np.bool_]:
+        """Return of which modes neighbors tell the members, shape (k,)."""
+        if self.neighborhood is None:
+            return np.zeros(len(modes), bool)
+        return np.asarray(self.neighborhood.known.cpu().numpy()[self._places(modes)])
+
+    def _places(self, modes: Sequence[Mode]) -> list[int]:
+        places = {mode.id: place for place, mode in enumerate(self.modes)}
+        for mode in modes:
+            if mode.id not in places:
+                raise UsageError(f"{mode.id} is not a mode of this comparison: pass those of comparison.modes")
+        return [places[mode.id] for mode in modes]
+
     def _write(self, file: NewFile) -> None:
         directions = [mode.direction for mode in self.modes]
         file.array("directions", np.array(directions, np.float32).reshape(len(directions), self.feature_map.size))
         write_feature_map(file, self.feature_map)
+        if self.neighborhood is not None:
+            write_neighborhood(file, self.neighborhood)
         file.header["captions"] = stored_captions(self.captions, self.shown_samples())
 
     @classmethod
@@ -212,7 +269,11 @@ class Comparison(Pictured):
             raise ValueError("a direction has numbers that are not finite")
         for mode, direction in zip(modes, directions, strict=True):
             mode["direction"] = direction
-        return {"feature_map": feature_map, "captions": checked_captions(file.header["captions"])}
+        return {
+            "feature_map": feature_map,
+            "neighborhood": read_neighborhood(file, feature_map.dim, len(modes)),
+            "captions": checked_captions(file.header["captions"]),
+        }
 
     def _frame_rows(self) -> tuple[Mode, ...]:
         return self.modes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -10,21 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Masses
-from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import SAMPLES_PER_TAIL
+from finc_eval.comparison.thresholds import BINS, bins_of
 from finc_eval.core.device import sent
-from finc_eval.core.run import Run
-from finc_eval.numerics.design_effects import GroupedShares, GroupSizes, design_effects
-from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.design_effects import GroupedShares, GroupSizes
 from finc_eval.numerics.precision import arithmetic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-BINS = 4096
-"""Bins of a histogram of scores, over [−1, 1]: a threshold is exact to 0.0005."""
 
 PER_SCORE = 1e5
 """Steps of the scores that rank the samples of a tail."""
@@ -82,8 +75,9 @@ class ScorePass:
         inside = torch.cat([folds == 0, folds == 1], 1).double()
         self._n += inside.sum(0)
         self._powers += torch.stack([inside.T @ squares, inside.T @ squares.square()], 1)
-        bins = ((scores[:, self._columns[0] :] + 1) * (BINS / 2)).long().clamp_(0, BINS - 1)
-        places = (bins + self._places + folds * (len(self._histograms) // 2)).flatten()
+        places = (
+            bins_of(scores[:, self._columns[0] :]) + self._places + folds * (len(self._histograms) // 2)
+        ).flatten()
         self._histograms.scatter_add_(0, places, torch.ones_like(places))
         if groups is not None:
             self._group_sums.index_add_(0, sent(groups, scores.device), squares)
@@ -181,9 +175,9 @@ class Scores:
         second, fourth = self.powers.unbind(1)
         return (fourth + 1) / (second + 1)
 
-    def fitted(self, fold: int, column: int) -> torch.Tensor:
-        """Return which share of a fold is in each bin of the score on a direction that was fitted to it: (BINS,)."""
-        return self.histograms[fold, 1 - fold, column].double() / self.folds[fold].clamp_min(1)
+    def fitted(self, fold: int) -> torch.Tensor:
+        """Return which part of a fold is in each bin of the scores on directions fitted to it: (t, BINS)."""
+        return self.histograms[fold, 1 - fold].double() / self.folds[fold].clamp_min(1)
 
     def beyond(self, fold: int, column: int, threshold: float) -> int:
         """Count the samples of a fold whose out-of-fold score is at least a threshold, or at most a negative one.
@@ -204,62 +198,3 @@ class Scores:
         scores, index = self.scores[tail, column], self.index[tail, column]
         there = scores > 0
         return index[there].numpy(), scores[there].numpy()
-
-
-@dataclass(frozen=True)
-class ScoredSet:
-    """A set after its score pass."""
-
-    sketched: SketchedSet
-    scores: Scores
-    masses: Masses
-
-
-def score_sets(sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], run: Run) -> dict[str, ScoredSet]:
-    """Score sets on the directions of all fits, side by side in columns, in one pass over the embeddings of each.
-
-    Of a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
-    """
-    shown = torch.cat([fit.full.vectors for fit in fits], 1)
-    scoring = (torch.cat([fit.scoring[0] for fit in fits], 1), torch.cat([fit.scoring[1] for fit in fits], 1))
-    scores = {label: _scores(one, shown, scoring, run) for label, one in sets.items()}
-    effects = _effects({label: one for label, one in scores.items() if sets[label].embeddings is not None})
-    masses = {
-        label: one.masses(effects[label])
-        if label in effects
-        else Masses.of_sketch(
-            sets[label].sketch.folds, scoring, one.concentration(), sets[label].sketch.samples_per_group
-        )
-        for label, one in scores.items()
-    }
-    return {label: ScoredSet(one, scores[label], masses[label]) for label, one in sets.items()}
-
-
-def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:
-    """Return the design effects of all directions in sets whose embeddings were scored."""
-    if not scores:
-        return {}
-    second, fourth = torch.stack([one.powers.sum(0) for one in scores.values()]).sum(0)
-    typical = fourth / second.clamp_min(torch.finfo(second.dtype).tiny)
-    grouped = [one.grouped(typical) for one in scores.values()]
-    return {
-        label: torch.from_numpy(np.maximum(effect, one.even))
-        for label, effect, one in zip(scores, design_effects(grouped), grouped, strict=True)
-    }
-
-
-def _scores(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run) -> Scores:
-    """Score a set."""
-    if one.embeddings is None:
-        sketched = ScorePass(shown, scoring)
-        sketched.update(*one.sample, 0, None)
-        return sketched.result()
-    groups = one.group_numbers
-    found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
-    phi = one.sketch.feature_map
-    for batch in one.embeddings.batches(run.portion, phi.prepared):
-        folds, stop = torch.from_numpy(fold_of(batch.keys)), batch.start + len(batch.rows)
-        numbers = None if groups is None else torch.from_numpy(groups[batch.start : stop])
-        found.update(phi.apply(batch.rows), folds, batch.start, numbers)
-        run.progress(f"score {one.label}", stop, one.embeddings.n)
-    return found.result()

@@ -134,6 +134,15 @@ class Counts:
         """Return the counts by kinds of which some were joined; see `joined`."""
         return Counts.of(self.levels, joined(self.cells, joins), self.groups, self.number)
 
+    def inside(self, unions: Sequence[Sequence[tuple[int, int]]]) -> Counts:
+        """Return the counts of samples outside and inside of each union of kinds: one level of two kinds for each.
+
+        Args:
+            unions: kinds of each union, as (place of the level, number there).
+        """
+        masks = [np.any([self.cells[:, level] == index for level, index in union], axis=0) for union in unions]
+        return Counts.of((2,) * len(unions), np.stack(masks, 1).astype(np.int32), self.groups, self.number)
+
     def tally(self) -> Tally:
         """Return what tests need of the counts, by the groups of this set alone; see `tallied`."""
         return tallied({"": self})[""]
@@ -198,13 +207,23 @@ class Counted:
     nearest: NDArray[np.int64]
     drawn: NDArray[np.int64]
 
-    def samples(self, kind: int) -> KindSamples:
-        """Return the indices of samples of a kind."""
-        return KindSamples(*(rows[kind][rows[kind] >= 0] for rows in (self.nearest, self.drawn)))
+    def samples(self, *kinds: int) -> KindSamples:
+        """Return the indices of samples of a kind; of a kind of several pieces, of each as many as its size tells."""
+        members = np.maximum(self.counts.all_members()[list(kinds)], 1)
+        return KindSamples(*(_mixed([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
 
     def examples(self, kind: int, embeddings: Embeddings) -> Examples:
         """Return the ids of samples that show what a kind is, with the embeddings that were counted."""
         return Examples(*(embeddings.ids_at(found[:MAX_SHOWN]) for found in self.samples(kind)))
+
+
+def _mixed(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return indices of samples of all pieces, −1 left out, in turns by the sizes of the pieces; each index once."""
+    place = np.concatenate([(np.arange(len(piece)) + 0.5) / size for piece, size in zip(pieces, members, strict=True)])
+    indices = np.concatenate(pieces)[place.argsort(kind="stable")]
+    _, first = np.unique(indices, return_index=True)
+    indices = indices[np.sort(first)]
+    return indices[indices >= 0]
 
 
 class Counter:

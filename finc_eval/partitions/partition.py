@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log2
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mixed
-from finc_eval.numerics.eigen import LowRank, top_eigenpairs
+from finc_eval.numerics.axes import PrincipalAxes, unit_of
 from finc_eval.numerics.folds import without_fold
 from finc_eval.partitions.kmeans import kmeans
 from finc_eval.partitions.settings import LEVELS, checked_levels
@@ -31,10 +30,6 @@ FIT_SAMPLES = FIT_SAMPLES_PER_KIND * max(LEVELS)
 
 MIN_SAMPLES_PER_KIND = 20
 """Samples per kind that a level needs. Of fewer, hardly a difference could be significant."""
-
-MAX_AXES = 64
-"""Principal axes that k-means sees. Without the noise in all other directions it finds small kinds more often, and is
-faster."""
 
 Kinds = NDArray[np.int32]
 """Kind of each sample at each level, shape (n, levels)."""
@@ -64,6 +59,7 @@ class Partition:
         seed: int = 0,
         run: Run | None = None,
         *,
+        axes: PrincipalAxes | None = None,
         least: int = MIN_SAMPLES_PER_KIND,
         spread: bool = False,
     ) -> Partition:
@@ -75,6 +71,7 @@ class Partition:
                 level that fits.
             seed: random seed of the first centers.
             run: device and portions.
+            axes: principal axes of the rows, if they are known.
             least: number of rows per kind that a level needs.
             spread: whether the first centers are far from each other, so that small kinds are not missed.
 
@@ -87,17 +84,13 @@ class Partition:
             raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
         most = len(rows) // least
         fitting = tuple(level for level in levels if level <= most) or (max(min(levels[0], most), 2),)
-        origin = rows.double().mean(0).float()
-        centered = (rows - origin).cpu()
-        unit = unit_of(centered)
-        centered /= unit
-        axes = principal_axes(centered)
-        x = np.ascontiguousarray((centered @ axes).numpy())
+        axes = axes or PrincipalAxes.of(rows)
+        x = np.ascontiguousarray(axes(rows.cpu()).numpy())
         found = (torch.from_numpy(kmeans(x, level, seed, run.torch_device, spread=spread)) for level in fitting)
-        centers = tuple(one @ axes.T * unit for one in found)
-        partition = cls(centers, (float("inf"),) * len(centers), origin, seed)
+        centers = tuple(map(axes.points, found))
+        partition = cls(centers, (float("inf"),) * len(centers), axes.origin, seed)
         distances = partition.assign(rows, run)[1]
-        return cls(centers, tuple(float(one) for one in np.sqrt(distances.max(0))), origin, seed)
+        return cls(centers, tuple(float(one) for one in np.sqrt(distances.max(0))), axes.origin, seed)
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -187,26 +180,6 @@ class Assignment:
         least, kinds = (torch.stack(parts, 1) for parts in zip(*(block.min(1) for block in blocks), strict=True))
         squared = (least + part.square().sum(1, keepdim=True)).clamp_min(0) * self._unit**2
         return kinds.int(), squared
-
-
-def unit_of(rows: torch.Tensor) -> float:
-    """Return a power of two near the largest entry: squares of rows over it neither overflow nor vanish."""
-    largest = float(rows.abs().max())
-    return 2.0 ** floor(log2(largest)) if largest > 0 else 1.0
-
-
-def principal_axes(centered: torch.Tensor) -> torch.Tensor:
-    """Return the axes of largest variance, shape (d, k) with k at most `MAX_AXES`; what is beyond is mostly noise.
-
-    Args:
-        centered: rows of mean 0, shape (m, d).
-    """
-    m, dim = centered.shape
-    if dim <= MAX_AXES:
-        return torch.eye(dim)
-    covariance = LowRank(centered, centered.new_full((m,), 1 / m)) if m < dim else centered.T @ centered / m
-    _, axes = top_eigenpairs(covariance, MAX_AXES)
-    return axes.float()
 
 
 def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import Mode, Role, significant
+from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
@@ -24,7 +24,6 @@ from finc_eval.report.cards.modes import (
     mode_card,
     remark,
     scale_of,
-    sets_of,
     sorts_of,
 )
 from finc_eval.report.drawings.forest import forest, forest_axis
@@ -112,7 +111,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         eigenvalues=list(zip_longest(spectrum.over, spectrum.under)),
         shown_copies=SHOWN_COPIES,
         set_names=SET_NAMES,
-        sets_of=sets_of,
+        sets_of=SETS_OF,
     )
 
 
@@ -192,7 +191,7 @@ def modes_of(comparison: Comparison, role: Role) -> tuple[Mode, ...]:
 
 def own_ids(mode: Mode) -> Sequence[str]:
     """Return the ids of the samples that are most of a mode, from the set that has more of it."""
-    return mode.typical(sets_of(mode.role)[0])
+    return mode.typical(SETS_OF[mode.role][0])
 
 
 def tests_in_words(comparison: Comparison) -> str:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
-from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.modes import SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, anchor
-from finc_eval.report.cards.modes import difference, mode_card, scale_of, sets_of, sorts_of
+from finc_eval.report.cards.modes import difference, mode_card, scale_of, sorts_of
 from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
@@ -188,7 +188,7 @@ def _shared(result: MethodComparison, gallery: Gallery) -> dict[str, Any]:
         "shown_mode": result.shown_mode,
         "cells": lambda method, group: cells(result, method, group),
         "own_ids": own_ids,
-        "sets_of": sets_of,
+        "sets_of": SETS_OF,
         "set_names": SET_NAMES,
         "names": METHOD_NAMES,
         "pictures": gallery.pictures,

@@ -23,11 +23,13 @@ def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
     assert best[0] == loaded.over[0].tails[0].gen_ids[0]
     thresholds = {mode.id: mode.threshold for mode in loaded.modes}
     assert None in thresholds.values()
+    embedded = fe.extract(folders / "gen", extractor="pixels", out=tmp_path / "gen.h5")
+    members_of = dict(zip(embedded.ids, loaded.members(embedded), strict=True))
     for row in rows[1:]:
         scores = {mode.id: float(score) for mode, score in zip(loaded.modes, row[3:], strict=True)}
         told = {name: score for name, score in scores.items() if thresholds[name]}
         assert row[1] == max(told, key=told.get)
-        inside = [mode.id for mode in loaded.modes if mode.threshold and scores[mode.id] >= mode.threshold]
+        inside = [mode.id for mode, member in zip(loaded.modes, members_of[row[0]], strict=True) if member]
         assert row[2].split() == inside
     shown = {cells[0].split(", ")[-1]: cells[1:] for cells in table_rows(result.stdout)}
     first = loaded.over[0]

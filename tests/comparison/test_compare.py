@@ -111,13 +111,13 @@ def test_the_first_side_of_a_mode_is_positive_and_carries_most_of_the_excess(of_
 def test_equal_samples_rank_in_the_order_of_the_set(thinned):
     gen, ref, _, _ = thinned
     repeated = np.concatenate([ref, ref])
-    mode = fe.compare(gen=repeated, ref=gen, features=100).over[0]
+    mode = fe.compare(gen=repeated, ref=gen, features=100, method=fe.Finc(clusters=False)).over[0]
     assert (mode.top_gen[::2] + len(ref) == mode.top_gen[1::2]).all()
 
 
 def test_every_mode_has_a_name_of_its_own(comparison, digits):
     x = digits[0]
-    assert len({mode.id for mode in comparison.modes}) == len(comparison.modes) > 10
+    assert len({mode.id for mode in comparison.modes}) == len(comparison.modes) > 5
     # Raw eigenvectors of few samples often share their best one; none may get lost for that.
     raw = fe.compare(gen=x[:100], ref=x[100:200], features=50, modes=40, method=fe.Finc(rotation=None))
     for modes in (raw.over, raw.under):

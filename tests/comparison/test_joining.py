@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.clusters import _is_remainder, _Members, joined, without_remainders
+from finc_eval.comparison.joining import Inside, joined, one_kind
 
 
 @pytest.mark.parametrize("seed", [13, 19])  # where a second direction has p < 0.001 for the same kind
@@ -20,23 +20,60 @@ def test_one_kind_that_two_directions_show_is_one_mode(seed):
     assert found.headline.count("more of 1 kind.") == 1
 
 
-def members(own, other, n=1000):
+@pytest.mark.parametrize("seed", [2, 12, 22])  # where FINC has up to five directions for the kind that is gone
+def test_few_kinds_are_as_many_modes(seed):
+    """gen has a kind of its own and one 1.5 times as often, and lacks one."""
+    sets = []
+    for number, shares in enumerate(([0.1, 0.3, 0.3, 0.3, 0], [0, 0.3, 0.3, 0.2, 0.2])):
+        rng = np.random.default_rng(seed + number)
+        rows = 8 * np.eye(5, 6)[rng.choice(5, 1200, p=shares)] + 0.5 * rng.standard_normal((1200, 6))
+        sets.append(rows.astype(np.float32))
+    found = fe.compare(*sets, features=200)
+    assert [len([mode for mode in role if mode.p_value <= 0.05]) for role in (found.over, found.under)] == [2, 1]
+    assert "more of 2 kinds and less of 1 kind." in found.headline
+
+
+def inside(own, other, n=1000):
     """Members of both sets, given by the ranges of their numbers."""
     masks = []
     for part in (own, other):
         mask = torch.zeros(n, dtype=torch.bool)
         mask[part] = True
         masks.append(mask)
-    return _Members(*masks, per_group=(1.0, 1.0))
+    return Inside(*masks, per_group=(1.0, 1.0))
 
 
-def test_a_part_is_a_remainder_unless_a_set_has_more_of_it_than_of_the_rest():
-    novel = members(slice(0, 100), slice(0, 0))
-    assert _is_remainder(members(slice(80, 110), slice(500, 505)), novel, 1.0, 20)
-    mixed = members(slice(0, 120), slice(0, 60))
-    assert not _is_remainder(members(slice(0, 40), slice(0, 0)), mixed, 1.0, 20)  # 40 of 120, and 0 of 60
-    assert not _is_remainder(members(slice(90, 130), slice(0, 0)), novel, 1.0, 20)  # most lie outside
+def places(*own):
+    """Coordinates of 1000 samples of either set: of the first those given, each for a hundred samples, else noise."""
+    where = np.random.default_rng(0).standard_normal((2000, 2)).astype(np.float32)
+    for number, place in enumerate(own):
+        where[100 * number : 100 * (number + 1), 0] += place
+    return where
+
+
+NOVEL, NOBODY = inside(slice(0, 200), slice(0, 0)), slice(0, 0)
+
+
+def test_what_lies_in_the_middle_of_a_kind_is_of_that_kind():
+    assert one_kind(inside(slice(0, 100), NOBODY), NOVEL, places(0, 0), 1.0, 20)
+    assert one_kind(inside(slice(150, 220), slice(500, 505)), NOVEL, places(0, 0), 1.0, 20)
+
+
+def test_what_a_gap_parts_from_the_rest_is_another_kind():
+    assert not one_kind(inside(slice(0, 100), NOBODY), NOVEL, places(0, 9), 1.0, 20)
+    # A few others do not tell.
+    assert one_kind(inside(slice(0, 195), NOBODY), NOVEL, places(0, 9), 1.0, 20)
+
+
+def test_what_lies_outside_is_another_kind():
+    assert not one_kind(inside(slice(150, 300), NOBODY), NOVEL, places(0, 0), 1.0, 20)
+
+
+def test_what_one_set_has_more_of_than_of_the_rest_is_another_kind():
+    mixed = inside(slice(0, 120), slice(0, 60))
+    assert not one_kind(inside(slice(0, 40), NOBODY), mixed, places(0, 0), 1.0, 20)  # 40 of 120, and 0 of 60
+    assert one_kind(inside(slice(0, 40), slice(0, 20)), mixed, places(0, 0), 1.0, 20)
 
 
 def test_nothing_is_joined_where_nothing_was_found():
-    assert joined([], [], None, 0) == without_remainders([], None, 1.0) == []
+    assert joined([], {}, 1.0, 0) == []

@@ -10,13 +10,15 @@ import torch
 from scipy.stats import beta
 
 import finc_eval as fe
-from finc_eval.comparison import score_pass
-from finc_eval.comparison.assemble import ScoredSets, direction_candidates
+from finc_eval.comparison import scored as scored_sets
+from finc_eval.comparison.assemble import direction_candidates
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
-from finc_eval.comparison.score_pass import BINS, ScorePass, score_sets
-from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share, thresholds_of
+from finc_eval.comparison.score_pass import ScorePass
+from finc_eval.comparison.scored import Proposal, score_sets
+from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share
+from finc_eval.comparison.thresholds import BINS, thresholds_of
 from finc_eval.core.run import Run
 from finc_eval.numerics.inference import critical_value, upper_tail
 
@@ -61,16 +63,17 @@ def test_counts_of_a_histogram_are_those_of_the_held_out_scores(scored, threshol
         assert beyond.sum() > 0
 
 
-def other_set(scores):
+def other_set(scores, directions=1):
     """A set of which all samples of either fold have these scores on every direction."""
-    bins = np.histogram(scores, BINS, (-1, 1))[0] / len(scores)
-    return SimpleNamespace(scores=SimpleNamespace(fitted=lambda fold, column: torch.from_numpy(bins)))
+    bins = torch.from_numpy(np.histogram(scores, BINS, (-1, 1))[0] / len(scores))
+    return SimpleNamespace(fitted=lambda fold: bins.expand(directions, -1))
 
 
 def test_thresholds_come_from_the_half_that_is_not_counted(scored):
     scores, features, folds, scoring = scored
-    own = SimpleNamespace(scores=scores)
-    for fold, threshold in enumerate(thresholds_of(own, [(1.0, other_set(np.zeros(10)))], 1)):
+    found = thresholds_of(scores, [(1.0, other_set(np.zeros(10), 3))], slice(1, 3))
+    assert found.shape == (2, 2)
+    for fold, threshold in enumerate(found[:, 0].tolist()):
         fitted = (features[folds != fold] @ scoring[fold][:, 1]).double()
         tails = [fitted.clamp_min(0), (-fitted).clamp_min(0)]
         tail = max((0, 1), key=lambda tail: float(tails[tail].square().sum()))
@@ -83,24 +86,26 @@ def test_a_threshold_stands_clear_of_those_that_are_no_members(noise, threshold)
     """A fifth of a set score 0.6, and a fifth of the other −0.9; all else scores ± `noise`."""
     rest = np.tile([noise, -noise], 400)
     own, other = other_set(np.concatenate([rest, np.full(200, 0.6)])), other_set(rest)
-    for found in thresholds_of(own, [(0.8, other), (0.2, other_set([-0.9]))], 0):
-        assert found == pytest.approx(threshold, abs=0.001)
+    found = thresholds_of(own, [(0.8, other), (0.2, other_set([-0.9]))], slice(0, 1))
+    assert found.flatten().tolist() == pytest.approx([threshold] * 2, abs=0.001)
 
 
-def test_shares_are_fractions_of_held_out_members():
-    gen, ref = kinds([0.3, 0.1, 0.3, 0.3], 600, 0), kinds([0.1, 0.3, 0.3, 0.3], 700, 1)
+@pytest.mark.parametrize("n", [120, 600])  # members beyond thresholds, and by their neighbors
+def test_shares_are_fractions_of_held_out_members(n):
+    gen, ref = kinds([0.3, 0.1, 0.3, 0.3], n, 0), kinds([0.1, 0.3, 0.3, 0.3], n, 1)
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], fe.Settings(features=60, modes=3, method=ALONE), Run())
     sets = opened.sets
     fit = finc_fit(opened.settings, sets["gen"], sets["ref"])
-    fits = {"over": fit(sets["gen"], sets["ref"]), "under": fit(sets["ref"], sets["gen"])}
-    passed = ScoredSets(**score_sets(sets, list(fits.values()), Run()))
-    found = direction_candidates(fits, passed, opened.settings)
+    pairs = (("gen", "ref"), ("ref", "gen"))
+    passed = score_sets(sets, [Proposal(own, {other: 1.0}, fit(sets[own], sets[other])) for own, other in pairs], Run())
+    found = direction_candidates(passed.proposals, opened.settings)
     assert {one.role for one in found[:1] + found[-1:]} == {"over", "under"}
+    assert any(passed.sets["gen"].told_members(one.column) is not None for one in found) == (n > 256)
     for one in found:
         own, other = ("gen", "ref") if one.role == "over" else ("ref", "gen")
         # The bottom-k sample is the whole set. A histogram is exact to a bin.
-        assert one.own.value == pytest.approx(float(one.members(sets[own]).double().mean()), abs=0.004)
-        assert one.other.value == pytest.approx(float(one.members(sets[other]).double().mean()), abs=0.004)
+        assert one.own.value == pytest.approx(float(one.members[own].double().mean()), abs=0.009)
+        assert one.other.value == pytest.approx(float(one.members[other].double().mean()), abs=0.009)
 
 
 def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():
@@ -196,7 +201,7 @@ def scores_of(squares, sizes):
 def effects_of(*sets):
     """Design effects of sets of which s² and the sizes of groups are given."""
     scores = {str(number): scores_of(*one) for number, one in enumerate(sets)}
-    return [effect.numpy() for effect in score_pass._effects(scores).values()]
+    return [effect.numpy() for effect in scored_sets._effects(scores).values()]
 
 
 @pytest.mark.parametrize("copies", [1, 5])

@@ -27,7 +27,10 @@ from finc_eval.report.terminal import print_notes, print_table
 BEFORE = ("id", "best_mode", "member_of")
 """Columns before those of the modes."""
 
-NO_THRESHOLD = "– modes that only clusters found: no score tells their members, and they are the best mode of no sample"
+NOT_TOLD = "– rare modes that only clusters found: their members cannot be told among other samples"
+NO_THRESHOLD = (
+    "– modes that only clusters found: their scores are on another scale, so they are the best mode of no sample"
+)
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class ModeCount(Record):
         id: the mode.
         title: its name, or its id.
         role: "over" or "under".
-        threshold: score from which on a sample is a member; None for a mode that only clusters found.
-        members: samples at or above the threshold.
+        threshold: score of a sample that is typical of the mode; None for a mode that only clusters found.
+        members: samples that are members; None for a rare mode that only clusters found.
         best: samples that score higher on this mode than on any other with a threshold; None without a threshold.
     """
 
@@ -65,8 +68,8 @@ def score(
 
     The file has one row per sample. Its columns: id; best_mode, the mode with a threshold on which the sample scores
     highest; member_of, the modes that it is a member of, separated by spaces; and the score on each mode, from −1 to 1.
-    A sample is a member of a mode if its score is at least the threshold that is printed. Modes that only clusters
-    found have scores and no threshold: they are in neither of these columns.
+    A sample is a member of a mode if enough of its nearest neighbors, among the samples that the comparison keeps, are
+    of the mode's kind. Modes that only clusters found have scores on another scale, and are never the best mode.
     """
     check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
@@ -86,17 +89,26 @@ def score(
             writer = csv.writer(file)
             writer.writerow(columns)
             for batch, scores in result.score_batches(embeddings, modes):
-                lines = _lines(modes, batch.ids, scores)
+                inside = result.members_of(batch.rows, scores, modes)
+                lines = _lines(modes, batch.ids, scores, inside)
                 if not batch.start:
                     refuse_loss(out, partial(is_table_of, lines=[columns, *lines], rows=embeddings.n), force)
-                inside = is_member(modes, scores)
                 members += inside.sum(0)
                 best += np.bincount(np.take(told, scores[:, told].argmax(1)), minlength=len(modes)) if told else 0
                 writer.writerows(lines)
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
     counts = [
-        ModeCount(mode.id, mode.title, mode.role, mode.threshold, *((inside, first) if place in told else (None, None)))
-        for place, (mode, inside, first) in enumerate(zip(modes, members.tolist(), best.tolist(), strict=True))
+        ModeCount(
+            id=mode.id,
+            title=mode.title,
+            role=mode.role,
+            threshold=mode.threshold,
+            members=inside if known else None,
+            best=None if mode.threshold is None else first,
+        )
+        for mode, known, inside, first in zip(
+            modes, result.tells_members(), members.tolist(), best.tolist(), strict=True
+        )
     ]
     notes = set_info("samples", embeddings, embeddings.n, "").warnings("the set")
     if as_json:
@@ -107,17 +119,13 @@ def score(
     print(f"{out}: scores of {counted(embeddings.n, 'sample')} on {counted(len(modes), 'mode')}")
 
 
-def is_member(modes: Sequence[fe.Mode], scores: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return which samples are members of which modes, shape (n, k); of modes without a threshold none is."""
-    thresholds = [np.inf if mode.threshold is None else mode.threshold for mode in modes]
-    return scores >= np.array(thresholds, np.float32)
-
-
-def _lines(modes: Sequence[fe.Mode], ids: Sequence[str], scores: NDArray[np.float32]) -> list[list[str]]:
+def _lines(
+    modes: Sequence[fe.Mode], ids: Sequence[str], scores: NDArray[np.float32], members: NDArray[np.bool_]
+) -> list[list[str]]:
     """Return the rows of samples, as they are written."""
     told = [place for place, mode in enumerate(modes) if mode.threshold is not None]
     found = []
-    for name, line, own in zip(ids, scores, is_member(modes, scores), strict=True):
+    for name, line, own in zip(ids, scores, members, strict=True):
         first = modes[told[int(line[told].argmax())]].id if told else ""
         of = " ".join(mode.id for mode, is_one in zip(modes, own, strict=True) if is_one)
         found.append([name, first, of, *(f"{value:.6f}" for value in line)])
@@ -137,5 +145,7 @@ def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
     ]
     columns = ["mode", "role", "threshold", "members", "best mode of"]
     print_table(f"Scores of {counted(n, 'sample')}", columns, rows, names=["mode"])
+    if any(one.members is None for one in counts):
+        print(NOT_TOLD)
     if any(one.threshold is None for one in counts):
         print(NO_THRESHOLD)

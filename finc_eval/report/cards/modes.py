@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import FIRM_STABILITY, FoundBy, Mode, Role, SetLabel
+from finc_eval.comparison.modes import FIRM_STABILITY, SETS_OF, FoundBy, Mode, SetLabel
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
@@ -75,7 +75,7 @@ def mode_card(
         nearest: ids of the reference samples nearest to the most typical generated ones.
         place: what tells this card from others of the same mode on the page.
     """
-    own, _ = sets_of(mode.role)
+    own, _ = SETS_OF[mode.role]
     title = dict(zip(SET_NAMES, names, strict=True))
     instead = (others or {}).get(mode.looks_different or "")
     notes, folded = [], []
@@ -84,7 +84,7 @@ def mode_card(
         folded.append(View("ref", names[1], "nearest samples", (Grid(heading, "ref", nearest, None, True),)))
     if mode.has_opposite:
         notes.append(f"The opposite tail of this mode carries {100 * mode.tails[1].share:.0f} % of the excess.")
-        folded += (_opposite(mode, label, title[label], shown) for label in sets_of(mode.role))
+        folded += (_opposite(mode, label, title[label], shown) for label in SETS_OF[mode.role])
     return Card(
         id=mode.id,
         title=mode.title,
@@ -93,12 +93,12 @@ def mode_card(
         is_muted=remark(mode) is not None,
         says=sentence(mode, names),
         drawing=forest(mode.title, drawn_shares(mode, names), scale),
-        views=tuple(view_of(mode, label, title[label], shown) for label in sets_of(mode.role)),
+        views=tuple(view_of(mode, label, title[label], shown) for label in SETS_OF[mode.role]),
         facts={heading: text(mode) for heading, text in FACTS.items()},
         evidence=mode.evidence,
         instead=(anchor(instead.id, place), instead.title) if instead else None,
         named=tuple(
-            (f"Most typical of the {SET_NAMES[label]}", mode.typical(label)[:shown]) for label in sets_of(mode.role)
+            (f"Most typical of the {SET_NAMES[label]}", mode.typical(label)[:shown]) for label in SETS_OF[mode.role]
         ),
         folded=tuple(folded),
         notes=tuple(notes),
@@ -148,11 +148,6 @@ def scale_of(modes: Sequence[Mode]) -> Axis:
 def sorts_of(names: tuple[str, str]) -> dict[str, str]:
     """Return what modes of two sets are sorted by."""
     return {key: text.format(*names) for key, text in SORTS.items()}
-
-
-def sets_of(role: Role) -> tuple[SetLabel, SetLabel]:
-    """Return the label of the set that has more of a mode of this role, then the other one."""
-    return ("gen", "ref") if role == "over" else ("ref", "gen")
 
 
 def remark(mode: Mode | SharedMode) -> str | None:

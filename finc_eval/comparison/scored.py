@@ -1,0 +1,297 @@
+"""Sets scored on the directions that methods propose: masses, thresholds and members of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+import numpy as np
+import torch
+
+from finc_eval.comparison.cross_fit import CrossFit
+from finc_eval.comparison.estimates import Estimates, Masses
+from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.members import Marks, MemberCount, Members, SetMembers
+from finc_eval.comparison.score_pass import ScorePass, Scores
+from finc_eval.comparison.thresholds import BINS, bins_of, thresholds_of
+from finc_eval.core.run import Run
+from finc_eval.numerics.axes import PrincipalAxes
+from finc_eval.numerics.design_effects import design_effects
+from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.precision import arithmetic
+from finc_eval.sketches.folds import rows_of
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Directions that one set may have more of than a mixture of others.
+
+    Attributes:
+        own: label of that set.
+        others: weights of the others by label, which add to 1.
+        fit: the directions, t of them.
+        marked: which samples of the set's bottom-k sample are of the kinds that they show, shape (m, t), on the CPU;
+            None for those that score beyond thresholds.
+    """
+
+    own: str
+    others: Mapping[str, float]
+    fit: CrossFit
+    marked: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SampleScores:
+    """Scores of the bottom-k sample of a set, on the CPU.
+
+    Attributes:
+        folds: fold of each sample, shape (m,).
+        inside: scores on the directions that were fitted to the sample's own fold, shape (m, t).
+        outside: scores on those that were fitted to the other fold, shape (m, t).
+    """
+
+    folds: torch.Tensor
+    inside: torch.Tensor
+    outside: torch.Tensor
+
+    @classmethod
+    def of(cls, one: SketchedSet, scoring: tuple[torch.Tensor, torch.Tensor]) -> SampleScores:
+        """Score a sample on the directions that score fold 0, and on those that score fold 1, each (q, t)."""
+        features, folds = one.sample
+        with arithmetic("float32"):
+            first, second = (features @ torch.cat(scoring, 1)).cpu().tensor_split(2, 1)
+        in_first = folds[:, None] == 0
+        return cls(folds, torch.where(in_first, second, first), torch.where(in_first, first, second))
+
+    def fitted(self, fold: int) -> torch.Tensor:
+        """Return which part of a fold is in each bin of the scores on directions fitted to it: (t, BINS)."""
+        bins = bins_of(self.inside[rows_of(self.folds, fold)]).T
+        part = torch.full(bins.shape, 1 / max(bins.shape[1], 1), dtype=torch.double)
+        return torch.zeros(len(bins), BINS, dtype=torch.double).scatter_add_(1, bins, part)
+
+    def marked(self, columns: slice, thresholds: torch.Tensor) -> torch.Tensor:
+        """Tell which samples lie beyond thresholds, (2, k), on the directions that were fitted to their own fold."""
+        return _beyond(self.inside[:, columns], thresholds[1 - self.folds])
+
+    def members(self, column: int, thresholds: torch.Tensor) -> torch.Tensor:
+        """Tell which samples lie beyond the thresholds, (2,), of a direction, each in the fold that is held out."""
+        return _beyond(self.outside[:, column], thresholds[self.folds])
+
+
+def _beyond(scores: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
+    return scores * thresholds.sign() >= thresholds.abs()
+
+
+@dataclass(frozen=True, eq=False)
+class ModeMembers:
+    """The members of a mode in a set.
+
+    Attributes:
+        count: their number.
+        sample: which samples of the bottom-k sample are members, shape (m,), on the CPU.
+    """
+
+    count: int
+    sample: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSet:
+    """A set after its score pass.
+
+    Attributes:
+        sketched: the set.
+        scores: scores of all samples.
+        masses: masses of the directions.
+        sample: scores of the bottom-k sample.
+        told: members that neighbors tell; None where the sets keep too few samples.
+    """
+
+    sketched: SketchedSet
+    scores: Scores
+    masses: Masses
+    sample: SampleScores
+    told: SetMembers | None
+
+    def told_members(self, column: int) -> ModeMembers | None:
+        """Return the members of a direction that neighbors tell; None where it marks too few samples."""
+        if self.told is None or not self.told.known[column]:
+            return None
+        return ModeMembers(int(self.told.count[column]), self.told.sample[:, column])
+
+    def members(self, column: int, thresholds: torch.Tensor) -> ModeMembers:
+        """Return the members of a direction: those that neighbors tell, or else the samples beyond its thresholds.
+
+        Args:
+            column: the direction.
+            thresholds: thresholds of the directions that score either fold, shape (2,).
+        """
+        return self.told_members(column) or ModeMembers(
+            sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds)),
+            self.sample.members(column, thresholds),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredProposal:
+    """A proposal, and the sets that were scored on it.
+
+    Attributes:
+        proposal: the proposal.
+        columns: columns of its directions in the scores.
+        sets: the sets by label.
+    """
+
+    proposal: Proposal
+    columns: slice
+    sets: Mapping[str, ScoredSet]
+
+    @property
+    def own(self) -> ScoredSet:
+        """The set that may have more."""
+        return self.sets[self.proposal.own]
+
+    @cached_property
+    def thresholds(self) -> torch.Tensor:
+        """Least scores of members on the directions that score either fold, shape (2, t); see `thresholds_of`."""
+        others = [(weight, self.sets[label].scores) for label, weight in self.proposal.others.items()]
+        return thresholds_of(self.own.scores, others, self.columns)
+
+    def column(self, rank: int) -> int:
+        """Return the column of a direction in the scores."""
+        return int(self.columns.start) + rank
+
+    def estimates(self, rho: float) -> Estimates:
+        """Return masses and excesses of the directions."""
+        others = [(weight, self.sets[label].masses[self.columns]) for label, weight in self.proposal.others.items()]
+        return Estimates.of([(1.0, self.own.masses[self.columns])], others, rho)
+
+    def energy(self, rank: int, rho: float) -> torch.Tensor:
+        """Return the in-sample excess of both tails of a direction, shape (2,)."""
+        column = self.column(rank)
+        energies = {label: one.scores.energies()[:, column] for label, one in self.sets.items()}
+        others = [weight * energies[label] for label, weight in self.proposal.others.items()]
+        return energies[self.proposal.own] - rho * torch.stack(others).sum(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """All sets after their score pass.
+
+    Attributes:
+        sets: the sets by label.
+        proposals: the proposals, in order.
+        members: what tells members by their neighbors; None where the sets keep too few samples.
+    """
+
+    sets: dict[str, ScoredSet]
+    proposals: list[ScoredProposal]
+    members: Members | None
+
+    @property
+    def directions(self) -> int:
+        """Number of directions that the sets were scored on."""
+        return int(self.proposals[-1].columns.stop) if self.proposals else 0
+
+
+def score_sets(
+    sets: Mapping[str, SketchedSet],
+    proposals: Sequence[Proposal],
+    run: Run,
+    *,
+    rho: float = 1.0,
+    axes: PrincipalAxes | None = None,
+) -> Scored:
+    """Score sets on all proposals, side by side in columns, in one pass over the embeddings of each.
+
+    Of a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
+
+    Args:
+        sets: the sets by label.
+        proposals: directions.
+        run: device, portions and progress.
+        rho: ρ.
+        axes: coordinates in which neighbors are found; default: those of the bottom-k samples.
+    """
+    phi = next(iter(sets.values())).sketch.feature_map
+    none = torch.empty(phi.size, 0, device=phi.device)
+    shown = torch.cat([none, *(one.fit.full.vectors for one in proposals)], 1)
+    first, second = (torch.cat([none, *(one.fit.scoring[fold] for one in proposals)], 1) for fold in (0, 1))
+    ends = list(accumulate((one.fit.full.vectors.shape[1] for one in proposals), initial=0))
+    columns = [slice(start, stop) for start, stop in pairwise(ends)]
+    samples = {label: SampleScores.of(one, (first, second)) for label, one in sets.items()}
+    members = Members.of(sets, _marks(list(zip(proposals, columns, strict=True)), samples, ends[-1], rho), axes)
+    passed = {label: _pass(one, shown, (first, second), members, run) for label, one in sets.items()}
+    effects = _effects({label: scores for label, (scores, _) in passed.items() if sets[label].embeddings is not None})
+    found = {}
+    for label, one in sets.items():
+        scores, told = passed[label]
+        if label in effects:
+            masses = scores.masses(effects[label])
+        else:
+            sketch, concentration = one.sketch, scores.concentration()
+            masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
+        found[label] = ScoredSet(one, scores, masses, samples[label], told)
+    return Scored(
+        found, [ScoredProposal(one, place, found) for one, place in zip(proposals, columns, strict=True)], members
+    )
+
+
+def _marks(
+    placed: Sequence[tuple[Proposal, slice]], samples: Mapping[str, SampleScores], count: int, rho: float
+) -> Marks:
+    """Return what proposals, scored in these columns, of so many, mark among the samples of all sets."""
+    marked = {label: torch.zeros(len(one.folds), count, dtype=torch.bool) for label, one in samples.items()}
+    balance = {label: torch.zeros(count) for label in samples}
+    for one, columns in placed:
+        found, own = one.marked, samples[one.own]
+        if found is None:
+            others = [(weight, samples[label]) for label, weight in one.others.items()]
+            found = own.marked(columns, thresholds_of(own, others, columns))
+        marked[one.own][:, columns] = found
+        balance[one.own][columns] = 1
+        for label, weight in one.others.items():
+            balance[label][columns] = -rho * weight
+    return Marks(marked, balance)
+
+
+def _pass(
+    one: SketchedSet,
+    shown: torch.Tensor,
+    scoring: tuple[torch.Tensor, torch.Tensor],
+    members: Members | None,
+    run: Run,
+) -> tuple[Scores, SetMembers | None]:
+    """Score a set, and count its members."""
+    told = None if members is None else members.of_sample(one)
+    if one.embeddings is None:
+        sketched = ScorePass(shown, scoring)
+        sketched.update(*one.sample, 0, None)
+        return sketched.result(), told
+    groups = one.group_numbers
+    found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
+    count = None if members is None or one.is_sample else MemberCount(members, run.portion)
+    phi = one.sketch.feature_map
+    for batch in one.embeddings.batches(run.portion, phi.prepared):
+        folds, stop = torch.from_numpy(fold_of(batch.keys)), batch.start + len(batch.rows)
+        numbers = None if groups is None else torch.from_numpy(groups[batch.start : stop])
+        found.update(phi.apply(batch.rows), folds, batch.start, numbers)
+        if count is not None:
+            count.update(batch.rows, batch.keys)
+        run.progress(f"score {one.label}", stop, one.embeddings.n)
+    return found.result(), replace(told, count=count.result()) if told and count else told
+
+
+def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:
+    """Return the design effects of all directions in sets whose embeddings were scored."""
+    if not scores:
+        return {}
+    second, fourth = torch.stack([one.powers.sum(0) for one in scores.values()]).sum(0)
+    typical = fourth / second.clamp_min(torch.finfo(second.dtype).tiny)
+    grouped = [one.grouped(typical) for one in scores.values()]
+    return {
+        label: torch.from_numpy(np.maximum(effect, one.even))
+        for label, effect, one in zip(scores, design_effects(grouped), grouped, strict=True)
+    }

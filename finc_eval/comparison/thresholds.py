@@ -1,0 +1,76 @@
+"""Thresholds: the score from which on a sample is taken for a member of the kind that a direction shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+BINS = 4096
+"""Bins of a histogram of scores, over [−1, 1]: a threshold is exact to 0.0005."""
+
+LEAST, HALF, MOST = 0.4, 0.5, 0.65
+"""Parts of the score of a typical member: the least threshold; the end of the background, samples of other kinds; and
+the largest threshold."""
+
+ABOVE_BACKGROUND = 2.25
+"""Threshold of a member, over the root mean square of the scores of the background."""
+
+
+class Fitted(Protocol):
+    """Scores of a set on directions that were fitted to it."""
+
+    def fitted(self, fold: int) -> torch.Tensor:
+        """Return which part of a fold is in each bin of the scores on directions fitted to it: (t, BINS), float64."""
+
+
+def bins_of(scores: torch.Tensor) -> torch.Tensor:
+    """Return the bin of each score."""
+    return ((scores + 1) * (BINS / 2)).long().clamp_(0, BINS - 1)
+
+
+def thresholds_of(own: Fitted, others: Sequence[tuple[float, Fitted]], columns: slice) -> torch.Tensor:
+    """Return the least score of a member on the directions that score either fold; negative for the negative tail.
+
+    It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
+    All is seen in the fold that the direction was fitted to.
+
+    Args:
+        own: the set that may have more.
+        others: the others, with weights that add to 1.
+        columns: the directions.
+
+    Returns:
+        Thresholds for fold 0, then for fold 1, shape (2, t).
+    """
+    return torch.stack([_thresholds(own, others, fold, columns) for fold in (1, 0)])
+
+
+def _thresholds(own: Fitted, others: Sequence[tuple[float, Fitted]], fold: int, columns: slice) -> torch.Tensor:
+    first = _tails(own.fitted(fold)[columns])
+    second = torch.stack([weight * _tails(one.fitted(fold)[columns]) for weight, one in others]).sum(0)
+    square = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square()
+    tail = ((first - second) @ square).argmax(0)
+    first, second = (one[tail, torch.arange(len(tail))] for one in (first, second))
+    typical = _typical_score(first - second, square)
+    typical = torch.where(typical > 0, typical, _typical_score(first, square))
+    typical = torch.where(typical > 0, typical, 1.0)
+    near = second * (square < (HALF * typical[:, None]).square())
+    clear = torch.maximum(LEAST * typical, ABOVE_BACKGROUND * _root(near @ square, near.sum(1)))
+    return (1 - 2 * tail) * torch.minimum(clear, MOST * typical)
+
+
+def _tails(bins: torch.Tensor) -> torch.Tensor:
+    """Return the bins of both tails, from the middle outwards: (t, BINS) → (2, t, BINS / 2)."""
+    return torch.stack([bins[:, BINS // 2 :], bins[:, : BINS // 2].flip(1)])
+
+
+def _typical_score(more: torch.Tensor, square: torch.Tensor) -> torch.Tensor:
+    """Return the score c of a member: if members score c and all else alike in both sets, Σ s⁴ is c² times Σ s²."""
+    return _root(more @ square.square(), more @ square).clamp_max(1.0)
+
+
+def _root(over: torch.Tensor, under: torch.Tensor) -> torch.Tensor:
+    """Return the root of a ratio, 0 unless both are positive."""
+    return torch.where((over > 0) & (under > 0), over / under, 0.0).sqrt()
