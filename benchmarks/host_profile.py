@@ -22,7 +22,8 @@ from _record import record
 from finc_scaling import write_cache
 
 import finc_eval as fe
-from finc_eval.comparison import clusters, compare, inputs
+from finc_eval.comparison import compare, inputs
+from finc_eval.comparison.kinds import clusters
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.search.distance_blocks import Rows

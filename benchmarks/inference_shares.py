@@ -24,9 +24,10 @@ from inference_null import TIGHT, ZIPF
 from inference_power import ALPHA, SIX, SMALL
 
 import finc_eval as fe
-from finc_eval.comparison import assemble, compare, thresholds
+from finc_eval.comparison import assemble, compare
+from finc_eval.comparison.members import thresholds
+from finc_eval.comparison.members.thresholds import BINS
 from finc_eval.comparison.scored import ScoredProposal
-from finc_eval.comparison.thresholds import BINS
 
 FEATURES = 2000
 GAUSS, LOOSE = partial(clusters, 26, 512), partial(clusters, 26, 512, centers=0.35)

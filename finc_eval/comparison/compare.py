@@ -24,12 +24,12 @@ from finc_eval.comparison.caveats import (
     rho_warnings,
     set_warnings,
 )
-from finc_eval.comparison.clusters import FoundKinds, find_kinds, without_clusters
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
-from finc_eval.comparison.joining import joined
-from finc_eval.comparison.members import Neighborhood
+from finc_eval.comparison.kinds.clusters import FoundKinds, find_kinds, without_clusters
+from finc_eval.comparison.kinds.joining import joined
+from finc_eval.comparison.members.neighbors import Neighborhood
 from finc_eval.comparison.modes import SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
 from finc_eval.comparison.scored import Proposal, score_sets

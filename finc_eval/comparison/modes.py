@@ -76,10 +76,10 @@ class Tail(Record):
 class Mode(Record, Shown):
     """A kind of samples of which one set has more than the other.
 
-    Its members are the samples that score beyond `threshold` on its first tail, s = φ(x)·v, or, where only clustering
-    found it, the samples of one cluster. Shares are exact counts of members; those of directions are held out, with
-    directions and threshold from the other half of the data. Members of two modes may be the same samples, so shares
-    of modes must not be added.
+    It marks the samples that score beyond `threshold` on its first tail, s = φ(x)·v, or those of its clusters. Members
+    are the samples among these, as their neighbors in the other half of the data tell, and shares are exact counts of
+    members. Of a rare mode, the members are the marked samples themselves. Members of two modes may be the same
+    samples, so shares of modes must not be added.
 
     Attributes:
         id: stable name, from role and best sample; it does not depend on rank, batching or device.
@@ -100,7 +100,7 @@ class Mode(Record, Shown):
             mode of a refit, averaged over four refits, to each half of the samples and with each half of the random
             frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name. None for a cluster,
             which is not fitted to the difference of the sets.
-        threshold: score from which on a sample is a member; None where members are those of a cluster.
+        threshold: score from which on a sample is marked; None for a mode that only clusters found.
         mass_gen, mass_ref: mean of s² over each set, in [0, 1], cross-fitted: each sample is scored by the matching
             direction of the half of the data it is not part of.
         excess: mass_gen − ρ·mass_ref for "over", mass_ref − ρ·mass_gen for "under".

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.comparison.headline import headline, short
-from finc_eval.comparison.members import Neighborhood
-from finc_eval.comparison.members_file import read_neighborhood, write_neighborhood
+from finc_eval.comparison.members.file import read_neighborhood, write_neighborhood
+from finc_eval.comparison.members.neighbors import Neighborhood
 from finc_eval.comparison.modes import Interval, Mode, SetLabel, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError

@@ -13,9 +13,9 @@ import torch
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.members import Marks, MemberCount, Members, SetMembers
+from finc_eval.comparison.members.neighbors import Marks, MemberCount, Members, SetMembers
+from finc_eval.comparison.members.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.comparison.score_pass import ScorePass, Scores
-from finc_eval.comparison.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.core.run import Run
 from finc_eval.numerics.axes import PrincipalAxes
 from finc_eval.numerics.design_effects import design_effects

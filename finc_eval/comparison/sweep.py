@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
-from finc_eval.comparison.clusters import without_clusters
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
+from finc_eval.comparison.kinds.clusters import without_clusters
 from finc_eval.comparison.modes import Mode, SetLabel
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of

@@ -15,10 +15,10 @@ from finc_eval.comparison.assemble import direction_candidates
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
+from finc_eval.comparison.members.thresholds import BINS, thresholds_of
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share
-from finc_eval.comparison.thresholds import BINS, thresholds_of
 from finc_eval.core.run import Run
 from finc_eval.numerics.inference import critical_value, upper_tail
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.pieces import NO_GAP, gap
+from finc_eval.comparison.kinds.pieces import NO_GAP, gap
 
 
 def clouds(apart, n=400, seed=0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from finc_eval.comparison.members import Neighborhood
+from finc_eval.comparison.members.neighbors import Neighborhood
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.numerics.axes import PrincipalAxes

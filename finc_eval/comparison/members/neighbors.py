@@ -33,8 +33,8 @@ PREVAILS = 0.55
 """Part of the samples around a member that must be of the set that has more, if all sets were of one size."""
 
 MARGIN = 0.12
-"""How much less than around marked samples suffices, too: of a kind that one set has 1.5 times as often, the set has .6
-of the samples, give or take .04 around single ones.
+"""Part by which it may be less than around marked samples, too: of a kind that one set has 1.5 times as often, the set
+has .6 of the samples, give or take .04 around single ones.
 
 Together the four were chosen on 18 draws of planted changes of photographs and digits and 6 of other designs, among 12
 to 24 neighbors, a fifth to two fifths marked, and parts of .53 to .6, which hardly differ
@@ -49,7 +49,7 @@ MIN_MARKED = 10
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """What t modes mark among the bottom-k samples of all sets.
+    """Samples that t modes mark, among the bottom-k samples of all sets.
 
     Attributes:
         samples: by label of the set, which samples each mode marks, shape (m, t), on the CPU; only those of the set
@@ -86,7 +86,7 @@ class Neighborhood:
             rows: coordinates of samples, shape (m, k).
             marked: 1 where a mode marks a sample, else 0, shape (m, t).
             weights: of each sample, positive for those of the set that has more of a mode and negative for the others,
-                so that those of either side add to one size where the mode is no difference; shape (m, t).
+                with sums that are alike where the sets have it equally often; shape (m, t).
         """
         nearest = _nearest(rows, rows)
         own, all_ = (embedding_bag(nearest, one, mode="mean") for one in (weights.clamp_min(0), weights.abs()))
@@ -96,7 +96,7 @@ class Neighborhood:
 
     @property
     def known(self) -> torch.Tensor:
-        """Which modes mark samples, shape (t,)."""
+        """The modes that mark samples, shape (t,), bool."""
         return (self.marks > 0).any(0)
 
     def members(self, rows: torch.Tensor) -> torch.Tensor:

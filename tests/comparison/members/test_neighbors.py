@@ -7,9 +7,8 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison import members
 from finc_eval.comparison.inputs import open_sets
-from finc_eval.comparison.members import NEIGHBORS, Marks, MemberCount, Members, Neighborhood
+from finc_eval.comparison.members.neighbors import NEIGHBORS, Marks, MemberCount, Members, Neighborhood
 from finc_eval.core.run import Run
 from finc_eval.numerics.axes import PrincipalAxes
 
@@ -181,4 +180,3 @@ def test_one_part_of_a_pass_is_as_the_whole(sets):
     rows = opened["gen"].sketch.sample.rows
     whole = told.among(rows, 0)
     assert torch.equal(torch.cat([told.among(part, 0) for part in torch.split(rows, 100)]), whole)
-    assert members._nearest(rows, rows).shape == (len(rows), NEIGHBORS)

@@ -13,8 +13,8 @@ from finc_eval.comparison.assemble import Candidate
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.kinds.pieces import Coordinates, Pieces, pieces_of_one
 from finc_eval.comparison.modes import ROLES, SETS_OF, Role
-from finc_eval.comparison.pieces import Coordinates, Pieces, pieces_of_one
 from finc_eval.comparison.scored import ModeMembers, Proposal, ScoredProposal
 from finc_eval.comparison.settings import Clusters, Finc, Settings
 from finc_eval.comparison.shares import exact_share

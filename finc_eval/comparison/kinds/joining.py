@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.assemble import Candidate
-from finc_eval.comparison.pieces import NO_GAP, Coordinates, gap
+from finc_eval.comparison.kinds.pieces import NO_GAP, Coordinates, gap
 from finc_eval.numerics.exact_tests import ShareTests
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.sketches.sketch import Sketch

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.joining import Inside, joined, one_kind
+from finc_eval.comparison.kinds.joining import Inside, joined, one_kind
 
 
 @pytest.mark.parametrize("seed", [13, 19])  # where a second direction has p < 0.001 for the same kind
