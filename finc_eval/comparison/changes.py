@@ -176,11 +176,11 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(1000)  # gen has too many ones
+        >>> gen, ref = example_sets(1000)  # gen lacks zeros
         >>> sketch = fe.Sketch.reference(ref[:500], features=500)
-        >>> old, new = fe.compare(ref[500:], sketch), fe.compare(gen[:500], sketch)
+        >>> old, new = fe.compare(ref[500:], sketch), fe.compare(gen, sketch)
         >>> [(change.status, change.role) for change in fe.compare_releases(old, new)]
-        [('new', 'over')]
+        [('new', 'under')]
     """
     check_fraction("alpha", alpha)
     old, new = _comparison(old, "old"), _comparison(new, "new")

@@ -87,7 +87,7 @@ def compare(
         >>> gen, ref = example_sets()  # gen has no zeros and too many ones
         >>> comparison = fe.compare(gen, ref, features=500, modes=3)
         >>> [mode.role for mode in comparison.significant()]
-        ['over', 'over', 'under', 'under']
+        ['over', 'over', 'under']
     """
     run = run or Run()
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)

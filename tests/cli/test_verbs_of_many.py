@@ -6,7 +6,7 @@ import numpy as np
 from _verbs import run, table_rows
 
 import finc_eval as fe
-from finc_eval.core.words import percent, points
+from finc_eval.core.words import counted, percent, points
 from finc_eval.demo.planted import gray, shipped_digits
 
 
@@ -120,7 +120,7 @@ def test_changes_follows_the_modes_between_releases(caches, tmp_path):
     for name, row in rows.items():
         assert row[1] in ("gone", "shrunk") and row[2] == significant[name].role and row[5].startswith("−")
     assert (
-        "modes were followed" in result.stdout
+        f"{counted(len(rows), 'mode')} {'was' if len(rows) == 1 else 'were'} followed" in result.stdout
         and "Changes between two releases" in (tmp_path / "changes.html").read_text()
     )
     twin = json.loads((tmp_path / "changes.json").read_text())

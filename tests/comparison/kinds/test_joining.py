@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.kinds.joining import Inside, joined, one_kind
+from finc_eval.comparison.kinds.joining import Inside, joined, one_kind, separation
 
 
 @pytest.mark.parametrize("seed", [13, 19])  # where a second direction has p < 0.001 for the same kind
@@ -43,36 +43,37 @@ def inside(own, other, n=1000):
     return Inside(*masks, per_group=(1.0, 1.0))
 
 
-def places(*own):
-    """Coordinates of 1000 samples of either set: of the first those given, each for a hundred samples, else noise."""
-    where = np.random.default_rng(0).standard_normal((2000, 2)).astype(np.float32)
-    for number, place in enumerate(own):
-        where[100 * number : 100 * (number + 1), 0] += place
-    return where
-
-
 NOVEL, NOBODY = inside(slice(0, 200), slice(0, 0)), slice(0, 0)
 
 
 def test_what_lies_in_the_middle_of_a_kind_is_of_that_kind():
-    assert one_kind(inside(slice(0, 100), NOBODY), NOVEL, places(0, 0), 1.0, 20)
-    assert one_kind(inside(slice(150, 220), slice(500, 505)), NOVEL, places(0, 0), 1.0, 20)
+    assert one_kind(inside(slice(0, 20), NOBODY), NOVEL, 1.0, 1.0, 20)
+    assert one_kind(inside(slice(150, 220), slice(500, 505)), NOVEL, 1.0, 1.0, 20)
 
 
-def test_what_a_gap_parts_from_the_rest_is_another_kind():
-    assert not one_kind(inside(slice(0, 100), NOBODY), NOVEL, places(0, 9), 1.0, 20)
-    # A few others do not tell.
-    assert one_kind(inside(slice(0, 195), NOBODY), NOVEL, places(0, 9), 1.0, 20)
+def test_what_lies_apart_is_another_kind_the_sooner_the_smaller():
+    large, small = inside(slice(0, 100), NOBODY), inside(slice(0, 50), NOBODY)
+    assert [one_kind(large, NOVEL, apart, 1.0, 20) for apart in (1, 2.5, 3)] == [True, True, False]
+    assert [one_kind(small, NOVEL, apart, 1.0, 20) for apart in (1, 2.5, 3)] == [True, False, False]
 
 
 def test_what_lies_outside_is_another_kind():
-    assert not one_kind(inside(slice(150, 300), NOBODY), NOVEL, places(0, 0), 1.0, 20)
+    assert not one_kind(inside(slice(150, 300), NOBODY), NOVEL, 1.0, 1.0, 20)
 
 
 def test_what_one_set_has_more_of_than_of_the_rest_is_another_kind():
     mixed = inside(slice(0, 120), slice(0, 60))
-    assert not one_kind(inside(slice(0, 40), NOBODY), mixed, places(0, 0), 1.0, 20)  # 40 of 120, and 0 of 60
-    assert one_kind(inside(slice(0, 40), slice(0, 20)), mixed, places(0, 0), 1.0, 20)
+    assert not one_kind(inside(slice(0, 40), NOBODY), mixed, 1.0, 1.0, 20)  # 40 of 120, and 0 of 60
+    assert one_kind(inside(slice(0, 40), slice(0, 20)), mixed, 1.0, 1.0, 20)
+
+
+def test_separation_is_in_standard_deviations_of_both():
+    rng = np.random.default_rng(0)
+    first, second = (rng.standard_normal((50_000, 3)).astype(np.float32) for _ in range(2))
+    assert separation(first, first) == 0
+    assert separation(2 * first, second + np.float32([0, 6, 0])) == pytest.approx(2, rel=0.02)
+    assert separation(np.zeros((2, 3)), np.ones((2, 3))) == np.inf
+    assert separation(first, first[:0]) == np.inf
 
 
 def test_nothing_is_joined_where_nothing_was_found():
