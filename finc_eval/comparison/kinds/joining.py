@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 
-import numpy as np
 import torch
 
 from finc_eval.comparison.assemble import Candidate
-from finc_eval.comparison.kinds.pieces import Coordinates
+from finc_eval.comparison.kinds.pieces import NEAR, Coordinates, separation
 from finc_eval.numerics.exact_tests import ShareTests
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.sketches.sketch import Sketch
@@ -21,17 +19,15 @@ ALIKE = 1 / 2
 BEST = 50
 """Best members of a mode, which tell where it is."""
 
-NEAR = 2.0
-"""`separation` of the best members of two modes up to which a mode can be a small part of one kind."""
-
 APART = 2.75
-"""That up to which it can be a large part: two directions of one kind may have their best members on either side."""
+"""`separation` of the best members of two modes up to which one can be a large part of the other's kind: two directions
+may have them on either side of it. A small part must be `NEAR`."""
 
 LARGE = 0.4
 """Part of the excess of a mode that makes another one a large part.
 
-`NEAR`, `APART` and `LARGE` were chosen on 4 draws of six planted changes of digits so that no change was hidden, and
-seen to hide none on 4 others and on 8 of photographs."""
+Both were chosen on 4 draws of six planted changes of digits so that no change was hidden, and seen to hide none on 4
+others and on 8 of photographs."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +100,6 @@ def _best(one: Candidate, members: Inside, coordinates: Mapping[str, Coordinates
     scores = (features @ one.direction).cpu().masked_fill(~members.own, -torch.inf)
     best = scores.topk(min(BEST, int(members.own.sum()))).indices
     return coordinates[own.label][best.tolist()]
-
-
-def separation(first: Coordinates, second: Coordinates) -> float:
-    """Return the distance between the centers of some samples and of others, in standard deviations of both along it.
-
-    It is infinite where one has no samples.
-    """
-    if not (len(first) and len(second)):
-        return inf
-    line = second.mean(0, dtype=np.float64) - first.mean(0, dtype=np.float64)
-    squared = float(line @ line)
-    spread = float((first @ line).std() + (second @ line).std())
-    return squared / spread if spread else (inf if squared else 0.0)
 
 
 def one_kind(part: Inside, whole: Inside, apart: float, rho: float, tried: int) -> bool:

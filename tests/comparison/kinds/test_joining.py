@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.kinds.joining import Inside, joined, one_kind, separation
+from finc_eval.comparison.kinds.joining import Inside, joined, one_kind
 
 
 @pytest.mark.parametrize("seed", [13, 19])  # where a second direction has p < 0.001 for the same kind
@@ -65,15 +65,6 @@ def test_what_one_set_has_more_of_than_of_the_rest_is_another_kind():
     mixed = inside(slice(0, 120), slice(0, 60))
     assert not one_kind(inside(slice(0, 40), NOBODY), mixed, 1.0, 1.0, 20)  # 40 of 120, and 0 of 60
     assert one_kind(inside(slice(0, 40), slice(0, 20)), mixed, 1.0, 1.0, 20)
-
-
-def test_separation_is_in_standard_deviations_of_both():
-    rng = np.random.default_rng(0)
-    first, second = (rng.standard_normal((50_000, 3)).astype(np.float32) for _ in range(2))
-    assert separation(first, first) == 0
-    assert separation(2 * first, second + np.float32([0, 6, 0])) == pytest.approx(2, rel=0.02)
-    assert separation(np.zeros((2, 3)), np.ones((2, 3))) == np.inf
-    assert separation(first, first[:0]) == np.inf
 
 
 def test_nothing_is_joined_where_nothing_was_found():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.kinds.pieces import NO_GAP, gap
+from finc_eval.comparison.kinds.pieces import NEAR, separation
 
 
 def clouds(apart, n=400, seed=0):
@@ -14,16 +14,19 @@ def clouds(apart, n=400, seed=0):
     return rows, rows[:, 0] > apart / 2
 
 
-@pytest.mark.parametrize(("apart", "parted"), [(0.0, False), (1.0, False), (4.0, True), (8.0, True)])
-def test_a_gap_parts_two_clouds_and_not_the_halves_of_one(apart, parted):
+@pytest.mark.parametrize(("apart", "parted"), [(0.0, False), (1.0, False), (5.0, True), (8.0, True)])
+def test_two_clouds_are_apart_and_the_halves_of_one_are_not(apart, parted):
     rows, right = clouds(apart)
-    assert (gap(rows, ~right, right) <= NO_GAP) == parted
+    assert (separation(rows[right], rows[~right]) > NEAR) == parted
 
 
-def test_what_has_no_samples_is_parted_and_what_has_no_distance_is_not():
-    rows, right = clouds(0.0)
-    assert gap(rows, np.zeros(400, bool), right) == 0
-    assert gap(rows, right, right) == 1
+def test_separation_is_in_standard_deviations_of_both():
+    rng = np.random.default_rng(0)
+    first, second = (rng.standard_normal((50_000, 3)).astype(np.float32) for _ in range(2))
+    assert separation(first, first) == 0
+    assert separation(2 * first, second + np.float32([0, 6, 0])) == pytest.approx(2, rel=0.02)
+    assert separation(np.zeros((2, 3)), np.ones((2, 3))) == np.inf
+    assert separation(first, first[:0]) == np.inf
 
 
 def with_novel(novel, n=2000, dim=32):
