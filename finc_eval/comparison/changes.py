@@ -174,13 +174,15 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         DataError: a file is not a comparison.
 
     Example:
+        >>> import numpy as np
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(1000)  # gen lacks zeros
+        >>> _, ref = example_sets(1000)
         >>> sketch = fe.Sketch.reference(ref[:500], features=500)
-        >>> old, new = fe.compare(ref[500:], sketch), fe.compare(gen, sketch)
+        >>> negatives = np.concatenate([ref[500:900], 1 - ref[900:]])  # a fifth of the new release
+        >>> old, new = fe.compare(ref[500:], sketch), fe.compare(negatives, sketch)
         >>> [(change.status, change.role) for change in fe.compare_releases(old, new)]
-        [('new', 'under')]
+        [('new', 'over')]
     """
     check_fraction("alpha", alpha)
     old, new = _comparison(old, "old"), _comparison(new, "new")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from finc_eval.comparison.assemble import Candidate
-from finc_eval.comparison.kinds.pieces import NEAR, Coordinates, separation
+from finc_eval.comparison.kinds.pieces import NEAR, Coordinates, distance
 from finc_eval.numerics.exact_tests import ShareTests
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.sketches.sketch import Sketch
@@ -18,16 +18,6 @@ ALIKE = 1 / 2
 
 BEST = 50
 """Best members of a mode, which tell where it is."""
-
-APART = 2.75
-"""`separation` of the best members of two modes up to which one can be a large part of the other's kind: two directions
-may have them on either side of it. A small part must be `NEAR`."""
-
-LARGE = 0.4
-"""Part of the excess of a mode that makes another one a large part.
-
-Both were chosen on 4 draws of six planted changes of digits so that no change was hidden, and seen to hide none on 4
-others and on 8 of photographs."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +101,13 @@ def one_kind(part: Inside, whole: Inside, apart: float, rho: float, tried: int) 
     Args:
         part: members of the mode.
         whole: members of the larger one.
-        apart: `separation` of the best members of either.
+        apart: `distance` of the best members of the mode from those of the larger one.
         rho: ρ of the comparison.
         tried: number of candidates.
     """
     shared = part & whole
-    excess = shared.excess(rho)
-    near = apart <= (APART if excess >= LARGE * whole.excess(rho) else NEAR)
-    return near and 2 * excess > part.excess(rho) > 0 and not shared.prevails_in(whole, tried)
+    mostly = 2 * shared.excess(rho) > part.excess(rho) > 0
+    return mostly and apart <= NEAR and not shared.prevails_in(whole, tried)
 
 
 def joined(
@@ -153,7 +142,7 @@ def joined(
                 continue
             if not directions and "clusters" not in (one.found_by, kept[larger].found_by):
                 continue
-            if one_kind(inside[place], inside[larger], separation(best[place], best[larger]), rho, tried):
+            if one_kind(inside[place], inside[larger], distance(best[place], best[larger]), rho, tried):
                 alike = inside[larger].overlap(inside[place]) >= ALIKE
                 kept[larger] = _joined(kept[larger], kept.pop(place), alike)
                 break

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.kinds.pieces import NEAR, separation
+from finc_eval.comparison.kinds.pieces import NEAR, distance
 
 
 def clouds(apart, n=400, seed=0):
@@ -17,16 +17,16 @@ def clouds(apart, n=400, seed=0):
 @pytest.mark.parametrize(("apart", "parted"), [(0.0, False), (1.0, False), (5.0, True), (8.0, True)])
 def test_two_clouds_are_apart_and_the_halves_of_one_are_not(apart, parted):
     rows, right = clouds(apart)
-    assert (separation(rows[right], rows[~right]) > NEAR) == parted
+    assert (distance(rows[right], rows[~right]) > NEAR) == parted
 
 
-def test_separation_is_in_standard_deviations_of_both():
+def test_distance_is_in_standard_deviations_of_the_part():
     rng = np.random.default_rng(0)
     first, second = (rng.standard_normal((50_000, 3)).astype(np.float32) for _ in range(2))
-    assert separation(first, first) == 0
-    assert separation(2 * first, second + np.float32([0, 6, 0])) == pytest.approx(2, rel=0.02)
-    assert separation(np.zeros((2, 3)), np.ones((2, 3))) == np.inf
-    assert separation(first, first[:0]) == np.inf
+    assert distance(first, first) == 0
+    assert distance(2 * first, second + np.float32([0, 6, 0])) == pytest.approx(3, rel=0.02)
+    assert distance(np.zeros((2, 3)), np.ones((2, 3))) == np.inf
+    assert distance(first, first[:0]) == distance(first[:0], first) == np.inf
 
 
 def with_novel(novel, n=2000, dim=32):
