@@ -83,19 +83,20 @@ class Found(NamedTuple):
 
 
 def modes_and_kinds(sets, labels):
-    """Return the significant modes that directions found, and the significant kinds.
+    """Return the significant modes whose members can be told, and the significant kinds.
 
     Args:
         sets: "gen" and "ref".
         labels: the label of each sample of each.
     """
     compared, divided = fe.compare(sets["gen"], sets["ref"]), fe.kinds(sets)
-    modes = [mode for mode in compared.significant() if mode.threshold is not None]
-    scores = {label: compared.score(one, modes) for label, one in sets.items()} if modes else {}
+    significant = compared.significant()
+    modes = [mode for mode, told in zip(significant, compared.tells_members(significant), strict=True) if told]
+    members = {label: compared.members(one, modes) for label, one in sets.items()} if modes else {}
     found = []
     for place, mode in enumerate(modes):
         own = "gen" if mode.role == "over" else "ref"
-        found.append(described(mode, labels[own][scores[own][:, place] >= mode.threshold]))
+        found.append(described(mode, labels[own][members[own][:, place]]))
     for kind in divided.significant():
         own = kind.set_with_most
         found.append(described(kind, labels[own][divided.assign(sets[own], kind.level) == kind.index]))
