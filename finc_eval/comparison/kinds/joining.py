@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from finc_eval.comparison.assemble import Candidate
-from finc_eval.comparison.kinds.pieces import NEAR, Coordinates, distance
+from finc_eval.comparison.kinds.pieces import NEAR, Coordinates, amid, distance
 from finc_eval.numerics.exact_tests import ShareTests
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.sketches.sketch import Sketch
@@ -20,7 +21,7 @@ BEST = 50
 """Best members of a mode, which tell where it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inside:
     """Members of a candidate in the bottom-k samples: of the set that has more, and of the other.
 
@@ -28,23 +29,42 @@ class Inside:
         own, other: which samples of either are members, each (m,).
         per_group: samples of either that tell as much as one independent one: the mean size, in the bottom-k sample,
             of the group of a sample.
+        where: where the samples of either lie.
+        best: where its best members lie.
     """
 
     own: torch.Tensor
     other: torch.Tensor
     per_group: tuple[float, float]
+    where: tuple[Coordinates, Coordinates]
+    best: Coordinates
 
     @classmethod
-    def of(cls, one: Candidate) -> Inside:
-        """Tell which samples are members of a candidate."""
+    def of(cls, one: Candidate, coordinates: Mapping[str, Coordinates]) -> Inside:
+        """Tell which samples are members of a candidate; the samples of each set lie at these coordinates, by label."""
         own, other = (each.sketched for each in one.sets)
-        return cls(one.members[own.label], one.members[other.label], (_per_group(own.sketch), _per_group(other.sketch)))
+        members = one.members[own.label]
+        scores = (own.sample[0] @ one.direction).cpu().masked_fill(~members, -torch.inf)
+        best = scores.topk(min(BEST, int(members.sum()))).indices
+        return cls(
+            members,
+            one.members[other.label],
+            (_per_group(own.sketch), _per_group(other.sketch)),
+            (coordinates[own.label], coordinates[other.label]),
+            coordinates[own.label][best.tolist()],
+        )
 
     def __and__(self, other: Inside) -> Inside:
-        return Inside(self.own & other.own, self.other & other.other, self.per_group)
+        return replace(self, own=self.own & other.own, other=self.other & other.other)
 
     def __sub__(self, other: Inside) -> Inside:
-        return Inside(self.own & ~other.own, self.other & ~other.other, self.per_group)
+        return replace(self, own=self.own & ~other.own, other=self.other & ~other.other)
+
+    @property
+    def points(self) -> Coordinates:
+        """Where the members lie."""
+        own, other = self.where
+        return np.concatenate([own[self.own.numpy()], other[self.other.numpy()]])
 
     @property
     def size(self) -> int:
@@ -66,6 +86,10 @@ class Inside:
         own, other = (float(mask.double().mean()) for mask in (self.own, self.other))
         return own - rho * other
 
+    def near(self, whole: Inside) -> bool:
+        """Tell whether the best members are near those of a larger mode, or the members lie amid its other ones."""
+        return distance(self.best, whole.best) <= NEAR or amid((self & whole).points, (whole - self).points)
+
     def prevails_in(self, whole: Inside, tried: int) -> bool:
         """Tell whether one set has significantly more of these members than of the others of the whole.
 
@@ -83,31 +107,21 @@ def _per_group(sketch: Sketch) -> float:
     return 1 + (sketch.samples_per_group - 1) * kept
 
 
-def _best(one: Candidate, members: Inside, coordinates: Mapping[str, Coordinates]) -> Coordinates:
-    """Return where the members lie that score highest, at most `BEST`, of the set that has more: shape (b, k)."""
-    own, _ = (each.sketched for each in one.sets)
-    features, _ = own.sample
-    scores = (features @ one.direction).cpu().masked_fill(~members.own, -torch.inf)
-    best = scores.topk(min(BEST, int(members.own.sum()))).indices
-    return coordinates[own.label][best.tolist()]
-
-
-def one_kind(part: Inside, whole: Inside, apart: float, rho: float, tried: int) -> bool:
+def one_kind(part: Inside, whole: Inside, rho: float, tried: int) -> bool:
     """Tell whether a mode is of the kind of a larger one.
 
-    It is if most of its excess is of members of the larger one and the best members of both lie near each other,
-    unless one set has significantly more of what both share: then the larger one blends several kinds.
+    It is if most of its excess is of members of the larger one, and it is near that, unless one set has significantly
+    more of what both share: then the larger one blends several kinds.
 
     Args:
         part: members of the mode.
         whole: members of the larger one.
-        apart: `distance` of the best members of the mode from those of the larger one.
         rho: ρ of the comparison.
         tried: number of candidates.
     """
     shared = part & whole
     mostly = 2 * shared.excess(rho) > part.excess(rho) > 0
-    return mostly and apart <= NEAR and not shared.prevails_in(whole, tried)
+    return mostly and not shared.prevails_in(whole, tried) and part.near(whole)
 
 
 def joined(
@@ -130,11 +144,10 @@ def joined(
         tried: number of directions and clusters that were tested.
         directions: whether directions are joined, too, and not clusters alone.
     """
-    inside = [Inside.of(one) for one in candidates]
+    inside = [Inside.of(one, coordinates) for one in candidates]
     kept = dict(enumerate(candidates))
     shown: list[int] = []
     significant = [place for place, one in enumerate(candidates) if one.p_value <= ALPHA]
-    best = {place: _best(candidates[place], inside[place], coordinates) for place in significant}
     for place in sorted(significant, key=lambda place: -inside[place].excess(rho)):
         one = candidates[place]
         for larger in shown:
@@ -142,7 +155,7 @@ def joined(
                 continue
             if not directions and "clusters" not in (one.found_by, kept[larger].found_by):
                 continue
-            if one_kind(inside[place], inside[larger], distance(best[place], best[larger]), rho, tried):
+            if one_kind(inside[place], inside[larger], rho, tried):
                 alike = inside[larger].overlap(inside[place]) >= ALIKE
                 kept[larger] = _joined(kept[larger], kept.pop(place), alike)
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.numerics.inference import critical_value
@@ -13,6 +14,9 @@ from finc_eval.partitions.tests import KindTests
 NEAR = 4.0
 """`distance` up to which samples are of one kind. It is 2.7 for halves of a normal cloud and 3.5 for those of a uniform
 one. Chosen on planted changes of photographs and digits, whose classes lie further apart."""
+
+AROUND = 5
+"""Nearest neighbors that tell whether a sample lies amid others."""
 
 LINKED = 0.5
 """Part of the pieces of a kind that a further piece must be near."""
@@ -36,6 +40,13 @@ def distance(part: Coordinates, whole: Coordinates) -> float:
     line = whole.mean(0, dtype=np.float64) - part.mean(0, dtype=np.float64)
     squared, spread = float(line @ line), float((part @ line).std())
     return squared / spread if spread else (inf if squared else 0.0)
+
+
+def amid(part: Coordinates, rest: Coordinates) -> bool:
+    """Tell whether most of the nearest neighbors of some samples are among others, as in a corner of one cloud."""
+    both, own = (torch.from_numpy(np.ascontiguousarray(rows)) for rows in (np.concatenate([part, rest]), part))
+    nearest = torch.cdist(own, both).topk(min(AROUND + 1, len(both)), largest=False).indices[:, 1:]
+    return bool((nearest >= len(part)).double().mean() > 1 / 2)
 
 
 def pieces_of_one(

@@ -33,36 +33,41 @@ def test_few_kinds_are_as_many_modes(seed):
     assert "more of 2 kinds and less of 1 kind." in found.headline
 
 
-def inside(own, other, n=1000):
-    """Members of both sets, given by the ranges of their numbers."""
+HERE, THERE = np.random.default_rng(0).standard_normal((2, 50, 2)).astype(np.float32) + np.float32([[[0]], [[90]]])
+
+
+def inside(own, other, best=HERE, n=1000):
+    """Members of both sets, given by the ranges of their numbers, which say where they lie."""
     masks = []
     for part in (own, other):
         mask = torch.zeros(n, dtype=torch.bool)
         mask[part] = True
         masks.append(mask)
-    return Inside(*masks, per_group=(1.0, 1.0))
+    where = np.arange(n, dtype=np.float32)[:, None]
+    return Inside(*masks, per_group=(1.0, 1.0), where=(where, where), best=best)
 
 
 NOVEL, NOBODY = inside(slice(0, 200), slice(0, 0)), slice(0, 0)
 
 
 def test_what_lies_in_the_middle_of_a_kind_is_of_that_kind():
-    assert one_kind(inside(slice(0, 20), NOBODY), NOVEL, 1.0, 1.0, 20)
-    assert one_kind(inside(slice(150, 220), slice(500, 505)), NOVEL, 1.0, 1.0, 20)
+    assert one_kind(inside(slice(0, 20), NOBODY), NOVEL, 1.0, 20)
+    assert one_kind(inside(slice(150, 220), slice(500, 505)), NOVEL, 1.0, 20)
 
 
-def test_what_lies_apart_is_another_kind():
-    assert not one_kind(inside(slice(0, 100), NOBODY), NOVEL, 5.0, 1.0, 20)
+def test_what_lies_apart_is_another_kind_unless_it_is_amid_the_larger_one():
+    assert not one_kind(inside(slice(0, 100), NOBODY, THERE), NOVEL, 1.0, 20)
+    assert one_kind(inside(slice(0, 200, 4), NOBODY, THERE), NOVEL, 1.0, 20)
 
 
 def test_what_lies_outside_is_another_kind():
-    assert not one_kind(inside(slice(150, 300), NOBODY), NOVEL, 1.0, 1.0, 20)
+    assert not one_kind(inside(slice(150, 300), NOBODY), NOVEL, 1.0, 20)
 
 
 def test_what_one_set_has_more_of_than_of_the_rest_is_another_kind():
     mixed = inside(slice(0, 120), slice(0, 60))
-    assert not one_kind(inside(slice(0, 40), NOBODY), mixed, 1.0, 1.0, 20)  # 40 of 120, and 0 of 60
-    assert one_kind(inside(slice(0, 40), slice(0, 20)), mixed, 1.0, 1.0, 20)
+    assert not one_kind(inside(slice(0, 40), NOBODY), mixed, 1.0, 20)  # 40 of 120, and 0 of 60
+    assert one_kind(inside(slice(0, 40), slice(0, 20)), mixed, 1.0, 20)
 
 
 def test_nothing_is_joined_where_nothing_was_found():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.kinds.pieces import NEAR, distance
+from finc_eval.comparison.kinds.pieces import NEAR, amid, distance
 
 
 def clouds(apart, n=400, seed=0):
@@ -27,6 +27,13 @@ def test_distance_is_in_standard_deviations_of_the_part():
     assert distance(2 * first, second + np.float32([0, 6, 0])) == pytest.approx(3, rel=0.02)
     assert distance(np.zeros((2, 3)), np.ones((2, 3))) == np.inf
     assert distance(first, first[:0]) == distance(first[:0], first) == np.inf
+
+
+def test_every_second_sample_is_amid_the_others_and_a_half_is_not():
+    rows, right = clouds(0.0)
+    assert amid(rows[::3], np.delete(rows, np.s_[::3], 0))
+    assert not amid(rows[right], rows[~right])
+    assert not amid(rows, rows[:0])
 
 
 def with_novel(novel, n=2000, dim=32):
