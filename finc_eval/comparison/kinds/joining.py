@@ -62,7 +62,7 @@ class Inside:
 
     @property
     def points(self) -> Coordinates:
-        """Where the members lie."""
+        """Coordinates of the members."""
         own, other = self.where
         return np.concatenate([own[self.own.numpy()], other[self.other.numpy()]])
 
