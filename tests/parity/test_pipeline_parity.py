@@ -67,7 +67,8 @@ def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, rand
     score = inception_score(EmbeddingCache(tmp_path / "gen.h5", "logits_unbiased"), splits=2)
     distance = kid(gen, ref, subsets=5, subset_size=10)
     assert frechet_distance(gen, ref).value == pytest.approx(expected["frechet_inception_distance"], rel=1e-4)
-    assert distance.mean == pytest.approx(expected["kernel_inception_distance_mean"], rel=1e-4)
+    # Theirs sums kernels in float32, whose last digits depend on the processor.
+    assert distance.mean == pytest.approx(expected["kernel_inception_distance_mean"], rel=1e-3)
     # Random logits tell images apart little: the score is barely above one, and what is above is compared.
     assert score.mean - 1 == pytest.approx(expected["inception_score_mean"] - 1, rel=1e-2)
     assert score.mean - 1 > 1e-5
