@@ -3,7 +3,7 @@
 A mode marks some samples of each fold: those beyond a threshold on a direction that was fitted to the fold, or those
 of its clusters. A sample of the other fold is a member if enough of its nearest neighbors in that fold are marked, and
 if the set that has more of the mode prevails around it. So the samples of a kind that a direction misses are members,
-too, and samples of other kinds that it touches are not; and no sample helps to decide whether it is one.
+too, and most samples of other kinds that it touches are not; and no sample helps to decide whether it is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is left of a kind joins its mode; what one set has more of within a mode stays beside it."""
+"""One kind is one mode, however many directions and clusters show it, and two kinds are two."""
 
 import numpy as np
 import pytest
@@ -20,17 +20,30 @@ def test_one_kind_that_two_directions_show_is_one_mode(seed):
     assert found.headline.count("more of 1 kind.") == 1
 
 
-@pytest.mark.parametrize("seed", [2, 12, 22])  # where FINC has up to five directions for the kind that is gone
-def test_few_kinds_are_as_many_modes(seed):
-    """gen has a kind of its own and one 1.5 times as often, and lacks one."""
+def few_kinds(seed):
+    """Sets of few kinds: gen has a kind of its own and one 1.5 times as often, and lacks one."""
     sets = []
     for number, shares in enumerate(([0.1, 0.3, 0.3, 0.3, 0], [0, 0.3, 0.3, 0.2, 0.2])):
         rng = np.random.default_rng(seed + number)
         rows = 8 * np.eye(5, 6)[rng.choice(5, 1200, p=shares)] + 0.5 * rng.standard_normal((1200, 6))
         sets.append(rows.astype(np.float32))
-    found = fe.compare(*sets, features=200)
+    return sets
+
+
+@pytest.mark.parametrize("seed", [2, 12, 22])  # where FINC has up to five directions for the kind that is gone
+def test_few_kinds_are_as_many_modes(seed):
+    found = fe.compare(*few_kinds(seed), features=200)
     assert [len([mode for mode in role if mode.p_value <= 0.05]) for role in (found.over, found.under)] == [2, 1]
     assert "more of 2 kinds and less of 1 kind." in found.headline
+
+
+def test_unrotated_eigenvectors_are_not_joined():
+    found = fe.compare(*few_kinds(2), features=200, method=fe.Finc(rotation=None))
+    directions = [mode for mode in found.significant() if mode.found_by != "clusters"]
+    assert len(directions) > 8  # rotated, they are three
+    for role in (found.over, found.under):
+        fitted = [mode.fitted_excess for mode in role if mode in directions]
+        assert fitted == sorted(fitted, reverse=True)
 
 
 HERE, THERE = np.random.default_rng(0).standard_normal((2, 50, 2)).astype(np.float32) + np.float32([[[0]], [[90]]])
