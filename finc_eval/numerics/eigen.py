@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 
@@ -35,8 +34,8 @@ processes 2 s."""
 class LowRank:
     """Symmetric matrix Φᵀ diag(w) Φ of low rank, given by its factors.
 
-    Its eigenvectors with nonzero eigenvalues lie in the span of the m rows, so a problem of size m gives them: with
-    Φᵀ = QR, they are Q times the eigenvectors of R diag(w) Rᵀ.
+    A product with it takes 4mq operations for each column. Its eigenvectors with nonzero eigenvalues lie in the span of
+    the m rows, so a problem of size m gives them all: with Φᵀ = QR, they are Q times the eigenvectors of R diag(w) Rᵀ.
 
     Attributes:
         rows: Φ, shape (m, q), m < q.
@@ -49,13 +48,17 @@ class LowRank:
     def __len__(self) -> int:
         return self.rows.shape[1]
 
-    def apply(self, columns: torch.Tensor) -> torch.Tensor:
+    @property
+    def is_cuda(self) -> bool:
+        """True on a GPU of NVIDIA."""
+        return self.rows.is_cuda
+
+    def __matmul__(self, columns: torch.Tensor) -> torch.Tensor:
         """Multiply the matrix with columns: (q, t) → (q, t)."""
         return self.rows.T @ (self.weights[:, None] * (self.rows @ columns))
 
-    @cached_property
     def reduced(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Q, shape (q, m), and R diag(w) Rᵀ, shape (m, m)."""
+        """Return Q, shape (q, m), and R diag(w) Rᵀ, shape (m, m)."""
         with single_threaded(len(self.rows) <= MAX_SERIAL_ROWS):
             basis, upper = torch.linalg.qr(self.rows.T)
             return basis, (upper * self.weights) @ upper.T
@@ -89,12 +92,12 @@ def extreme_eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int
 
 
 def _eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int, *, both: bool) -> list[Eigenpairs]:
-    basis, core = matrix.reduced if isinstance(matrix, LowRank) else (None, matrix)
-    count, spectrum = min(count, len(core)), max(count, spectrum)
-    values, vectors = _decomposed(core, count, spectrum, both)
+    rank = min(matrix.rows.shape) if isinstance(matrix, LowRank) else len(matrix)
+    count, spectrum = min(count, rank), max(count, spectrum)
+    values, vectors = _decomposed(matrix, rank, count, spectrum, both)
     found = []
     for some, columns in ((values, vectors), (-values.flip(0), vectors.flip(1)))[: 1 + both]:
-        columns = columns[:, :count] if basis is None else basis @ columns[:, :count]
+        columns = columns[:, :count]
         largest = columns.gather(0, columns.abs().argmax(0, keepdim=True))
         found.append((some[:spectrum], columns * largest.sign()))
     return found
@@ -116,22 +119,28 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return values.flip(0).to(matrix), vectors.flip(1).to(matrix)
 
 
-def _decomposed(matrix: torch.Tensor, count: int, spectrum: int, both: bool) -> Eigenpairs:
+def _decomposed(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum: int, both: bool) -> Eigenpairs:
     """Return eigenvalues, descending, and their vectors: all of them, or at least those at the ends asked for."""
     block, found = max(LANCZOS_BLOCK, 2 * count, spectrum), None
-    if len(matrix) > 2 * block * LANCZOS_STEPS:
+    if rank > 2 * block * LANCZOS_STEPS:
         with _tolerant(matrix):
             found = _block_lanczos(matrix, count, block, both)
-    return found or all_eigenpairs(matrix)
+    if found is not None:
+        return found
+    if isinstance(matrix, LowRank):
+        basis, core = matrix.reduced()
+        values, vectors = all_eigenpairs(core)
+        return values, basis @ vectors
+    return all_eigenpairs(matrix)
 
 
-def _block_lanczos(matrix: torch.Tensor, count: int, block: int, both: bool) -> Eigenpairs | None:
+def _block_lanczos(matrix: torch.Tensor | LowRank, count: int, block: int, both: bool) -> Eigenpairs | None:
     """Return `2 * block` Ritz values and vectors once the first `count` have converged, or None.
 
     They are the leading ones; of both ends, half are the last ones, of which as many have converged.
     """
-    generator = torch.Generator().manual_seed(0)
-    start = torch.randn(len(matrix), block, generator=generator).to(matrix)
+    start = torch.randn(len(matrix), block, generator=torch.Generator().manual_seed(0))
+    start = start.to(matrix.rows if isinstance(matrix, LowRank) else matrix)
     kept = images = start[:, :0]
     ends, wanted = ((block, block), (count, count)) if both else ((2 * block, 0), (count, 0))
     for _ in range(MAX_RESTARTS):
@@ -153,7 +162,7 @@ def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tenso
 
 
 def _extended(
-    matrix: torch.Tensor, basis: torch.Tensor, images: torch.Tensor, start: torch.Tensor
+    matrix: torch.Tensor | LowRank, basis: torch.Tensor, images: torch.Tensor, start: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Grow an orthonormal basis to LANCZOS_STEPS blocks by powers of the matrix; return it and its images."""
     block, width = start, start.shape[1]
@@ -167,6 +176,6 @@ def _extended(
     return basis, images
 
 
-def _tolerant(matrix: torch.Tensor) -> AbstractContextManager[None]:
+def _tolerant(matrix: torch.Tensor | LowRank) -> AbstractContextManager[None]:
     """Suppress the failures of a GPU's solvers, after which another solver is tried."""
     return suppress(RuntimeError) if matrix.is_cuda else nullcontext()

@@ -13,6 +13,9 @@ MOMENT_BLOCK = 400
 """Rows of a second moment that one product computes. Smaller blocks skip more of the lower triangle, larger ones
 run faster; 250 to 500 measure about the same, at 0.6 of the time of the full product."""
 
+HELD = 1024
+"""Vectors up to which Σyyᵀ waits until somebody asks for it. Sets as small as that are compared by the vectors."""
+
 
 class Moments:
     """Count n and sums Σy and Σyyᵀ of vectors y.
@@ -21,13 +24,11 @@ class Moments:
     """
 
     def __init__(self, size: int, precision: Precision, device: torch.device) -> None:
-        dtype = accumulator(precision)
         self.n = 0
         self.precision = precision
-        self.first = torch.zeros(size, dtype=dtype, device=device)
-        self._second = [
-            torch.zeros(min(MOMENT_BLOCK, size - i), size - i, dtype=dtype, device=device) for i in _starts(size)
-        ]
+        self.first = torch.zeros(size, dtype=accumulator(precision), device=device)
+        self._second: list[torch.Tensor] = []
+        self._waiting: list[torch.Tensor] = []
 
     @property
     def size(self) -> int:
@@ -36,6 +37,7 @@ class Moments:
 
     def blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
         """Yield the kept parts of Σyyᵀ: rows i…i+B with their columns i…size."""
+        self._multiply()
         for start, block in zip(_starts(self.size), self._second, strict=True):
             yield slice(start, start + len(block)), block
 
@@ -43,10 +45,20 @@ class Moments:
         """Add vectors, shape (b, size), by one matrix product per block row, never by an outer product per sample."""
         self.n += len(rows)
         self.first += rows.sum(0, dtype=self.first.dtype)
-        rows = prepared(rows, self.precision)
+        self._waiting.append(rows)
+        if self._second or self.n > HELD:
+            self._multiply()
+
+    def _multiply(self) -> None:
+        """Add the products of the vectors that wait."""
+        if not self._second:
+            shapes = [(min(MOMENT_BLOCK, self.size - start), self.size - start) for start in _starts(self.size)]
+            self._second = [self.first.new_zeros(shape) for shape in shapes]
+        waiting, self._waiting = self._waiting, []
         with arithmetic(self.precision):
-            for block, total in self.blocks():
-                add_product(total, rows[:, block], rows[:, block.start :])
+            for rows in (prepared(rows, self.precision) for rows in waiting):
+                for start, total in zip(_starts(self.size), self._second, strict=True):
+                    add_product(total, rows[:, start : start + len(total)], rows[:, start:])
 
     def __add__(self, other: Moments) -> Moments:
         total = Moments(self.size, self.precision, self.first.device)
@@ -68,6 +80,10 @@ class Moments:
         """Multiply E[yyᵀ] with columns: (size, t) → (size, t)."""
         columns = columns.to(self.first)
         product = torch.zeros_like(columns)
+        if not self._second:
+            for vectors in (prepared(rows, self.precision).to(columns) for rows in self._waiting):
+                product += vectors.T @ (vectors @ columns)
+            return product.div_(self.n)
         for rows, block in self.blocks():
             product[rows] += block @ columns[rows.start :]
             product[rows.stop :] += block[:, len(block) :].T @ columns[rows]

@@ -171,7 +171,7 @@ def test_a_matrix_known_by_its_factors_has_the_eigenpairs_of_the_dense_one():
     expected, same = top_eigenpairs(dense(low_rank), COUNT, spectrum=25)
     torch.testing.assert_close(values, expected, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(vectors, same, rtol=0, atol=1e-4)
-    torch.testing.assert_close(low_rank.apply(vectors), dense(low_rank) @ vectors, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(low_rank @ vectors, dense(low_rank) @ vectors, rtol=1e-4, atol=1e-5)
 
 
 def test_asked_for_more_pairs_than_rows_the_factors_give_one_a_row():
