@@ -58,6 +58,14 @@ def test_the_same_code_gives_the_same_bytes_at_another_time_and_place(archives, 
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in archives]
 
 
+@pytest.mark.parametrize(("before", "after"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])
+def test_threads_sleep_while_they_wait_unless_somebody_said_otherwise(before, after):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | before
+    code = "import finc_eval, os, sys; assert 'torch' not in sys.modules; print(os.environ['OMP_WAIT_POLICY'])"
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout == f"{after}\n"
+
+
 def test_every_folder_of_the_package_is_in_the_wheel():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
     folders = {path.parent.relative_to(ROOT) for path in (ROOT / "finc_eval").rglob("__init__.py")}
