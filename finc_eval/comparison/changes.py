@@ -26,9 +26,9 @@ from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.inference import critical_value
 from finc_eval.samples import Samples
 
-Status = Literal["new", "grown", "unchanged", "shrunk", "gone"]
+Status = Literal["new", "grown", "unchanged", "undecided", "shrunk", "gone"]
 
-ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "unchanged")
+ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "undecided", "unchanged")
 
 KNOWN_PART = SAME_MODE_OVERLAP
 """Part of a mode that the other comparison, or refits, must have for it to be known there."""
@@ -43,7 +43,8 @@ class Change(Record, Shown):
 
     Attributes:
         status: "new" or "gone" where only one comparison has the mode; else "grown", "shrunk" or, where the interval of
-            the change holds zero, "unchanged". Of an under-represented mode it is the deficit that grows or shrinks.
+            the change holds zero, "unchanged"; "undecided" where the interval is so wide that the whole mode may have
+            come or gone. Of an under-represented mode it is the deficit that grows or shrinks.
         role: "over" or "under" the reference.
         old, new: the mode in either comparison; None where it is missing.
         overlap: squared overlap of the two directions, 0 to 1; 0 where one is missing.
@@ -71,6 +72,16 @@ class Change(Record, Shown):
         """The mode in the new release, or in the old one where it is gone."""
         return next(mode for mode in (self.new, self.old) if mode is not None)
 
+    @property
+    def title(self) -> str:
+        """Name of the mode in the new release or else in the old one, or the id of a mode without one."""
+        return next((mode.name for mode in (self.new, self.old) if mode is not None and mode.name), self.id)
+
+    @property
+    def told(self) -> bool:
+        """True where the mode is shown to have changed."""
+        return self.status not in ("unchanged", "undecided")
+
     def _summary(self) -> str:
         low, high = self.interval
         return f"{self.status} {self.id}, {self.change:+.4f} [{low:+.4f}, {high:+.4f}]"
@@ -81,7 +92,7 @@ class Changes(Pictured):
     """The modes of two releases of a model, matched.
 
     Attributes:
-        changes: new modes, then grown, gone, shrunk and unchanged ones, each by the size of the change.
+        changes: new modes, then grown, gone, shrunk, undecided and unchanged ones, each by the size of the change.
         alpha: adjusted p-value up to which a mode counts.
         old, new: signatures of the two comparisons.
         sets: "old" and "new", the generated sets of both, and "ref".
@@ -154,7 +165,7 @@ class Changes(Pictured):
 
 
 def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path, alpha: float = 0.05) -> Changes:
-    """Match the modes of two releases of a model: new, grown, unchanged, shrunk or gone.
+    """Match the modes of two releases of a model: new, grown, unchanged, undecided, shrunk or gone.
 
     A mode is followed where it is significant in at least one of the comparisons. It counts as the same mode in both
     where the directions overlap by more than half. It counts as new or gone where three things hold. More than half of
@@ -290,5 +301,6 @@ def _change(old: Mode | None, new: Mode | None, overlap: float, family: int) -> 
     elif interval[1] < 0:
         status = "shrunk"
     else:
-        status = "unchanged"
+        whole = max(old.excess, new.excess)
+        status = "unchanged" if -whole < interval[0] and interval[1] < whole else "undecided"
     return Change(status, present[0].role, old, new, overlap, change, interval)

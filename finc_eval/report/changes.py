@@ -26,8 +26,7 @@ def _share(mode: Mode | None) -> str:
 
 
 def _name(change: Change) -> str:
-    name = change.latest.name
-    return change.id if name is None else f"{name}, {change.id}"
+    return change.id if change.title == change.id else f"{change.title}, {change.id}"
 
 
 COLUMNS: dict[str, Callable[[Change], str]] = {
@@ -55,10 +54,10 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
         changes,
         outline(changes),
         columns=COLUMNS,
-        muted=lambda change: change.status == "unchanged",
+        muted=lambda change: not change.told,
         scale=interval_scale((change.change, change.interval) for change in changes),
-        cards_shown=[card for card, change in zip(cards, changes, strict=True) if change.status != "unchanged"],
-        cards_unchanged=[card for card, change in zip(cards, changes, strict=True) if change.status == "unchanged"],
+        cards_shown=[card for card, change in zip(cards, changes, strict=True) if change.told],
+        cards_unchanged=[card for card, change in zip(cards, changes, strict=True) if not change.told],
         statuses={status: status for status in ORDER},
         sorts={"": "change", "new": "share of the new release", "name": "name"},
         pictures=gallery.pictures,
@@ -91,14 +90,14 @@ def _card(change: Change, shown: int, scale: Axis) -> Card:
     facts = {heading: text(change) for heading, text in COLUMNS.items()}
     return Card(
         id=change.id,
-        title=latest.title,
+        title=change.title,
         ink="gen" if change.role == "over" else "ref",
         tag=change.status,
-        is_muted=change.status == "unchanged",
+        is_muted=not change.told,
         says=f"{TOO[change.role].capitalize()}, {change.status}: "
         + listed([f"{percent(one.value, 1)} of {one.name}" for one in shares])
         + f" are of this kind. Its excess changed by {number(change.change)} (interval {interval(change.interval)}).",
-        drawing=forest(latest.title, shares, scale),
+        drawing=forest(change.title, shares, scale),
         views=(*views, view_of(latest, "ref", "the reference", shown)),
         facts=facts,
         evidence=latest.evidence,

@@ -370,7 +370,12 @@ def test_the_notebook_view_of_models_has_the_significant_modes():
 
 
 def some_changes(*statuses, lost=()):
-    modes = {"new": (None, "over-1"), "gone": ("over-2", None), "unchanged": ("over-3", "over-4")}
+    modes = {
+        "new": (None, "over-1"),
+        "gone": ("over-2", None),
+        "unchanged": ("over-3", "over-4"),
+        "undecided": ("over-5", "over-6"),
+    }
     made = tuple(
         Change(status, "over", *(name and a_mode(name) for name in modes[status]), 0.9, -0.02, (-0.03, -0.01))
         for status in statuses
@@ -433,6 +438,7 @@ def test_changes_keep_the_pictures_of_both_comparisons(tmp_path):
         ((), "Nothing changed: no mode is significant in either comparison (adjusted p ≤ 0.05)."),
         (("unchanged",), "Nothing changed: the interval of every change holds zero."),
         (("new",), "1 mode was followed: 1 new."),
+        (("undecided", "unchanged"), "2 modes were followed: 1 undecided, 1 unchanged."),
     ],
 )
 def test_the_summary_of_changes_says_what_changed(statuses, text, capsys):

@@ -24,8 +24,8 @@ def changes(
 ) -> None:
     """Follow the modes from one release of a model to the next.
 
-    Each mode is new, grown, unchanged, shrunk or gone. Compare both releases with one sketch of the reference, with
-    the same settings.
+    Each mode is new, grown, unchanged, undecided, shrunk or gone. Compare both releases with one sketch of the
+    reference, with the same settings.
     """
     sources = {"old": str(old), "new": str(new)}
     check_given(sources.values())
