@@ -14,14 +14,14 @@ from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.modes import ROLES, SETS_OF, FoundBy, Mode, Role, SetLabel, Tail, unique_id
-from finc_eval.comparison.scored import ScoredProposal, ScoredSet
+from finc_eval.comparison.scored import ScoredProposal, ScoredSet, adjusted_p_values
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes
-from finc_eval.numerics.inference import ALPHA, holm
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.counts import KindSamples
 
 NUMERICAL_ZERO = 1e-6
@@ -109,7 +109,7 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
         return []
     estimates = [one.estimates(settings.rho) for one in proposals]
     weight, _ = settings.weights
-    adjusted = holm(torch.cat([one.p_values() for one in estimates]), weight)
+    adjusted = adjusted_p_values(proposals, estimates, weight)
     confidence = confidence_of(settings.families * len(adjusted))
     found = []
     for role, scored, estimate in zip(ROLES, proposals, estimates, strict=True):

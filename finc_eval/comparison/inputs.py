@@ -24,6 +24,7 @@ from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.embeddings.space import check_all_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.numerics.folds import fold_of
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
@@ -69,6 +70,11 @@ class SketchedSet:
         features, folds = self.sample
         first, second = (features[rows_of(folds, fold).to(features.device)] for fold in (0, 1))
         return FoldedMoments(self.sketch.folds, (first, second))
+
+    @property
+    def tells(self) -> bool:
+        """True where its samples are worth enough independent ones for tests to hold."""
+        return self.sketch.n >= MIN_INDEPENDENT * self.sketch.samples_per_group
 
     @cached_property
     def has_rows(self) -> bool:

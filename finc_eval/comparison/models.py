@@ -16,7 +16,7 @@ from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, squared_overlap
 from finc_eval.comparison.finc_directions import FincFit
 from finc_eval.comparison.inputs import OpenSets, groups_signature, open_sets
 from finc_eval.comparison.modes import FIRM_STABILITY, Direction, Interval, significant, unique_id
-from finc_eval.comparison.scored import Proposal, Scored, ScoredProposal, ScoredSet, score_sets
+from finc_eval.comparison.scored import Proposal, Scored, ScoredProposal, ScoredSet, adjusted_p_values, score_sets
 from finc_eval.comparison.settings import REFERENCE, Finc, Options, Settings, StoredSettings, settings_of
 from finc_eval.comparison.shares import confidence_of, share_of
 from finc_eval.core.errors import UsageError
@@ -35,7 +35,7 @@ from finc_eval.gallery.counts import MAX_SHOWN, told_sets
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.evidence import Evidence
 from finc_eval.naming.names import name_modes
-from finc_eval.numerics.inference import ALPHA, holm
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 
 
@@ -271,7 +271,7 @@ def _signature(opened: OpenSets) -> Signature:
 def _shared_modes(scored: Scored, settings: Settings, family: int) -> tuple[SharedMode, ...]:
     """Return the reported directions of all sets, one mode each, by descending excess."""
     estimates = [one.estimates(settings.rho) for one in scored.proposals]
-    adjusted = holm(torch.cat([one.p_values() for one in estimates]))
+    adjusted = adjusted_p_values(scored.proposals, estimates)
     candidates = [
         (float(estimate.excess[rank]), number, rank)
         for number, (one, estimate) in enumerate(zip(scored.proposals, estimates, strict=True))

@@ -20,6 +20,7 @@ from finc_eval.core.run import Run
 from finc_eval.numerics.axes import PrincipalAxes
 from finc_eval.numerics.design_effects import design_effects
 from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.folds import rows_of
 
@@ -194,6 +195,23 @@ class Scored:
     def directions(self) -> int:
         """Number of directions that the sets were scored on."""
         return int(self.proposals[-1].columns.stop) if self.proposals else 0
+
+
+def adjusted_p_values(
+    proposals: Sequence[ScoredProposal], estimates: Sequence[Estimates], part: float = 1.0
+) -> torch.Tensor:
+    """Return the p-values of the directions of all proposals, adjusted by Holm's procedure, shape (t,).
+
+    They are 1 where a set is worth hardly any independent samples.
+
+    Args:
+        proposals: the proposals, with the same sets.
+        estimates: their estimates.
+        part: part of α that these directions may spend.
+    """
+    adjusted = holm(torch.cat([one.p_values() for one in estimates]), part)
+    tested = all(one.sketched.tells for proposal in proposals for one in proposal.sets.values())
+    return adjusted if tested else torch.ones_like(adjusted)
 
 
 def score_sets(

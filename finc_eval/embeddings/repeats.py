@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from finc_eval.core.device import sent
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
+from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mixed
 from finc_eval.embeddings.search.neighbors import Neighbors, nearest
-from finc_eval.numerics.design_effects import GroupSizes
-from finc_eval.numerics.folds import FOLD_BIT
+from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 
 REPEATS = "exact repeats"
 """Name of the grouping of equal rows."""
@@ -35,9 +35,6 @@ FEW_REPEATS = 0.01
 
 IN_BOTH = "are also in"
 """Words of the sentence on samples that two sets share."""
-
-MIN_FOLD = 2
-"""Samples that a fold of a set needs, so that its distinct samples can be groups."""
 
 SAME_LAW = 0.5
 """Meetings across sets, in parts of those within a set, from which the samples count as draws of a discrete law."""
@@ -82,7 +79,7 @@ def repeats_as_groups(
     """Make groups of the exact repeats in each set that has no groups and more than 1 % repeats.
 
     Where repeated rows occur in the other sets about as often as in their own, they are independent draws of a law with
-    few values, and stay single; so do the samples of a set with too few distinct ones to cut it in two.
+    few values, and stay single.
 
     Args:
         sets: sets by label.
@@ -100,11 +97,9 @@ def repeats_as_groups(
         if n - distinct <= FEW_REPEATS * n:
             continue
         others = [found for name, found in hashes.items() if name != label]
-        only = f"{label} has only {distinct:,} distinct samples among {n:,}"
+        only = f"{label} has only {counted(distinct, 'distinct sample')} among {n:,}"
         if others and drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
-        elif np.bincount((own & FOLD_BIT).astype(np.int64), minlength=2).min() < MIN_FOLD:
-            sentences.append(f"{only}: too few for tests, which take all samples for independent")
         else:
             grouped[label] = sets[label].with_groups(own, REPEATS)
             sentences.append(
@@ -292,10 +287,6 @@ def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDAr
 FEW_INDEPENDENT = 40
 """Independent samples that the groups of a set should at least be worth."""
 
-MIN_INDEPENDENT = 4
-"""Independent samples that they must be worth. In groups of unlike sizes that are worth fewer, a kind was significant
-in 12 to 41 % of simulated pairs of sets of one law; from 4 on, in 1 %."""
-
 
 def ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:
     """Warn of samples without a value in the column that names the groups.
@@ -329,13 +320,18 @@ def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[s
         name: what groups them.
 
     Raises:
-        DataError: they are worth fewer than 4. Exact repeats, which nobody named, only give a warning.
+        DataError: they are worth fewer than 4. Of exact repeats, which nobody named, nothing is tested then.
     """
     independent = n / per_group
     if per_group <= 1 or independent >= FEW_INDEPENDENT:
         return []
-    if independent < MIN_INDEPENDENT and name != REPEATS:
-        raise too_few_groups(label, n, per_group, name)
+    if independent < MIN_INDEPENDENT:
+        if name != REPEATS:
+            raise too_few_groups(label, n, per_group, name)
+        return [
+            f"the {n:,} samples of {label} repeat so few that they tell as much as "
+            f"{counted(round(independent), 'independent one')}: nothing is tested, and no kind can be significant"
+        ]
     return [
         f"the groups of {label} are so few or so large that its {n:,} samples tell as much as {independent:.0f} "
         "independent ones: expect wide intervals, and keep fewer samples of large groups"
@@ -344,8 +340,13 @@ def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[s
 
 def too_few_groups(label: str, n: int, per_group: float, name: str | None) -> DataError:
     """Return the error for a set whose samples lie in too few groups to be compared."""
-    by = f" by {name}" if name else ""
     independent = floor(10 * n / per_group) / 10
+    if name == REPEATS:
+        return DataError(
+            f"the {n:,} samples of {label} repeat so few that one half of these has hardly any: they tell as much as "
+            f"{independent:g} independent ones, too few to compare; take samples that are not repeats"
+        )
+    by = f" by {name}" if name else ""
     return DataError(
         f"the {n:,} samples of {label} lie in too few groups{by}, or nearly all in one: they tell as much as "
         f"{independent:g} independent ones; take dozens of groups of each set, and fewer samples of the largest ones"

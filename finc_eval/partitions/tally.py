@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from finc_eval.numerics.design_effects import MIN_INDEPENDENT
+
 Array = NDArray[np.float64]
 
 
@@ -71,6 +73,11 @@ class Tally:
     def cautious(self) -> Array:
         """Design effects for intervals: a kind that by chance has only small groups is not taken for independent."""
         return np.maximum(self.effects, self.even)
+
+    @property
+    def tells(self) -> bool:
+        """True where the samples are worth enough independent ones for tests to hold."""
+        return bool(self.n >= MIN_INDEPENDENT * self.even.max())
 
     def units(self, level: int) -> tuple[Array, Array]:
         """Return effective numbers of members, and of samples, for the test of each kind of a level by itself."""

@@ -92,7 +92,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
     have more of than the rest. The partition must be blind to which set a sample is from (`pooled_sample`). Then all
     samples may be counted, and the family-wise error holds exactly. Grouped samples are counted by effective numbers.
     Those of the set that has less are taken from groups up to the size of the largest with a member: that larger groups
-    have none may be chance.
+    have none may be chance. A set of hardly any independent samples is not tested: its p-values are 1.
 
     Args:
         tallies: the tally of each set by its label, from one partition.
@@ -112,6 +112,8 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
         k, rest_k = np.concatenate([k, rest_k]), np.concatenate([rest_k, k])
         n, rest_within = np.concatenate([n, rest_n]), np.concatenate([rest_within, within])
     family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_within.ravel(), rho)
+    tells = np.array([one.tells for one in sets])
+    tested = np.tile(tells, 2) if len(sets) > 2 else np.full(2, tells.all())
     return KindTests(
         labels=labels,
         level=np.repeat(np.arange(len(levels)), levels),
@@ -121,7 +123,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
         effects=effects,
         cautious=cautious,
         raw=family.p_values.reshape(-1, members.shape[1]),
-        adjusted=family.adjusted.reshape(-1, members.shape[1]),
+        adjusted=np.where(tested[:, None], family.adjusted.reshape(-1, members.shape[1]), 1.0),
         family=family,
     )
 

@@ -61,6 +61,25 @@ def test_exact_repeats_are_counted_once_and_near_repeats_are_named():
     assert any("have a near-copy in gen" in warning for warning in fe.compare(near, ref, features=20).warnings)
 
 
+@pytest.mark.parametrize(
+    ("call", "distinct"), [(fe.compare, 3), (lambda gen, ref, **_: fe.kinds({"gen": gen, "ref": ref}), 2)]
+)
+def test_a_set_that_repeats_hardly_any_samples_is_not_tested(call, distinct):
+    rng = np.random.default_rng(0)
+    few, ref = rng.normal(size=(20, 4)), rng.normal(size=(300, 4)).astype(np.float32)
+    gen = few[[3, 17, 5][:distinct] * (300 // distinct)].astype(np.float32)
+    found = call(gen, ref, features=20)
+    assert not found.significant() and {mode.p_value for mode in found.modes} <= {1.0}
+    (note,) = [note for note in found.warnings if "nothing is tested" in note]
+    assert f"repeat so few that they tell as much as {distinct} independent ones" in note
+
+
+def test_a_set_of_one_sample_cannot_be_compared():
+    rng = np.random.default_rng(0)
+    with pytest.raises(fe.DataError, match="the 300 samples of gen repeat so few that one half of these has hardly"):
+        fe.compare(np.ones((300, 4)), rng.normal(size=(300, 4)), features=20)
+
+
 def test_the_sample_of_a_sketch_shows_that_repeats_are_draws_of_a_discrete_law():
     atoms = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     gen, ref = (atoms[np.random.default_rng(seed).integers(30, size=300)] for seed in (1, 2))
