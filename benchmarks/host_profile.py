@@ -24,6 +24,7 @@ from finc_scaling import write_cache
 import finc_eval as fe
 from finc_eval.comparison import compare, inputs
 from finc_eval.comparison.kinds import clusters
+from finc_eval.comparison.members.neighbors import Neighborhood
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.search.distance_blocks import Rows
@@ -116,6 +117,16 @@ def repeated(function):
     return assign
 
 
+def some(function):
+    """Tell the members among some rows, and repeat what they are for the others."""
+
+    def members(self, rows):
+        found = function(self, rows[:STAND_INS])
+        return found[torch.arange(len(rows)) % len(found)]
+
+    return members
+
+
 def nearby(function):
     """Let some rows of a block of distances stand for all."""
     return lambda self, start, rows, frame: function(self, start, rows[: 2 * STAND_INS], frame)
@@ -139,6 +150,7 @@ def without_products():
     for owner, name, stand_in in (
         (ScorePass, "update", few),
         (Assignment, "__call__", repeated),
+        (Neighborhood, "members", some),
         (Rows, "__init__", nearby),
     ):
         setattr(owner, name, stand_in(getattr(owner, name)))

@@ -30,6 +30,8 @@ from finc_eval.comparison.members.thresholds import BINS
 from finc_eval.comparison.scored import ScoredProposal
 
 FEATURES = 2000
+PORTION = 4096
+"""Fresh rows that are scored together."""
 GAUSS, LOOSE = partial(clusters, 26, 512), partial(clusters, 26, 512, centers=0.35)
 PHOTOGRAPHS, DIGITS = partial(real, photographs), partial(real, digits)
 PLANTED = {
@@ -103,7 +105,7 @@ class Recorded:
     """
 
     def __init__(self):
-        self.candidates = {}
+        self.candidates, self._scores = {}, {}
 
     def recording(self):
         """Return contexts in which a comparison is recorded."""
@@ -179,12 +181,20 @@ class Recorded:
                 found = self.scored.members.among(rows, fold)[:, candidate.column]
             else:
                 threshold = float(candidate.scored.thresholds[fold, candidate.rank])
-                scores = sketch.feature_map(rows) @ candidate.scored.proposal.fit.scoring[fold][:, candidate.rank]
+                scores = self.scores(candidate.scored.proposal, fold, rows, sketch.feature_map)[:, candidate.rank]
                 # A histogram rounds thresholds up.
                 least = 2 * ceil((abs(threshold) + 1) * (BINS / 2)) / BINS - 1
                 found = np.copysign(1, threshold) * scores >= least
             inside += found.numpy() * sketch.folds[fold].n / sketch.n
         return inside
+
+    def scores(self, proposal, fold, rows, phi):
+        """Return scores of the fresh rows on all directions of a proposal, which are the same for every mode of it."""
+        key = id(proposal), fold
+        if key not in self._scores:
+            scoring = proposal.fit.scoring[fold]
+            self._scores[key] = torch.cat([phi(part) @ scoring for part in torch.split(rows, PORTION)])
+        return self._scores[key]
 
 
 def report(found):
