@@ -32,6 +32,9 @@ DRAWN = 50
 COPIED_ROWS = 1 << 17
 """Rows whose kinds are copied from the device together: for every copy, the host waits."""
 
+SORTED_ROWS = 1 << 13
+"""Rows that are sorted together by distance: of later ones, only those nearer than what is kept are sorted."""
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -270,16 +273,20 @@ class Counter:
             kinds = np.where(self.partition.far(squared), np.array(self.partition.levels, np.int32), kinds)
         self._cells.append(kinds.astype(np.int16))
         for level, offset in enumerate(self._offsets[:-1]):
-            self._keep_nearest(start, kinds[:, level] + offset, squared[:, level])
+            for part in range(0, len(kinds), SORTED_ROWS):
+                rows = slice(part, part + SORTED_ROWS)
+                self._keep_nearest(start + part, kinds[rows, level] + offset, squared[rows, level])
 
     def _keep_nearest(self, start: int, kinds: NDArray[np.int64], squared: NDArray[np.float32]) -> None:
+        near = np.flatnonzero(squared < self._squared[kinds, -1])
+        kinds, squared = kinds[near], squared[near]
         order = np.lexsort((squared, kinds))
         present, first = np.unique(kinds[order], return_index=True)
         rank = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
         order, rank = order[rank < NEAREST], rank[rank < NEAREST]
         place = np.searchsorted(present, kinds[order])
         indices, distances = np.full((len(present), NEAREST), -1), np.full((len(present), NEAREST), np.inf, np.float32)
-        indices[place, rank], distances[place, rank] = order + start, squared[order]
+        indices[place, rank], distances[place, rank] = near[order] + start, squared[order]
         distances = np.concatenate([self._squared[present], distances], 1)
         indices = np.concatenate([self._nearest[present], indices], 1)
         kept = distances.argsort(1, kind="stable")[:, :NEAREST]

@@ -64,7 +64,7 @@ class BottomSample:
         keys, rows = keys[offered], rows[sent(torch.from_numpy(offered), rows.device)]
         all_keys = np.concatenate([self.keys, keys])
         all_ids = [*self.ids, *ids]
-        kept = np.lexsort((np.array(all_ids), without_fold(all_keys)))[: self.capacity]
+        kept = _in_order(without_fold(all_keys), all_ids)[: self.capacity]
         joined = torch.cat([sent(self._rows, rows.device), rows.detach().float()])
         self._rows = joined[sent(torch.from_numpy(kept), rows.device)]
         self.keys = all_keys[kept]
@@ -75,6 +75,14 @@ class BottomSample:
         for part in (self, other):
             total.update(part.keys, chosen_of(part.ids), part.rows)
         return total
+
+
+def _in_order(hashes: NDArray[np.uint64], ids: Sequence[str]) -> NDArray[np.int64]:
+    """Return the order of samples by hash, and of equal hashes by id."""
+    order = hashes.argsort(kind="stable")
+    equal = hashes[order[1:]] == hashes[order[:-1]]
+    # Texts take twenty times as long to sort as numbers, and hashes are hardly ever equal.
+    return np.lexsort((np.array(ids), hashes)) if equal.any() else order
 
 
 def chosen_of(ids: Sequence[str]) -> IdsAt:
