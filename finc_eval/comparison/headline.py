@@ -116,6 +116,11 @@ def overall(found: _Compared) -> list[str]:
             "As a whole, the sets are not more different than two samples of one source usually are: an "
             f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."
         ]
+    if found.difference_interval is not None and found.difference_interval[0] == 0:
+        return [
+            f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but hardly by how much can be told: an "
+            f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."
+        ]
     return [f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."]
 
 

@@ -1,4 +1,4 @@
-"""Tables on the terminal: names are cut and prose is wrapped to fit, numbers never are."""
+"""Tables on the terminal: names are cut and prose is wrapped to fit, numbers and ids never are."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def print_table(
 ) -> None:
     """Print a table on standard output.
 
-    On a terminal, names are cut with "…" where they do not fit, and prose and headings are wrapped. If the numbers
-    alone are too wide, the last columns follow in further tables, each beside the first column.
+    On a terminal, names are cut with "…" where they do not fit, save for what follows their last comma, such as an id,
+    and prose and headings are wrapped. If the numbers alone are too wide, the last columns follow in further tables,
+    each beside the first column.
 
     Args:
         title: title of the table.
@@ -54,9 +55,10 @@ def print_table(
         widths = _widened([wanted[i] for i in places], [least[i] for i in places], console.width)
         table = Table(title=None if places[1:2] > [1] else visible(title), title_justify="left")
         for place, width in zip(places, widths, strict=True):
-            table.add_column(visible(columns[place]), width=width, no_wrap=columns[place] in names)
+            table.add_column(visible(columns[place]), width=width)
         for row in cells:
-            table.add_row(*(row[place] for place in places))
+            sized = zip(places, widths, strict=True)
+            table.add_row(*(_cut(row[i], width) if columns[i] in names else row[i] for i, width in sized))
         console.print(table)
 
 
@@ -64,6 +66,19 @@ def print_notes(warnings: Iterable[str]) -> None:
     """Print what a reader should know before trusting the numbers."""
     for warning in warnings:
         print(f"note: {warning}")
+
+
+def _cut(name: str, width: int) -> str:
+    """Return a name in so many characters; what follows its last comma stays, since it tells rows apart."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(name) <= width:
+        return name
+    _, comma, last = name.rpartition(", ")
+    room = width - cell_len(f"…, {last}")
+    if comma and room > 0:
+        return f"{set_cell_size(name, room).rstrip(' ,')}…, {last}"
+    return last if comma and cell_len(last) <= width else f"{set_cell_size(name, width - 1)}…"
 
 
 def _parts(least: Sequence[int], width: int) -> list[list[int]]:

@@ -32,6 +32,9 @@ TWO_TESTS = (
 PARTLY = "partly "
 """Beginning of the name of a mode of which no value describes most members."""
 
+LOOKS_LIKE = "looks like "
+"""Beginning of a name that the extractor's classes gave, which need not be those of the samples."""
+
 SHARES_IN_NAME = re.compile(r" \([\d %,]+\)")
 """The shares of members in a name, such as " (50 %, 41 %)"."""
 
@@ -81,7 +84,7 @@ def short(mode: Named, others: Sequence[Named] = ()) -> str:
         mode: the mode.
         others: modes beside it; where one of them has the same short name, the traits tell them apart.
     """
-    name = few = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix("looks like ")
+    name = few = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix(LOOKS_LIKE)
     for one in () if _only_traits(mode) else mode.evidence:
         if one.source == TRAIT:
             few = few.replace(f", {one.value}", "")
@@ -95,6 +98,8 @@ def kind(mode: Named, others: Sequence[Named] = ()) -> str:
     if _only_traits(mode):
         return f"samples that are “{mode.name}”"
     name = short(mode, others)
+    if mode.name.startswith(LOOKS_LIKE):
+        return f"samples that look like “{name}”"
     return f"samples that are partly “{name.removeprefix(PARTLY)}”" if name.startswith(PARTLY) else f"“{name}”"
 
 
@@ -105,7 +110,7 @@ def _only_traits(mode: Named) -> bool:
 
 def such_as(modes: Sequence[SharedMode | Kind], label: str) -> str:
     """Return the clearest modes that have a name, with their shares of a set, as the end of a sentence on them all."""
-    named = [f"{kind(one, modes)} ({percent(one.shares[label].share)})" for one in modes if one.name][:TOLD]
+    named = [f"{kind(one, modes)} ({percent(one.shares[label].share)} of {label})" for one in modes if one.name][:TOLD]
     return f", such as {listed(named)}" if named else ""
 
 

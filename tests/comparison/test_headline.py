@@ -44,6 +44,13 @@ def test_two_samples_of_one_source_are_said_to_be_alike():
     )
 
 
+def test_a_difference_that_may_be_next_to_nothing_is_not_told_as_a_size():
+    found = a_comparison(difference=0.14, difference_interval=(0.0, 0.24), difference_p_value=0.0312)
+    assert found.headline.startswith(
+        "As a whole, the sets differ (p = 0.031), but hardly by how much can be told: an estimated 14 % [0, 24] of the"
+    )
+
+
 def test_modes_that_refits_do_not_find_again_are_said_to_be_there():
     found = a_comparison(kinds(2, stability=0.3))
     assert "kind of samples can be told: 2 modes are significant, of which refits find less than half" in found.headline

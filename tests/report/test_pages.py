@@ -321,7 +321,7 @@ def test_the_pictures_of_a_mode_are_of_the_set_with_most_and_of_the_reference():
     [
         (
             slice(0, 3),
-            "Against the mean of all other sets, alpha has more of 1 kind of samples, such as “3” (8 %) (adj",
+            "Against the mean of all other sets, alpha has more of 1 kind of samples, such as “3” (8 % of alpha) (adj",
         ),
         (
             slice(2, 3),

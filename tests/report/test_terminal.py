@@ -76,6 +76,17 @@ def test_names_are_cut_on_a_terminal_and_whole_in_a_pipe(monkeypatch, capsys):
     assert cells == ["2", name, "< 0.1", "100.0", "−100.0 [−99.9, −90.1]", "0.00031", "both"]
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [(20, "looks…, over-abcdef"), (14, "over-abcdef"), (40, "looks like nematode (9 %), over-abcdef")],
+)
+def test_a_name_that_is_cut_keeps_its_id(width, shown, monkeypatch, capsys):
+    rows = [["looks like nematode (9 %), over-abcdef", "x" * (80 - width - 7)]]
+    text, _ = on_a_terminal(lambda: print_table("", ["Mode", "n"], rows, names=["Mode"]), monkeypatch, capsys)
+    (cell,) = [line.split("│")[1].strip() for line in text.splitlines() if "over-abcdef" in line]
+    assert cell == shown
+
+
 def test_columns_that_do_not_fit_follow_beside_the_first(monkeypatch, capsys):
     columns, rows = ["Mode", *"abcdefgh"], [["over-abcdef", *("0.123 [0.1, 0.2]" for _ in "abcdefgh")]]
     text, _ = on_a_terminal(lambda: print_table("title", columns, rows), monkeypatch, capsys)

@@ -69,7 +69,7 @@ def test_without_a_difference_it_says_so_and_what_may_be_missed():
             "samples that are “brighter, bluer”",
             "brighter, bluer",
         ),
-        (named(OVER, "looks like tabby (60 %)", ("classifier", "tabby")), "“tabby”", "tabby"),
+        (named(OVER, "looks like tabby (60 %)", ("classifier", "tabby")), "samples that look like “tabby”", "tabby"),
         (
             named(OVER, "prompt with “a dog” (70 %)", ("prompt", "a dog")),
             "“prompt with “a dog””",
