@@ -218,9 +218,9 @@ def is_cut(name, shown):
     """Return whether a cell shows a name, whole or cut; what follows its last comma is whole."""
     head, cut, tail = shown.partition("…")
     last = name.rpartition(", ")[2]
-    return (
-        shown == name or shown == last or (bool(cut and head) and name.startswith(head) and tail in ("", f", {last}"))
-    )
+    if shown in (name, last):
+        return True
+    return bool(cut and head) and name.startswith(head) and tail in ("", f", {last}")
 
 
 def noise(seed, n=20, size=28):
