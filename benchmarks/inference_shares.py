@@ -105,7 +105,7 @@ class Recorded:
     """
 
     def __init__(self):
-        self.candidates, self._scores = {}, {}
+        self.candidates, self._fresh = {}, {}
 
     def recording(self):
         """Return contexts in which a comparison is recorded."""
@@ -177,24 +177,28 @@ class Recorded:
             return (cells[:, tests.level[pieces]] == tests.index[pieces]).any(1).astype(float)
         inside, sketch = np.zeros(len(rows)), one.sketched.sketch
         for fold in (0, 1):
+            told, scores = self.fresh(rows, fold)
             if one.told_members(candidate.column):
-                found = self.scored.members.among(rows, fold)[:, candidate.column]
+                found = told[:, candidate.column]
             else:
                 threshold = float(candidate.scored.thresholds[fold, candidate.rank])
-                scores = self.scores(candidate.scored.proposal, fold, rows, sketch.feature_map)[:, candidate.rank]
                 # A histogram rounds thresholds up.
                 least = 2 * ceil((abs(threshold) + 1) * (BINS / 2)) / BINS - 1
-                found = np.copysign(1, threshold) * scores >= least
+                found = np.copysign(1, threshold) * scores[:, candidate.column] >= least
             inside += found.numpy() * sketch.folds[fold].n / sketch.n
         return inside
 
-    def scores(self, proposal, fold, rows, phi):
-        """Return scores of the fresh rows on all directions of a proposal, which are the same for every mode of it."""
-        key = id(proposal), fold
-        if key not in self._scores:
-            scoring = proposal.fit.scoring[fold]
-            self._scores[key] = torch.cat([phi(part) @ scoring for part in torch.split(rows, PORTION)])
-        return self._scores[key]
+    def fresh(self, rows, fold):
+        """Return which fresh rows are members of which modes, and their scores: both (n, t), found once."""
+        if fold not in self._fresh:
+            scoring = torch.cat([one.proposal.fit.scoring[fold] for one in self.scored.proposals], 1)
+            phi = next(iter(self.scored.sets.values())).sketched.sketch.feature_map
+            told, scores = zip(
+                *((self.scored.members.among(part, fold), phi(part) @ scoring) for part in torch.split(rows, PORTION)),
+                strict=True,
+            )
+            self._fresh[fold] = torch.cat(told), torch.cat(scores)
+        return self._fresh[fold]
 
 
 def report(found):
