@@ -42,7 +42,10 @@ class Moments:
             yield slice(start, start + len(block)), block
 
     def update(self, rows: torch.Tensor) -> None:
-        """Add vectors, shape (b, size), by one matrix product per block row, never by an outer product per sample."""
+        """Add vectors, shape (b, size), by one matrix product per block row, never by an outer product per sample.
+
+        They may be held until their products are asked for: the caller does not change them afterwards.
+        """
         self.n += len(rows)
         self.first += rows.sum(0, dtype=self.first.dtype)
         self._waiting.append(rows)

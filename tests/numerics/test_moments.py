@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from finc_eval import CosineFeatures, RandomFourierFeatures
-from finc_eval.numerics.moments import MOMENT_BLOCK, Moments, from_upper, upper, upper_size, weighted_sum
+from finc_eval.numerics.moments import HELD, MOMENT_BLOCK, Moments, from_upper, upper, upper_size, weighted_sum
 
 CPU = torch.device("cpu")
 
@@ -109,6 +109,22 @@ def test_the_covariance_is_the_more_exact_the_higher_the_precision(features):
 def test_the_first_moment_loses_nothing_to_a_low_precision(features):
     mean = moments_of(features, "bfloat16").mean()
     torch.testing.assert_close(mean.double(), features.double().mean(0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float64"])
+def test_few_vectors_are_applied_without_their_products(precision):
+    """Until somebody asks for the products, and to the same result."""
+    rows = vectors(MOMENT_BLOCK + 1, n=HELD)
+    moments, columns = moments_of(rows, precision), torch.eye(MOMENT_BLOCK + 1)[:, :3]
+    before = moments.apply(columns)
+    assert not moments._second and len(moments._waiting) == HELD // 256
+    moments.mean_square()
+    assert moments._second and not moments._waiting
+    torch.testing.assert_close(before, moments.apply(columns), rtol=5e-3, atol=5e-3)
+    moments.update(rows[:5])
+    assert not moments._waiting
+    more = moments_of(vectors(5, n=HELD + 1), precision)
+    assert more._second and not more._waiting
 
 
 def test_no_vectors_change_nothing():
