@@ -29,10 +29,10 @@ class Planted:
     Attributes:
         what: the difference, in words.
         share_gen, share_ref: true share of the kind in each set.
-        mode: the purest mode, of several the one with the largest recall, if it is pure enough to show the difference;
-            else None.
-        purity: share of the purest mode's 50 best samples that are of the kind.
-        recall: for a kind of n samples, the share of them that are among the n best samples of the purest mode.
+        mode: among the modes that show the kind, the one whose members are most nearly the kind; None without any.
+        purity: share of the 50 best samples of that mode that are of the kind; of the purest mode, where none shows it.
+        precision: share of its members that are of the kind.
+        recall: share of the samples of the kind that are its members.
     """
 
     what: str
@@ -40,6 +40,7 @@ class Planted:
     share_ref: float
     mode: Mode | None
     purity: float
+    precision: float
     recall: float
 
 
@@ -67,6 +68,7 @@ def find_planted(
     kind: str,
     modes: Sequence[Mode],
     scores: NDArray[np.float32],
+    members: NDArray[np.bool_],
     kinds: Sequence[str],
     shares: Shares,
     least: float = FOUND_PURITY,
@@ -78,23 +80,25 @@ def find_planted(
         kind: the kind that was planted.
         modes: the modes that might show it.
         scores: scores on these modes of the set that has more of the kind, shape (n, modes).
+        members: which of these samples are members of the modes, shape (n, modes).
         kinds: kinds of the same samples, n of them.
         shares: share of every kind in the generated and in the reference set.
         least: purity above which the kind counts as found.
     """
     is_kind = np.array([one == kind for one in kinds])
-    best = np.argsort(-scores, axis=0, kind="stable")
-    purities, recalls = (is_kind[best[:n]].mean(0).tolist() for n in (BEST_SAMPLES, is_kind.sum()))
-    purity, recall, purest = max(
-        zip(purities, recalls, modes, strict=True), key=lambda one: one[:2], default=(0, 0, None)
-    )
+    best = np.argsort(-scores, axis=0, kind="stable")[:BEST_SAMPLES]
+    purity, inside, size = is_kind[best].mean(0), is_kind.astype(int) @ members, members.sum(0)
+    shown = purity > least
+    alike = inside / np.maximum(size + is_kind.sum(), 1)  # half of Dice's coefficient
+    place = int(np.lexsort((purity, np.where(shown, alike, 0), shown))[-1])
     return Planted(
         what=what,
         share_gen=shares[0].get(kind, 0.0),
         share_ref=shares[1].get(kind, 0.0),
-        mode=purest if purity > least else None,
-        purity=purity,
-        recall=recall,
+        mode=modes[place] if shown[place] else None,
+        purity=float(purity[place]),
+        precision=float(inside[place] / max(size[place], 1)),
+        recall=float(inside[place] / max(is_kind.sum(), 1)),
     )
 
 

@@ -36,19 +36,14 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None,
     comparison.save(out / "comparison.h5")
     gen_kinds, ref_kinds = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     shares = shares_of(gen_kinds, ref_kinds)
-    over, under = comparison.score(gen, comparison.over), comparison.score(ref, comparison.under)
+    over, under = (
+        (modes, comparison.score(cache, modes), comparison.members(cache, modes), kinds, shares)
+        for modes, cache, kinds in ((comparison.over, gen, gen_kinds), (comparison.under, ref, ref_kinds))
+    )
     planted = [
-        find_planted(
-            f"{digit} in its own color, absent from the reference",
-            f"coloured-{digit}",
-            comparison.over,
-            over,
-            gen_kinds,
-            shares,
-        )
+        find_planted(f"{digit} in its own color, absent from the reference", f"coloured-{digit}", *over)
         for digit in range(10)
     ]
-    rare = f"gray {RARE_DIGIT}, nine in ten left out"
-    planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", comparison.under, under, ref_kinds, shares))
+    planted.append(find_planted(f"gray {RARE_DIGIT}, nine in ten left out", f"grey-{RARE_DIGIT}", *under))
     report = comparison.to_html(out / "comparison.html")
     return Experiment("Digits", comparison, tuple(planted), report, COPIES)

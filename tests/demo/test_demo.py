@@ -5,6 +5,7 @@ from PIL import Image
 import finc_eval as fe
 from finc_eval.cli.verbs.demo import print_planted
 from finc_eval.core.errors import UsageError
+from finc_eval.demo.found import find_planted
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets, shipped_digits
 from finc_eval.demo.run import run_demo
 
@@ -50,6 +51,7 @@ def test_the_demo_finds_what_was_planted(tmp_path, capsys):
             assert planted.mode.p_value < 0.05
             assert planted.mode.ratio > 1.5
             assert planted.recall > 0.5
+    assert min(planted.precision for planted in colored) > 0.05 and max(planted.precision for planted in colored) > 0.8
     assert rare.mode is not None
     assert rare.mode.p_value < 1e-6
     assert rare.mode.excess == max(mode.excess for mode in digits.comparison.under)
@@ -61,5 +63,17 @@ def test_the_demo_finds_what_was_planted(tmp_path, capsys):
     assert digits.report.read_text(encoding="utf-8").count("data:image/") > 100
     print_planted(digits)
     printed = capsys.readouterr().out
-    assert f"{COPIES} images" in printed
+    assert f"{COPIES} images" in printed and "of its" in printed
     assert " of 11 planted differences are found" in printed
+
+
+def test_of_modes_that_show_a_kind_the_one_whose_members_are_it_is_told():
+    kinds = ["a"] * 60 + ["b"] * 140
+    scores = np.repeat(np.linspace(1, 0, 200)[:, None], 3, 1)  # the best samples are of a, on all modes
+    members = np.zeros((200, 3), bool)
+    members[:, 0], members[:55, 1], members[:5, 2] = True, True, True
+    planted = find_planted("", "a", ["all", "most of it", "a few"], scores, members, kinds, ({"a": 0.3}, {}))
+    assert (planted.mode, planted.purity, planted.precision) == ("most of it", 1, 1)
+    assert planted.recall == pytest.approx(55 / 60)
+    lost = find_planted("", "b", ["all", "most of it", "a few"], scores, members, kinds, ({"b": 0.7}, {}))
+    assert (lost.mode, lost.purity) == (None, 0)

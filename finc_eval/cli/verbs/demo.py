@@ -51,13 +51,14 @@ def print_planted(experiment: Experiment) -> None:
             f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
             text,
             f"{planted.purity:.2f}",
+            f"{planted.precision:.2f}",
             f"{planted.recall:.2f}",
         ]
 
     copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
-    copied = ["exact copies of reference images", f"{experiment.copies} images", f"{copies} images", "", ""]
+    copied = ["exact copies of reference images", f"{experiment.copies} images", f"{copies} images", "", "", ""]
     found = sum(planted.mode is not None for planted in experiment.planted)
-    columns = ["planted", "share gen / ref", "found", "purity of top 50", "recall"]
+    columns = ["planted", "share gen / ref", "found", "purity of top 50", "of its members", "recall"]
     print()
     rows = [*map(row, experiment.planted), copied]
     print_table(f"{experiment.title}: planted against found", columns, rows, prose=columns[:3])
