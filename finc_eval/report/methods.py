@@ -9,7 +9,7 @@ from typing import Any
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES
-from finc_eval.comparison.settings import METHODS, Settings
+from finc_eval.comparison.settings import METHODS, Clusters, Finc, Settings
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
@@ -119,6 +119,8 @@ def summary(result: MethodComparison) -> str:
         sentences.append(f"Modes that the generated set has significantly {words[role]} of: {finds}.")
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
     sentences.append(f"They show {kinds_in_words(len(found))}. Every method finds {everywhere} of them.")
+    if {Finc.name, Clusters.name} <= {*result.comparisons}:
+        sentences.append("FINC is directions alone here; a comparison joins what both find.")
     return " ".join(sentences)
 
 

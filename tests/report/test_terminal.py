@@ -11,6 +11,7 @@ from finc_eval.comparison.methods import MethodComparison, ModeGroup
 from finc_eval.comparison.models import SharedMode
 from finc_eval.core.signature import Signature
 from finc_eval.metrics.score import Score, Scores
+from finc_eval.report.methods import summary as summary_of_methods
 from finc_eval.report.terminal import print_table
 
 WIDEST = (-0.999, -0.901)
@@ -39,8 +40,7 @@ def wide_models():
     return model_comparison(modes=modes, sets=sets)
 
 
-def methods():
-    names = ("finc", "clusters", "ken", "rarity", "fld")
+def methods(names=("finc", "clusters", "ken", "rarity", "fld")):
     modes = (OVER.id, "over-cccccc")
     groups = (
         ModeGroup("A", "over", dict.fromkeys(names, modes)),
@@ -116,3 +116,8 @@ def test_modes_that_do_not_count_are_folded_or_marked(capsys):
     report.show(model_comparison(modes=tuple(replace(m, stability=0.2) for m in model_comparison().modes)))
     text = capsys.readouterr().out
     assert "– mostly 3 (94 %)" in text and "– refits find less than half" in text
+
+
+def test_methods_say_that_finc_is_directions_alone_beside_clusters():
+    assert "FINC is directions alone here; a comparison joins what both find." in summary_of_methods(methods())
+    assert "alone here" not in summary_of_methods(methods(("finc", "ken")))
