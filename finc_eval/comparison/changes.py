@@ -43,7 +43,7 @@ class Change(Record, Shown):
 
     Attributes:
         status: "new" or "gone" where only one comparison has the mode; else "grown", "shrunk" or, where the interval of
-            the change holds zero, "unchanged"; "undecided" where the interval is so wide that the whole mode may have
+            the change holds zero, "unchanged"; "undecided" where it holds zero, but most of the mode seems to have
             come or gone. Of an under-represented mode it is the deficit that grows or shrinks.
         role: "over" or "under" the reference.
         old, new: the mode in either comparison; None where it is missing.
@@ -301,6 +301,5 @@ def _change(old: Mode | None, new: Mode | None, overlap: float, family: int) -> 
     elif interval[1] < 0:
         status = "shrunk"
     else:
-        whole = max(old.excess, new.excess)
-        status = "unchanged" if -whole < interval[0] and interval[1] < whole else "undecided"
+        status = "undecided" if 2 * abs(change) > max(old.excess, new.excess, 0) else "unchanged"
     return Change(status, present[0].role, old, new, overlap, change, interval)

@@ -79,7 +79,7 @@ def repeats_as_groups(
     """Make groups of the exact repeats in each set that has no groups and more than 1 % repeats.
 
     Where repeated rows occur in the other sets about as often as in their own, they are independent draws of a law with
-    few values, and stay single.
+    few values, and stay single; so do those of a set that repeats one sample, which is one mode whatever they are.
 
     Args:
         sets: sets by label.
@@ -100,6 +100,8 @@ def repeats_as_groups(
         only = f"{label} has only {counted(distinct, 'distinct sample')} among {n:,}"
         if others and drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
+        elif distinct == 1:
+            sentences.append(f"{only}: too few for tests, which take all samples for independent")
         else:
             grouped[label] = sets[label].with_groups(own, REPEATS)
             sentences.append(

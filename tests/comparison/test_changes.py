@@ -131,9 +131,10 @@ def test_two_draws_of_one_law_with_loose_kinds_have_nothing_new_and_nothing_gone
 def test_a_mode_that_may_have_gone_is_not_called_unchanged(releases, reference):
     few = fe.compare(gen=draw(OLD, 150, 8), ref=reference)
     changes = fe.compare_releases(releases[0], few)
-    wide = [change for change in changes if change.old and change.new and change.interval[0] <= -change.old.excess]
-    assert wide and {change.status for change in wide} <= {"undecided", "shrunk"}
-    assert any(change.status == "undecided" and change.title in (change.old.title, change.id) for change in wide)
+    both = [change for change in changes if change.old and change.new and not change.told]
+    far = [change for change in both if 2 * abs(change.change) > max(change.old.excess, change.new.excess, 0)]
+    assert far and {change.status for change in far} == {"undecided"}
+    assert {change.status for change in both if change not in far} <= {"unchanged"}
 
 
 def test_what_cannot_be_told_is_named_in_place_of_followed(changes, releases):

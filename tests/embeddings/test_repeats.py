@@ -147,7 +147,9 @@ def test_shifted_digits_beside_their_originals_are_seen():
     assert found["ref"] < 0.1
 
 
-def test_a_set_of_one_sample_is_one_group():
+def test_a_set_of_one_sample_is_not_grouped_and_is_named():
     sets, (sentence,) = repeats_as_groups(opened(copied(normal(1, 1), 60), normal(100, 2)))
-    assert len(set(sets["gen"].group_hashes())) == 1
-    assert sentence.startswith("gen has only 1 distinct sample among 60: the tests count each once")
+    assert sets["gen"].group_hashes() is None
+    assert sentence.startswith("gen has only 1 distinct sample among 60: too few for tests")
+    sets, (sentence,) = repeats_as_groups(opened(copied(normal(2, 1), 30), normal(100, 2)))
+    assert len(set(sets["gen"].group_hashes())) == 2 and "the tests count each once" in sentence
