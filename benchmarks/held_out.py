@@ -53,9 +53,9 @@ def held_out(gen, ref, gen_kinds, ref_kinds):
     """Compare two sets, and look for the kinds that the reference lacks."""
     shares = shares_of(gen_kinds, ref_kinds)
     comparison = fe.compare(gen, ref)
-    scores = comparison.score(gen, comparison.over)
+    scores, members = comparison.score(gen, comparison.over), comparison.members(gen, comparison.over)
     return comparison, [
-        find_planted(kind, kind, comparison.over, scores, gen_kinds, shares, MAJORITY)
+        find_planted(kind, kind, comparison.over, scores, members, gen_kinds, shares, MAJORITY)
         for kind in sorted(set(shares[0]) - set(shares[1]))
     ]
 
@@ -93,6 +93,7 @@ def row(name, planted):
         "ratio": "" if mode is None else f"{mode.ratio:.2f}",
         "p": "" if mode is None else f"{mode.p_value:.0e}",
         "purity of top 50": f"{planted.purity:.2f}",
+        "of its members": f"{planted.precision:.2f}",
         "recall": f"{planted.recall:.2f}",
     }
 

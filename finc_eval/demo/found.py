@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -85,16 +85,17 @@ def find_planted(
         shares: share of every kind in the generated and in the reference set.
         least: purity above which the kind counts as found.
     """
+    planted = Planted(what, shares[0].get(kind, 0.0), shares[1].get(kind, 0.0), None, 0.0, 0.0, 0.0)
+    if not modes:
+        return planted
     is_kind = np.array([one == kind for one in kinds])
     best = np.argsort(-scores, axis=0, kind="stable")[:BEST_SAMPLES]
     purity, inside, size = is_kind[best].mean(0), is_kind.astype(int) @ members, members.sum(0)
     shown = purity > least
     alike = inside / np.maximum(size + is_kind.sum(), 1)  # half of Dice's coefficient
     place = int(np.lexsort((purity, np.where(shown, alike, 0), shown))[-1])
-    return Planted(
-        what=what,
-        share_gen=shares[0].get(kind, 0.0),
-        share_ref=shares[1].get(kind, 0.0),
+    return replace(
+        planted,
         mode=modes[place] if shown[place] else None,
         purity=float(purity[place]),
         precision=float(inside[place] / max(size[place], 1)),

@@ -77,3 +77,5 @@ def test_of_modes_that_show_a_kind_the_one_whose_members_are_it_is_told():
     assert planted.recall == pytest.approx(55 / 60)
     lost = find_planted("", "b", ["all", "most of it", "a few"], scores, members, kinds, ({"b": 0.7}, {}))
     assert (lost.mode, lost.purity) == (None, 0)
+    nothing = find_planted("", "a", [], scores[:, :0], members[:, :0], kinds, ({"a": 0.3}, {}))
+    assert (nothing.mode, nothing.share_gen, nothing.recall) == (None, 0.3, 0)
