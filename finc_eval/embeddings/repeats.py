@@ -343,15 +343,16 @@ def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[s
 def too_few_groups(label: str, n: int, per_group: float, name: str | None) -> DataError:
     """Return the error for a set whose samples lie in too few groups to be compared."""
     independent = floor(10 * n / per_group) / 10
+    worth = f"{independent:g} independent one{'s' * (independent != 1)}"
     if name == REPEATS:
         return DataError(
             f"the {n:,} samples of {label} repeat so few that one half of these has hardly any: they tell as much as "
-            f"{independent:g} independent ones, too few to compare; take samples that are not repeats"
+            f"{worth}, too few to compare; take samples that are not repeats"
         )
     by = f" by {name}" if name else ""
     return DataError(
         f"the {n:,} samples of {label} lie in too few groups{by}, or nearly all in one: they tell as much as "
-        f"{independent:g} independent ones; take dozens of groups of each set, and fewer samples of the largest ones"
+        f"{worth}; take dozens of groups of each set, and fewer samples of the largest ones"
     )
 
 
