@@ -81,7 +81,7 @@ def _in_order(hashes: NDArray[np.uint64], ids: Sequence[str]) -> NDArray[np.int6
     """Return the order of samples by hash, and of equal hashes by id."""
     order = hashes.argsort(kind="stable")
     equal = hashes[order[1:]] == hashes[order[:-1]]
-    # Texts take twenty times as long to sort as numbers, and hashes are hardly ever equal.
+    # Texts take longer to sort than numbers, and hashes are hardly ever equal.
     return np.lexsort((np.array(ids), hashes)) if equal.any() else order
 
 
