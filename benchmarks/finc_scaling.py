@@ -36,7 +36,7 @@ from finc_eval.samples import Manifest, Traits
 
 SIZES = (1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000)
 DIM = 768
-PUBLISHED_AT, KEN_AT = (1000, 5000), (1000, 2500, 5000)
+PUBLISHED_AT, KEN_AT = (1000,), (1000, 2500, 5000)
 FEATURES, CHUNK, OUTER_BATCH = 2000, 5000, 16
 PNG = Traits("PNG", "RGB", 28, 28, False)
 STAGES = ("read", "features", "covariance", "Fréchet moments", "eigen", "kinds", "score")
