@@ -220,3 +220,11 @@ def test_comparisons_that_do_not_compare_are_refused_by_the_field(reference, rel
         fe.FincEvalError, match=rf"do not compare: (.*; )?{field}: .* and .*one sketch of the reference"
     ):
         fe.compare_releases(releases[0], other)
+
+
+def test_a_change_has_the_name_of_the_release_that_has_one(changes):
+    both = next(change for change in changes if change.old and change.new)
+    old, new = (replace(mode, name=None) for mode in (both.old, both.new))
+    named = replace(both, old=replace(old, name="mostly 3"), new=new)
+    assert (named.title, replace(both, old=old, new=new).title) == ("mostly 3", both.id)
+    assert replace(named, new=replace(new, name="mostly 5")).title == "mostly 5"

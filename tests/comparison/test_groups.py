@@ -74,6 +74,16 @@ def test_a_set_that_repeats_hardly_any_samples_is_not_tested(call, distinct):
     assert f"repeat so few that they tell as much as {distinct} independent ones" in note
 
 
+def test_directions_of_a_collapsed_set_are_not_tested():
+    rng = np.random.default_rng(0)
+    few, ref = rng.normal(size=(13, 4)) + 3, rng.normal(size=(300, 4))
+    gen = few[[0] * 240 + [*range(1, 13)] * 5].astype(np.float32)  # worth 1.6 independent samples
+    found = fe.compare(gen, ref, features=50, method=fe.Finc(clusters=False))
+    assert found.modes and {mode.p_value for mode in found.modes} == {1.0}
+    models = fe.compare_models({"a": gen}, ref, features=50, method=fe.Finc(clusters=False))
+    assert models.modes and {mode.p_value for mode in models.modes} == {1.0}
+
+
 def test_a_set_whose_few_distinct_samples_lie_in_one_half_is_refused():
     rng = np.random.default_rng(0)
     few, ref = rng.normal(size=(20, 4)), rng.normal(size=(300, 4))

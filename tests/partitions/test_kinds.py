@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.partitions.counts import Counts, count, tallied
+from finc_eval.partitions.counts import NEAREST, Counts, count, tallied
 from finc_eval.partitions.kmeans import kmeans, spread_rows
 from finc_eval.partitions.partition import Partition, pooled_sample
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -320,3 +320,20 @@ def test_a_page_says_that_a_class_can_lie_in_several_kinds_and_what_was_not_test
     differences = {label: replace(one, p_value=None) for label, one in planted.differences.items()}
     assert report.kinds.UNTESTED in report.kinds.summary(replace(planted, differences=differences))
     assert report.kinds.UNTESTED not in report.kinds.summary(planted)
+
+
+@pytest.mark.parametrize("together", [64, 1 << 13])
+def test_the_samples_nearest_to_a_center_are_kept_whatever_is_sorted_together(together, monkeypatch):
+    monkeypatch.setattr("finc_eval.partitions.counts.SORTED_ROWS", together)
+    rows = torch.from_numpy(np.random.default_rng(3).normal(size=(700, 4)).astype(np.float32))
+    partition = Partition.fit(rows, (4, 8), 0)
+    kinds, squared = partition.assign(rows)
+    nearest = count(as_embeddings(rows), partition).nearest
+    first = 0
+    for level, number in enumerate(partition.levels):
+        for kind in range(number):
+            members = np.flatnonzero(kinds[:, level] == kind)
+            expected = members[squared[members, level].argsort(kind="stable")][:NEAREST]
+            found = nearest[first + kind]
+            assert found[found >= 0].tolist() == expected.tolist()
+        first += number

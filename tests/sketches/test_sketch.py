@@ -9,6 +9,7 @@ from _portions import portions_of
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.numerics.folds import fold_of
+from finc_eval.sketches.bottom_sample import BottomSample, chosen_of
 from finc_eval.sketches.folds import FoldChunks
 from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 
@@ -236,3 +237,10 @@ def test_ids_that_are_not_valid_unicode_survive_sketch_comparison_and_json(digit
     found.save(tmp_path / "comparison.h5")
     assert fe.load(tmp_path / "comparison.h5").to_json() == found.to_json()
     assert "\\udcff" in found.to_json()
+
+
+def test_of_samples_with_equal_hashes_those_with_the_first_ids_stay():
+    keys, ids = np.array([6, 2, 2, 2, 8], np.uint64), ["e", "c", "a", "b", "d"]
+    sample = BottomSample(1, 3)
+    sample.update(keys, chosen_of(ids), torch.arange(5.0)[:, None])
+    assert sample.ids == ["a", "b", "c"] and sample.rows.flatten().tolist() == [2, 3, 1]
