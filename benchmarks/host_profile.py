@@ -12,6 +12,7 @@ on what else runs nor contain the loading of libraries.
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -26,12 +27,14 @@ from finc_eval.comparison import compare, inputs
 from finc_eval.comparison.kinds import clusters
 from finc_eval.comparison.members.neighbors import Neighborhood
 from finc_eval.comparison.score_pass import ScorePass
+from finc_eval.core.run import GPU_BATCH_SIZE
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.search.distance_blocks import Rows
 from finc_eval.partitions.counts import Counter
 from finc_eval.partitions.partition import Assignment, Partition
+from finc_eval.sketches.far import FarSamples
 
-ENTRIES, FEATURES, BATCH, STAND_INS = 8, 16, 16_384, 256
+ENTRIES, FEATURES, STAND_INS = 8, 16, 256
 STAGES = {
     "hash the ids": (CachedEmbeddings, "_hashes_between"),
     "look for repeats": (inputs, "repeats_as_groups"),
@@ -99,11 +102,18 @@ class Narrow(CachedEmbeddings):
 def few(function):
     """Let a score pass see some samples of each batch."""
 
-    def update(self, features, folds, start, groups):
+    def update(self, features, fold, index, groups):
         groups = None if groups is None else groups[:STAND_INS]
-        function(self, features[:STAND_INS], folds[:STAND_INS], start, groups)
+        function(self, features[:STAND_INS], fold, index[:STAND_INS], groups)
 
     return update
+
+
+def near_middle(function):
+    """Look for far samples among some of each chunk."""
+    return lambda self, chunk: function(
+        self, replace(chunk, rows=chunk.rows[:STAND_INS], index=chunk.index[:STAND_INS])
+    )
 
 
 def repeated(function):
@@ -139,18 +149,20 @@ def profiled(paths):
     for watch in watches:
         watch.start()
     sets = [Narrow(path, clock) for path in paths]
-    clock.run(REST, fe.compare, *sets, features=FEATURES, run=fe.Run(device="cpu", batch_size=BATCH))
+    clock.run(REST, fe.compare, *sets, features=FEATURES, run=fe.Run(device="cpu"))
     for watch in watches:
         watch.stop()
     return clock.seconds, time.perf_counter() - start
 
 
 def without_products():
-    """Let the work of the device take next to nothing."""
+    """Let the work of the device take next to nothing, in portions of a GPU."""
+    fe.Run.portion = GPU_BATCH_SIZE
     for owner, name, stand_in in (
         (ScorePass, "update", few),
         (Assignment, "__call__", repeated),
         (Neighborhood, "members", some),
+        (FarSamples, "update", near_middle),
         (Rows, "__init__", nearby),
     ):
         setattr(owner, name, stand_in(getattr(owner, name)))

@@ -10,23 +10,20 @@ import torch
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
-from finc_eval.core.run import Run
+from finc_eval.comparison.scored import ScoredSet
 from finc_eval.core.words import counted
 from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
-from finc_eval.sketches.reference import FAR
+from finc_eval.sketches.far import FAR
 
 FEW_SAMPLES = 500
 """Samples of a set below which a comparison carries a warning."""
 
 LARGE_KERNEL_ERROR = 0.1
 """Rms error of the kernel from which a comparison carries a warning: 43 frequencies on digits; 2 000 have 0.02."""
-
-LARGE_SPREAD = 2.0
-"""Mean square distance from the middle, in squares of the median distance, from which far samples are looked for."""
 
 
 def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
@@ -74,31 +71,15 @@ def kernel_warnings(error: KernelError | None, features: int | None) -> list[str
     ]
 
 
-def far_warnings(one: SketchedSet, run: Run) -> list[str]:
-    """Warn of samples so far from all others that they are probably broken; the set is read again only if it has some.
-
-    The mean square distance from the middle of the set, which a few such samples dominate, is known from its moments.
-    """
-    moments, rows = one.sketch.embedding, one.sketch.sample.rows.double().cpu()
-    if moments is None or one.embeddings is None or len(rows) < 2:
+def far_warnings(one: ScoredSet) -> list[str]:
+    """Warn of samples so far from all others that they are probably broken."""
+    if one.far is None:
         return []
-    middle = rows.median(0).values
-    typical = float(torch.linalg.vector_norm(rows - middle, dim=1).median())
-    off = middle - one.sketch.feature_map.center.double().cpu()
-    mean_square = float(moments.mean_square().diagonal().sum()) - float(off @ (2 * moments.mean().cpu() - off))
-    if not mean_square > LARGE_SPREAD * typical**2 > 0:
-        return []
-    far, farthest, name = 0, 0.0, ""
-    for batch in one.embeddings.batches(run.portion):
-        distances = torch.linalg.vector_norm(batch.rows.double().cpu() - middle, dim=1) / typical
-        far += int((distances > FAR).sum())
-        if float(distances.max()) > farthest:
-            farthest, name = float(distances.max()), batch.ids[int(distances.argmax())]
-    if not far:
-        return []
+    far, are = one.far, "it is" if one.far.count == 1 else "they are"
+    (name,) = one.sketched.ids_at(np.array([far.farthest]))
     return [
-        f"{one.label} has {counted(far, 'sample')} more than {FAR:g} times as far from its middle as half of the set, "
-        f"{name!r} {farthest:.3g} times: look whether {'it is' if far == 1 else 'they are'} broken"
+        f"{one.sketched.label} has {counted(far.count, 'sample')} more than {FAR:g} times as far from its middle as "
+        f"half of the set, {name!r} {far.distance:.3g} times: look whether {are} broken"
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import assemble_modes, direction_candidates, named
+from finc_eval.comparison.assemble import Candidate, assemble_modes, direction_candidates, named
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
@@ -29,10 +29,9 @@ from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.kinds.clusters import FoundKinds, find_kinds, without_clusters
 from finc_eval.comparison.kinds.joining import joined
-from finc_eval.comparison.members.neighbors import Neighborhood
 from finc_eval.comparison.modes import SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
-from finc_eval.comparison.scored import Proposal, score_sets
+from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
@@ -116,8 +115,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
         tried += len(kinds.tests.index)
     candidates = joined(candidates, coordinates, settings.rho, tried, directions=not settings.by_eigenvalue)
     modes = assemble_modes(candidates, scored.directions, settings)
-    neighborhood = None if scored.members is None else scored.members.whole([one.column for one, _ in modes])
-    return _describe(opened, settings, fits, kinds, named(modes, gen, ref), neighborhood, run)
+    return _describe(opened, settings, fits, kinds, scored, modes, run)
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -139,12 +137,14 @@ def _describe(
     settings: Settings,
     fits: Mapping[Role, CrossFit],
     kinds: FoundKinds | None,
-    modes: Sequence[Mode],
-    neighborhood: Neighborhood | None,
+    scored: Scored,
+    found_modes: Sequence[tuple[Candidate, Mode]],
     run: Run,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
+    modes = named(found_modes, gen, ref)
+    neighborhood = None if scored.members is None else scored.members.whole([one.column for one, _ in found_modes])
     phi = gen.sketch.feature_map
     sample = torch.cat([one.sketch.sample.rows[:ERROR_SAMPLE] for one in (gen, ref)])
     copies = copies_between(gen, ref)
@@ -175,8 +175,7 @@ def _describe(
             *rho_warnings(settings.rho),
             *bandwidth_warnings(phi.sigma, sample),
             *kernel_warnings(error, phi.features),
-            *far_warnings(gen, run),
-            *far_warnings(ref, run),
+            *(line for one in scored.sets.values() for line in far_warnings(one)),
             *cluster_warnings(gen, ref),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
             *set_warnings(gen, ref, copies, opened.warnings),

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from finc_eval.numerics.eigen import Eigenpairs, LowRank, extreme_eigenpairs, top_eigenpairs
+from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.varimax import varimax
-from finc_eval.sketches.folds import rows_of
 
 OVERSAMPLING = 1.3
 """Rotated directions per mode asked for: the varimax rotation needs some room beyond the modes reported."""

@@ -25,13 +25,12 @@ from finc_eval.embeddings.space import check_all_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
-from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.folds import fold_of, rows_of
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
-from finc_eval.sketches.folds import rows_of
 from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import reference_feature_map
-from finc_eval.sketches.sketch import Sketch
+from finc_eval.sketches.sketch import Sketch, sketch_all
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +40,13 @@ SetInput = Sketch | Embeddings
 
 @dataclass(frozen=True)
 class SketchedSet:
-    """A set of a comparison."""
+    """A set of a comparison.
+
+    Attributes:
+        label: its label.
+        sketch: its sketch.
+        embeddings: its embeddings; None of a sketch.
+    """
 
     label: str
     sketch: Sketch
@@ -285,7 +290,8 @@ def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings,
     if isinstance(opened, Sketch):
         found = SketchedSet(label, opened, None)
     else:
-        sketch = Sketch.of(opened, phi, precision=settings.precision, run=run.named(f"sketch {label}"))
+        stage = run.named(f"sketch {label}")
+        (sketch,) = sketch_all(opened, [phi], precision=settings.precision, embedding=False, run=stage)
         found = SketchedSet(label, sketch, opened)
     folds = found.sketch.folds
     if min(fold.n for fold in folds) < 2:

@@ -12,7 +12,6 @@ import torch
 from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.members.thresholds import BINS, bins_of
 from finc_eval.comparison.modes import SAMPLES_PER_TAIL
-from finc_eval.core.device import sent
 from finc_eval.numerics.design_effects import GroupedShares, GroupSizes
 from finc_eval.numerics.precision import arithmetic
 
@@ -49,46 +48,43 @@ class ScorePass:
         tested, device = scoring[0].shape[1], shown.device
         sizes = np.empty(0) if group_sizes is None else group_sizes
         self._group_sizes = torch.from_numpy(sizes).double()
-        self._n = torch.zeros(2, dtype=torch.double, device=device)
+        self._n = [0, 0]
         self._powers = torch.zeros(2, 2, tested, dtype=torch.double, device=device)
         # Fold of the sample, fold that the direction scores, direction, bin.
-        self._histograms = torch.zeros(4 * tested * BINS, dtype=torch.long, device=device)
+        self._histograms = torch.zeros(2, 2 * tested * BINS, dtype=torch.long, device=device)
         self._places = torch.arange(2 * tested, device=device) * BINS
         self._energy = torch.zeros(2, shown.shape[1], dtype=torch.double, device=device)
         self._best = torch.empty(2, shown.shape[1], 0, dtype=torch.long, device=device)
         self._group_sums = torch.zeros(len(sizes), tested, dtype=torch.double, device=device)
 
-    def update(self, features: torch.Tensor, folds: torch.Tensor, start: int, groups: torch.Tensor | None) -> None:
-        """Add φ of consecutive samples.
+    def update(
+        self, features: torch.Tensor, fold: int, index: torch.Tensor, groups: torch.Tensor | None = None
+    ) -> None:
+        """Add φ of samples of one fold; all is on the device of the directions.
 
         Args:
-            features: φ, shape (b, q), on the device of the directions.
-            folds: fold of each, shape (b,).
-            start: index of the first.
+            features: φ, shape (b, q).
+            fold: their fold.
+            index: index of each, shape (b,).
             groups: number of the group of each, shape (b,); None where every sample stands for itself.
         """
         with arithmetic("float32"):
             scores = features @ self._vectors
-        shown, first, second = torch.split(scores, self._columns, 1)
-        folds = sent(folds, scores.device)[:, None]
-        squares = torch.where(folds == 0, first, second).double().square()
-        inside = torch.cat([folds == 0, folds == 1], 1).double()
-        self._n += inside.sum(0)
-        self._powers += torch.stack([inside.T @ squares, inside.T @ squares.square()], 1)
-        places = (
-            bins_of(scores[:, self._columns[0] :]) + self._places + folds * (len(self._histograms) // 2)
-        ).flatten()
-        self._histograms.scatter_add_(0, places, torch.ones_like(places))
+        shown, *scored = torch.split(scores, self._columns, 1)
+        squares = scored[fold].double().square()
+        self._n[fold] += len(features)
+        self._powers[fold] += torch.stack([squares.sum(0), squares.square().sum(0)])
+        places = (bins_of(scores[:, self._columns[0] :]) + self._places).flatten()
+        self._histograms[fold].scatter_add_(0, places, torch.ones_like(places))
         if groups is not None:
-            self._group_sums.index_add_(0, sent(groups, scores.device), squares)
-        self._keep_best(shown, start)
+            self._group_sums.index_add_(0, groups, squares)
+        self._keep_best(shown, index)
 
-    def _keep_best(self, scores: torch.Tensor, start: int) -> None:
+    def _keep_best(self, scores: torch.Tensor, index: torch.Tensor) -> None:
         tails = torch.stack([scores.T, -scores.T])
         self._energy += tails.clamp_min(0).double().square().sum(2)
         # Rounded, so that the last bit of a matrix product does not decide between equal samples. Of these the earlier
         # one is kept: score and index are one number, so that no two are equal.
-        index = torch.arange(start, start + len(scores), device=scores.device)
         ranked = tails.mul(PER_SCORE).round_().long() * MOST_SAMPLES + (MOST_SAMPLES - 1 - index)
         candidates = torch.cat([self._best, ranked], dim=2)
         self._best = candidates.topk(min(SAMPLES_PER_TAIL, candidates.shape[2]), dim=2).values
@@ -98,7 +94,7 @@ class ScorePass:
         best = self._best.cpu()
         places = torch.div(best, MOST_SAMPLES, rounding_mode="floor")
         return Scores(
-            folds=self._n.cpu(),
+            folds=torch.tensor(self._n, dtype=torch.double),
             powers=self._powers.cpu(),
             histograms=self._histograms.cpu().view(2, 2, -1, BINS),
             energy=self._energy.cpu(),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,13 +17,15 @@ from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.members.neighbors import Marks, MemberCount, Members, SetMembers
 from finc_eval.comparison.members.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.comparison.score_pass import ScorePass, Scores
+from finc_eval.core.device import sent
 from finc_eval.core.run import Run
 from finc_eval.numerics.axes import PrincipalAxes
 from finc_eval.numerics.design_effects import design_effects
-from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.sketches.folds import rows_of
+from finc_eval.sketches.far import Far, FarSamples
+from finc_eval.sketches.folds import fold_chunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +111,7 @@ class ScoredSet:
         masses: masses of the directions.
         sample: scores of the bottom-k sample.
         told: members that neighbors tell; None where the sets keep too few samples.
+        far: samples far from all others; None where there is none, and of a sketch.
     """
 
     sketched: SketchedSet
@@ -115,6 +119,7 @@ class ScoredSet:
     masses: Masses
     sample: SampleScores
     told: SetMembers | None
+    far: Far | None
 
     def told_members(self, column: int) -> ModeMembers | None:
         """Return the members of a direction that neighbors tell; None where it marks too few samples."""
@@ -242,16 +247,16 @@ def score_sets(
     samples = {label: SampleScores.of(one, (first, second)) for label, one in sets.items()}
     members = Members.of(sets, _marks(list(zip(proposals, columns, strict=True)), samples, ends[-1], rho), axes)
     passed = {label: _pass(one, shown, (first, second), members, run) for label, one in sets.items()}
-    effects = _effects({label: scores for label, (scores, _) in passed.items() if sets[label].embeddings is not None})
+    effects = _effects({label: one.scores for label, one in passed.items() if sets[label].embeddings is not None})
     found = {}
     for label, one in sets.items():
-        scores, told = passed[label]
+        scores, told, far = passed[label]
         if label in effects:
             masses = scores.masses(effects[label])
         else:
             sketch, concentration = one.sketch, scores.concentration()
             masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
-        found[label] = ScoredSet(one, scores, masses, samples[label], told)
+        found[label] = ScoredSet(one, scores, masses, samples[label], told, far)
     return Scored(
         found, [ScoredProposal(one, place, found) for one, place in zip(proposals, columns, strict=True)], members
     )
@@ -275,31 +280,49 @@ def _marks(
     return Marks(marked, balance)
 
 
+class _Passed(NamedTuple):
+    """What a pass over a set found: its scores, its members, and samples far from all others."""
+
+    scores: Scores
+    told: SetMembers | None
+    far: Far | None
+
+
 def _pass(
     one: SketchedSet,
     shown: torch.Tensor,
     scoring: tuple[torch.Tensor, torch.Tensor],
     members: Members | None,
     run: Run,
-) -> tuple[Scores, SetMembers | None]:
-    """Score a set, and count its members."""
+) -> _Passed:
+    """Score a set, count its members, and look for broken samples."""
     told = None if members is None else members.of_sample(one)
     if one.embeddings is None:
-        sketched = ScorePass(shown, scoring)
-        sketched.update(*one.sample, 0, None)
-        return sketched.result(), told
-    groups = one.group_numbers
+        return _Passed(_scores_of_sample(one, shown, scoring), told, None)
+    phi, groups, numbers = one.sketch.feature_map, one.group_numbers, None
     found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
-    count = None if members is None or one.is_sample else MemberCount(members, run.portion)
-    phi = one.sketch.feature_map
-    for batch in one.embeddings.batches(run.portion, phi.prepared):
-        folds, stop = torch.from_numpy(fold_of(batch.keys)), batch.start + len(batch.rows)
-        numbers = None if groups is None else torch.from_numpy(groups[batch.start : stop])
-        found.update(phi.apply(batch.rows), folds, batch.start, numbers)
+    if groups is not None:
+        numbers = sent(torch.from_numpy(groups), phi.device)
+    count = None if members is None or one.is_sample else MemberCount(members)
+    far = FarSamples(one.sketch.sample.rows, phi.device)
+    for chunk in fold_chunks(one.embeddings, run, phi.prepared, f"score {one.label}"):
+        own = None if numbers is None else numbers[chunk.index]
+        found.update(phi.apply(chunk.rows), chunk.fold, chunk.index, own)
+        far.update(chunk)
         if count is not None:
-            count.update(batch.rows, batch.keys)
-        run.progress(f"score {one.label}", stop, one.embeddings.n)
-    return found.result(), replace(told, count=count.result()) if told and count else told
+            count.update(chunk)
+    told = replace(told, count=count.result()) if told and count else told
+    return _Passed(found.result(), told, far.result(one.embeddings))
+
+
+def _scores_of_sample(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor]) -> Scores:
+    """Score the bottom-k sample of a sketch."""
+    found = ScorePass(shown, scoring)
+    features, folds = one.sample
+    for fold in (0, 1):
+        index = sent(rows_of(folds, fold), features.device)
+        found.update(features[index], fold, index)
+    return found.result()
 
 
 def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:

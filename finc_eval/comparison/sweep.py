@@ -173,7 +173,13 @@ def _sweep_sigma(
     chosen = [factor * median for factor in BANDWIDTH_FACTORS] if sigmas is None else sigmas
     maps = [centered_features(sample, settings.features, sigma, settings, run.torch_device) for sigma in chosen]
     sketches = {
-        label: sketch_all(one, maps, precision=settings.precision, run=run.named(f"sketch {label}"))
+        label: sketch_all(
+            one,
+            maps,
+            precision=settings.precision,
+            embedding=False,
+            run=run.named(f"sketch {label}"),
+        )
         for label, one in embeddings.items()
     }
     points = []

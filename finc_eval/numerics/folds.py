@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 FOLD_BIT = np.uint64(1)
@@ -17,3 +18,8 @@ def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 def without_fold(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the bits of keys that draw samples: all but that of the fold."""
     return keys >> FOLD_BIT
+
+
+def rows_of(folds: torch.Tensor, fold: int) -> torch.Tensor:
+    """Return the indices of the rows of a fold, ascending, from the fold of each row."""
+    return (folds == fold).nonzero().squeeze(1)

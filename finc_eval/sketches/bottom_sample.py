@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -14,6 +14,10 @@ from finc_eval.numerics.folds import without_fold
 
 SAMPLE_SIZE = 2000
 """Samples that a sketch keeps, unless another number is asked for."""
+
+
+RowsAt = Callable[[NDArray[np.int64]], torch.Tensor]
+"""Function from indices of samples to their rows, (m,) → (m, d)."""
 
 
 class BottomSample:
@@ -40,14 +44,13 @@ class BottomSample:
         self._rows = self._rows.cpu()
         return self._rows
 
-    def update(self, keys: NDArray[np.uint64], ids_at: IdsAt, rows: torch.Tensor, start: int = 0) -> None:
+    def update(self, keys: NDArray[np.uint64], ids_at: IdsAt, rows_at: RowsAt) -> None:
         """Offer samples; those with the smallest hashes stay, in order of hash.
 
         Args:
             keys: keys of the samples, shape (b,).
             ids_at: function that reads the ids of those samples that may stay, from their indices.
-            rows: embeddings, shape (b, d).
-            start: index of the first sample.
+            rows_at: function that reads their embeddings.
         """
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
         offered = np.arange(len(keys))
@@ -60,8 +63,7 @@ class BottomSample:
             offered = np.flatnonzero(without_fold(keys) <= smallest)
         if not len(offered):
             return
-        ids = ids_at(start + offered)
-        keys, rows = keys[offered], rows[sent(torch.from_numpy(offered), rows.device)]
+        ids, keys, rows = ids_at(offered), keys[offered], rows_at(offered)
         all_keys = np.concatenate([self.keys, keys])
         all_ids = [*self.ids, *ids]
         kept = _in_order(without_fold(all_keys), all_ids)[: self.capacity]
@@ -73,7 +75,7 @@ class BottomSample:
     def __add__(self, other: BottomSample) -> BottomSample:
         total = BottomSample(self.rows.shape[1], min(self.capacity, other.capacity))
         for part in (self, other):
-            total.update(part.keys, chosen_of(part.ids), part.rows)
+            total.update(part.keys, chosen_of(part.ids), rows_among(part.rows))
         return total
 
 
@@ -88,3 +90,8 @@ def _in_order(hashes: NDArray[np.uint64], ids: Sequence[str]) -> NDArray[np.int6
 def chosen_of(ids: Sequence[str]) -> IdsAt:
     """Return the function from indices to these ids."""
     return lambda indices: [ids[index] for index in indices.tolist()]
+
+
+def rows_among(rows: torch.Tensor) -> RowsAt:
+    """Return the function from indices to these rows."""
+    return lambda indices: rows[sent(torch.from_numpy(indices), rows.device)]

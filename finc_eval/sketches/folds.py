@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import Place, sent
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.folds import fold_of
+
+Rows = tuple[torch.Tensor, torch.Tensor]
+"""Rows of samples, and their indices in the set."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoldChunk:
+    """Embeddings of one fold of a set.
+
+    Attributes:
+        fold: fold of the samples.
+        rows: their embeddings, shape (b, d).
+        index: their indices in the set, shape (b,), on the device of the rows.
+    """
+
+    fold: int
+    rows: torch.Tensor
+    index: torch.Tensor
 
 
 class FoldChunks:
@@ -21,31 +42,52 @@ class FoldChunks:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._waiting: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
+        self._waiting: tuple[list[Rows], list[Rows]] = ([], [])
 
-    def add(self, keys: NDArray[np.uint64], rows: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Take embeddings in, shape (b, d), with their keys; yield (fold, chunk) for each that is full."""
+    def add(self, keys: NDArray[np.uint64], rows: torch.Tensor, start: int = 0) -> Iterator[FoldChunk]:
+        """Take embeddings in, and yield the chunks that are full.
+
+        Args:
+            keys: keys of the samples, shape (b,).
+            rows: their embeddings, shape (b, d).
+            start: index of the first.
+        """
         folds = fold_of(keys)
         # An order, as the host knows it: for a mask, it would wait for the device to count.
         order = sent(torch.from_numpy(folds.argsort(kind="stable")), rows.device)
-        parts = rows[order].tensor_split([len(folds) - int(folds.sum())])
+        ends = [len(folds) - int(folds.sum())]
+        parts = zip(rows[order].tensor_split(ends), (order + start).tensor_split(ends), strict=True)
         for fold, (waiting, part) in enumerate(zip(self._waiting, parts, strict=True)):
             waiting.append(part)
-            if sum(map(len, waiting)) >= self._size:
-                *full, left = torch.split(torch.cat(waiting), self._size)
-                if len(left) == self._size:
-                    full, left = [*full, left], left[:0]
-                waiting[:] = [left]
-                yield from ((fold, chunk) for chunk in full)
+            if sum(len(rows) for rows, _ in waiting) >= self._size:
+                chunks = list(zip(*(torch.split(one, self._size) for one in _joined(waiting)), strict=True))
+                waiting[:] = [chunks.pop()] if len(chunks[-1][0]) < self._size else []
+                yield from (FoldChunk(fold, *chunk) for chunk in chunks)
 
-    def rest(self) -> Iterator[tuple[int, torch.Tensor]]:
+    def rest(self) -> Iterator[FoldChunk]:
         """Yield the remaining embeddings, in chunks that are not full."""
         for fold, waiting in enumerate(self._waiting):
-            if sum(map(len, waiting)):
-                yield fold, torch.cat(waiting)
+            if sum(len(rows) for rows, _ in waiting):
+                yield FoldChunk(fold, *_joined(waiting))
                 waiting.clear()
 
 
-def rows_of(folds: torch.Tensor, fold: int) -> torch.Tensor:
-    """Return the indices of the rows of a fold, ascending, from the fold of each row."""
-    return (folds == fold).nonzero().squeeze(1)
+def _joined(parts: Sequence[Rows]) -> Rows:
+    rows, index = zip(*parts, strict=True)
+    return torch.cat(rows), torch.cat(index)
+
+
+def fold_chunks(embeddings: Embeddings, run: Run, place: Place, stage: str) -> Iterator[FoldChunk]:
+    """Yield all embeddings of a set in chunks of one fold.
+
+    Args:
+        embeddings: the set.
+        run: portions and progress.
+        place: function that the reader applies to the rows of a batch, such as one that sends them to a device.
+        stage: name of the pass in its progress.
+    """
+    chunks = FoldChunks(run.portion)
+    for batch in embeddings.batches(run.portion, place):
+        yield from chunks.add(batch.keys, batch.rows, batch.start)
+        run.progress(stage, batch.start + len(batch.rows), embeddings.n)
+    yield from chunks.rest()

@@ -14,13 +14,11 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.numerics.folds import without_fold
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
+from finc_eval.sketches.far import FAR
 from finc_eval.sketches.settings import SketchSettings
 
 ERROR_SAMPLE = 500
 """Samples of a set on which the error of the kernel is measured."""
-
-FAR = 100.0
-"""Median distances from the middle of a set at which a sample is so far away that it is probably broken."""
 
 
 def reference_feature_map(

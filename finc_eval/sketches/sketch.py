@@ -26,9 +26,9 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.samples.shards import Shard, joined
-from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, chosen_of
+from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, chosen_of, rows_among
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
-from finc_eval.sketches.folds import FoldChunks
+from finc_eval.sketches.folds import FoldChunk, FoldChunks, fold_chunks
 from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.moments_file import read_moments, write_moments
 from finc_eval.sketches.reference import reference_feature_map
@@ -156,11 +156,6 @@ class Sketch(Shown):
                 f"{embeddings.name} is a shard, and a group by {groups} may lie in two: join the shards of embeddings "
                 "by finc-eval merge, and sketch the whole set"
             )
-        if embeddings.dim != phi.dim:
-            raise IncompatibleError(
-                f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "
-                "pass embeddings by the extractor of the feature map"
-            )
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
         if embeddings.shard is not None and embeddings.shard.size:
@@ -212,10 +207,10 @@ class Sketch(Shown):
         keys = keys_of(hashes, videos)
         self._count_groups(embeddings.n, videos, VIDEO)
         checked = next(embeddings.batches(embeddings.n, self.feature_map.prepared)).rows
-        self.sample.update(keys, chosen_of(names), checked)
+        self.sample.update(keys, chosen_of(names), rows_among(checked))
         chunks = FoldChunks(embeddings.n)
-        for fold, part in (*chunks.add(keys, checked), *chunks.rest()):
-            self._add(fold, part)
+        for chunk in (*chunks.add(keys, checked), *chunks.rest()):
+            self._add(chunk)
 
     def _count_groups(self, n: int, groups: NDArray[np.uint64] | None, name: str | None) -> None:
         if groups is None:
@@ -224,11 +219,11 @@ class Sketch(Shown):
             self.groups = name
             self.squared_sizes += int((np.unique(groups, return_counts=True)[1] ** 2).sum())
 
-    def _add(self, fold: int, rows: torch.Tensor) -> None:
+    def _add(self, chunk: FoldChunk) -> None:
         """Add embeddings of one fold, prepared for the feature map, to the moments."""
-        self.folds[fold].update(self.feature_map.apply(rows))
+        self.folds[chunk.fold].update(self.feature_map.apply(chunk.rows))
         if self.embedding is not None:
-            self.embedding.update(rows - self.feature_map.center)
+            self.embedding.update(chunk.rows - self.feature_map.center)
 
     @property
     def n(self) -> int:
@@ -314,7 +309,8 @@ class Sketch(Shown):
             sketch = cls(phi, sample=header.capacity, space=header.space, precision=header.precision)
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
-            sketch.sample.update(file.array("sample/keys", len(ids), dtype="<u8"), chosen_of(ids), rows)
+            keys = file.array("sample/keys", len(ids), dtype="<u8")
+            sketch.sample.update(keys, chosen_of(ids), rows_among(rows))
             for name, moments in sketch._moments().items():
                 trace, largest = read_moments(file, name, moments, header.n[name])
                 # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.
@@ -371,24 +367,29 @@ def sketch_all(
     *,
     sample: int = SAMPLE_SIZE,
     precision: Precision = "float32",
+    embedding: bool = True,
     run: Run | None = None,
 ) -> list[Sketch]:
-    """Sketch one set by several feature maps of one kernel, in one pass over it."""
+    """Sketch one set by several feature maps of one kernel, in one pass over it.
+
+    See `Sketch.of` for the arguments; `embedding` tells whether to sum the moments of the embeddings, too.
+    """
     run = run or Run()
-    embeddings = as_embeddings_of_any_shard(source)
-    sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
-    groups = embeddings.group_hashes()
-    chunks = FoldChunks(run.portion)
-    for batch in embeddings.batches(run.portion, feature_maps[0].prepared):
+    embeddings, phi = as_embeddings_of_any_shard(source), feature_maps[0]
+    if embeddings.dim != phi.dim:
+        raise IncompatibleError(
+            f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "
+            "pass embeddings by the extractor of the feature map"
+        )
+    sketches = [Sketch(one, sample=sample, space=embeddings.space, precision=precision) for one in feature_maps]
+    groups, drawn = embeddings.group_hashes(), BottomSample(phi.dim, sample)
+    drawn.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at)
+    for sketch in sketches:
+        sketch.embedding = sketch.embedding if embedding else None
+        sketch.sample += drawn
+    for chunk in fold_chunks(embeddings, run, phi.prepared, "sketch"):
         for sketch in sketches:
-            sketch.sample.update(batch.keys, batch.ids_at, batch.rows, batch.start)
-        for fold, rows in chunks.add(batch.keys, batch.rows):
-            for sketch in sketches:
-                sketch._add(fold, rows)
-        run.progress("sketch", batch.start + len(batch.rows), embeddings.n)
-    for fold, rows in chunks.rest():
-        for sketch in sketches:
-            sketch._add(fold, rows)
+            sketch._add(chunk)
     for sketch in sketches:
         sketch.sources, sketch.name = (embeddings.digest,), embeddings.title
         sketch._count_groups(embeddings.n, groups, embeddings.grouping)

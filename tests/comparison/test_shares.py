@@ -20,6 +20,7 @@ from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share
 from finc_eval.core.run import Run
+from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import critical_value, upper_tail
 
 ALONE = fe.Finc(clusters=False)
@@ -48,8 +49,9 @@ def scored():
     shown, *scoring = (torch.linalg.qr(torch.from_numpy(rng.standard_normal((12, 3))))[0].float() for _ in range(3))
     folds = torch.from_numpy(rng.integers(0, 2, 500))
     scores = ScorePass(shown, tuple(scoring))
-    for start in range(0, 500, 120):
-        scores.update(features[start : start + 120], folds[start : start + 120], start, None)
+    for fold in (0, 1):
+        for index in torch.split(rows_of(folds, fold), 120):
+            scores.update(features[index], fold, index)
     return scores.result(), features, folds, scoring
 
 

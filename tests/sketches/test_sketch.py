@@ -9,7 +9,7 @@ from _portions import portions_of
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.numerics.folds import fold_of
-from finc_eval.sketches.bottom_sample import BottomSample, chosen_of
+from finc_eval.sketches.bottom_sample import BottomSample, chosen_of, rows_among
 from finc_eval.sketches.folds import FoldChunks
 from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 
@@ -154,18 +154,20 @@ def test_chunks_hold_every_row_once_in_its_fold_and_are_of_one_size(sizes):
     start = 0
     for size in sizes:
         part = slice(start, start + size)
-        for fold, chunk in chunks.add(keys[part], rows[part]):
-            assert len(chunk) == 64
-            found[fold].append(chunk)
+        for chunk in chunks.add(keys[part], rows[part], start):
+            assert len(chunk.rows) == 64
+            found[chunk.fold].append(chunk)
         start += size
-    for fold, chunk in chunks.rest():
-        assert 0 < len(chunk) < 64
-        found[fold].append(chunk)
-        last.append(fold)
+    for chunk in chunks.rest():
+        assert 0 < len(chunk.rows) < 64
+        found[chunk.fold].append(chunk)
+        last.append(chunk.fold)
     assert len(last) == len(set(last))
     assert list(chunks.rest()) == []
     for fold in (0, 1):
-        np.testing.assert_array_equal(torch.cat(found[fold])[:, 0].numpy(), np.flatnonzero(fold_of(keys) == fold))
+        index = torch.cat([chunk.index for chunk in found[fold]])
+        np.testing.assert_array_equal(index.numpy(), np.flatnonzero(fold_of(keys) == fold))
+        assert torch.equal(torch.cat([chunk.rows for chunk in found[fold]])[:, 0].long(), index)
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float64"])
@@ -242,5 +244,5 @@ def test_ids_that_are_not_valid_unicode_survive_sketch_comparison_and_json(digit
 def test_of_samples_with_equal_hashes_those_with_the_first_ids_stay():
     keys, ids = np.array([6, 2, 2, 2, 8], np.uint64), ["e", "c", "a", "b", "d"]
     sample = BottomSample(1, 3)
-    sample.update(keys, chosen_of(ids), torch.arange(5.0)[:, None])
+    sample.update(keys, chosen_of(ids), rows_among(torch.arange(5.0)[:, None]))
     assert sample.ids == ["a", "b", "c"] and sample.rows.flatten().tolist() == [2, 3, 1]

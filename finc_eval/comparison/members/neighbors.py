@@ -19,8 +19,9 @@ from torch.nn.functional import embedding_bag
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.core.device import sent
 from finc_eval.numerics.axes import PrincipalAxes
+from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.sketches.folds import FoldChunks, rows_of
+from finc_eval.sketches.folds import FoldChunk
 
 NEIGHBORS = 16
 """Nearest samples that tell whether a sample is a member."""
@@ -197,27 +198,16 @@ class Members:
 
 
 class MemberCount:
-    """Counts the members of a set in one pass.
+    """Counts the members of a set in one pass, on its device."""
 
-    Args:
-        members: tells members.
-        portion: samples per matrix product.
-    """
-
-    def __init__(self, members: Members, portion: int) -> None:
-        self._members, self._chunks = members, FoldChunks(portion)
+    def __init__(self, members: Members) -> None:
+        self._members = members
         self._count = torch.zeros(len(members.known), dtype=torch.long, device=members.halves[0].rows.device)
 
-    def update(self, rows: torch.Tensor, keys: NDArray[np.uint64]) -> None:
-        """Add the next samples: rows of shape (b, d) on the device, and their keys."""
-        for fold, part in self._chunks.add(keys, rows):
-            self._add(fold, part)
-
-    def _add(self, fold: int, rows: torch.Tensor) -> None:
-        self._count += self._members.among(rows, fold).sum(0)
+    def update(self, chunk: FoldChunk) -> None:
+        """Add the samples of a chunk."""
+        self._count += self._members.among(chunk.rows, chunk.fold).sum(0)
 
     def result(self) -> NDArray[np.int64]:
         """Return the number of members of each mode, shape (t,)."""
-        for fold, part in self._chunks.rest():
-            self._add(fold, part)
         return self._count.cpu().numpy()

@@ -11,6 +11,7 @@ from finc_eval.comparison.inputs import open_sets
 from finc_eval.comparison.members.neighbors import NEIGHBORS, Marks, MemberCount, Members, Neighborhood
 from finc_eval.core.run import Run
 from finc_eval.numerics.axes import PrincipalAxes
+from finc_eval.sketches.folds import FoldChunks
 
 CENTERS = 8 * np.eye(6)
 
@@ -120,9 +121,13 @@ def test_members_of_a_whole_set_are_counted_in_one_pass(sets):
     told = Members.of(opened, marks_of(kinds))
     one = opened["gen"]
     for portion in (97, 4096):
-        counted = MemberCount(told, portion)
+        counted = MemberCount(told)
+        chunks = FoldChunks(portion)
         for batch in one.embeddings.batches(400):
-            counted.update(batch.rows, batch.keys)
+            for chunk in chunks.add(batch.keys, batch.rows):
+                counted.update(chunk)
+        for chunk in chunks.rest():
+            counted.update(chunk)
         assert counted.result().tolist() == told.of_sample(one).count.tolist()
     assert told.of_sample(one).count == pytest.approx([(of_all["gen"] == kind).sum() for kind in (0, 1)], rel=0.03)
 
