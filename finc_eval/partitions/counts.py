@@ -26,7 +26,7 @@ from finc_eval.partitions.tally import Tally
 NEAREST = 50
 """Samples of each set and kind, nearest to its center, that are kept."""
 
-DRAWN = 50
+DRAWN = 200
 """Samples of each set and kind that are drawn at random, and that its name is taken from."""
 
 COPIED_ROWS = 1 << 17

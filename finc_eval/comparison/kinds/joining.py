@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -30,28 +31,25 @@ class Inside:
         per_group: samples of either that tell as much as one independent one: the mean size, in the bottom-k sample,
             of the group of a sample.
         where: where the samples of either lie.
-        best: where its best members lie.
+        scores: scores of the samples of the set that has more, on the direction of the candidate, shape (m,).
     """
 
     own: torch.Tensor
     other: torch.Tensor
     per_group: tuple[float, float]
     where: tuple[Coordinates, Coordinates]
-    best: Coordinates
+    scores: torch.Tensor
 
     @classmethod
     def of(cls, one: Candidate, coordinates: Mapping[str, Coordinates]) -> Inside:
         """Tell which samples are members of a candidate; the samples of each set lie at these coordinates, by label."""
         own, other = (each.sketched for each in one.sets)
-        members = one.members[own.label]
-        scores = (own.sample[0] @ one.direction).cpu().masked_fill(~members, -torch.inf)
-        best = scores.topk(min(BEST, int(members.sum()))).indices
         return cls(
-            members,
+            one.members[own.label],
             one.members[other.label],
             (_per_group(own.sketch), _per_group(other.sketch)),
             (coordinates[own.label], coordinates[other.label]),
-            coordinates[own.label][best.tolist()],
+            (own.sample[0] @ one.direction).cpu(),
         )
 
     def __and__(self, other: Inside) -> Inside:
@@ -65,6 +63,12 @@ class Inside:
         """Coordinates of the members."""
         own, other = self.where
         return np.concatenate([own[self.own.numpy()], other[self.other.numpy()]])
+
+    @cached_property
+    def best(self) -> Coordinates:
+        """Coordinates of the best members of the set that has more."""
+        scores = self.scores.masked_fill(~self.own, -torch.inf)
+        return self.where[0][scores.topk(min(BEST, int(self.own.sum()))).indices.tolist()]
 
     @property
     def size(self) -> int:
@@ -86,9 +90,14 @@ class Inside:
         own, other = (float(mask.double().mean()) for mask in (self.own, self.other))
         return own - rho * other
 
-    def near(self, whole: Inside) -> bool:
-        """Tell whether the best members are near those of a larger mode, or the members lie amid its other ones."""
-        return distance(self.best, whole.best) <= NEAR or amid((self & whole).points, (whole - self).points)
+    def near(self, whole: Inside, rho: float) -> bool:
+        """Tell whether the best members are near those of a larger mode, or the members lie amid its other ones.
+
+        Where most of the larger one is something else, they must be near the best of that, too.
+        """
+        shared, rest = self & whole, whole - self
+        best = [whole.best] if 2 * shared.excess(rho) > whole.excess(rho) else [whole.best, rest.best]
+        return all(distance(self.best, one) <= NEAR for one in best) or amid(shared.points, rest.points)
 
     def prevails_in(self, whole: Inside, tried: int) -> bool:
         """Tell whether one set has significantly more of these members than of the others of the whole.
@@ -110,8 +119,8 @@ def _per_group(sketch: Sketch) -> float:
 def one_kind(part: Inside, whole: Inside, rho: float, tried: int) -> bool:
     """Tell whether a mode is of the kind of a larger one.
 
-    It is if most of its excess is of members of the larger one, and it is near that, unless one set has significantly
-    more of what both share: then the larger one blends several kinds.
+    It is if most of its excess is of members of the larger one, and it is near that, unless the larger one blends
+    several kinds: one set has significantly more of what both share, or the best of its other members lie elsewhere.
 
     Args:
         part: members of the mode.
@@ -121,7 +130,7 @@ def one_kind(part: Inside, whole: Inside, rho: float, tried: int) -> bool:
     """
     shared = part & whole
     mostly = 2 * shared.excess(rho) > part.excess(rho) > 0
-    return mostly and not shared.prevails_in(whole, tried) and part.near(whole)
+    return mostly and not shared.prevails_in(whole, tried) and part.near(whole, rho)
 
 
 def joined(

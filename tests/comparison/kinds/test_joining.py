@@ -46,18 +46,22 @@ def test_unrotated_eigenvectors_are_not_joined():
         assert fitted == sorted(fitted, reverse=True)
 
 
-HERE, THERE = np.random.default_rng(0).standard_normal((2, 50, 2)).astype(np.float32) + np.float32([[[0]], [[90]]])
+N = 1000
+FIRST, LAST = -torch.arange(N).float(), torch.arange(N).float()
+CLOUD = np.random.default_rng(0).standard_normal((N, 2)).astype(np.float32)
+LINE = np.arange(N, dtype=np.float32)[:, None]
 
 
-def inside(own, other, best=HERE, n=1000):
-    """Members of both sets, given by the ranges of their numbers, which say where they lie."""
-    masks = []
-    for part in (own, other):
-        mask = torch.zeros(n, dtype=torch.bool)
-        mask[part] = True
-        masks.append(mask)
-    where = np.arange(n, dtype=np.float32)[:, None]
-    return Inside(*masks, per_group=(1.0, 1.0), where=(where, where), best=best)
+def inside(own, other, where=CLOUD, scores=FIRST):
+    """Members of both sets, given by the ranges of their numbers; the first are the best."""
+    masks = torch.zeros(2, N, dtype=torch.bool)
+    masks[0, own] = masks[1, other] = True
+    return Inside(*masks, per_group=(1.0, 1.0), where=(where, where), scores=scores)
+
+
+def first_at(place, count):
+    """Samples of which the first lie in another place than all others."""
+    return CLOUD + np.float32(place) * (np.arange(N) < count)[:, None]
 
 
 NOVEL, NOBODY = inside(slice(0, 200), slice(0, 0)), slice(0, 0)
@@ -69,8 +73,18 @@ def test_what_lies_in_the_middle_of_a_kind_is_of_that_kind():
 
 
 def test_what_lies_apart_is_another_kind_unless_it_is_amid_the_larger_one():
-    assert not one_kind(inside(slice(0, 100), NOBODY, THERE), NOVEL, 1.0, 20)
-    assert one_kind(inside(slice(0, 200, 4), NOBODY, THERE), NOVEL, 1.0, 20)
+    apart = first_at(90, 100)
+    whole = inside(slice(0, 300), NOBODY, apart, LAST)
+    assert not one_kind(inside(slice(0, 100), NOBODY, apart), whole, 1.0, 20)
+    whole = inside(slice(0, 800), NOBODY, LINE, LAST)
+    assert one_kind(inside(slice(0, 800, 4), NOBODY, LINE), whole, 1.0, 20)
+
+
+@pytest.mark.parametrize(("count", "joins"), [(60, False), (160, True)])
+def test_the_best_of_a_mode_that_is_mostly_something_else_are_another_kind(count, joins):
+    apart = first_at(90, count)
+    whole = inside(slice(0, 200), NOBODY, apart)
+    assert one_kind(inside(slice(0, count), NOBODY, apart), whole, 1.0, 20) == joins
 
 
 def test_what_lies_outside_is_another_kind():
