@@ -281,7 +281,7 @@ def _marks(
 
 
 class _Passed(NamedTuple):
-    """What a pass over a set found: its scores, its members, and samples far from all others."""
+    """Findings of a pass over a set: its scores, its members, and samples far from all others."""
 
     scores: Scores
     told: SetMembers | None
