@@ -147,4 +147,4 @@ def row(regime, runs):
 
 
 if __name__ == "__main__":
-    run("inference_power", REGIMES, one, report, {name: 20 if name in NOVEL else 12 for name in REGIMES})
+    run("inference_power", REGIMES, one, report, {name: 20 if name in NOVEL else 40 for name in REGIMES})

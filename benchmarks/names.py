@@ -23,7 +23,7 @@ from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.naming.names import name_modes
 
-DRAWS, NULL_RUNS = 10, 400
+DRAWS, NULL_RUNS, MEMBERS = 10, 400, 200
 HELD_OUT, THINNED = 3, 2
 NEAR = 0.15
 LABEL = re.compile(r"(?:mostly |partly )?(\d)")
@@ -208,7 +208,7 @@ def null(runs=NULL_RUNS, n=1500, modes=20):
             )
             for name in ("gen", "ref")
         }
-        members = [{name: rng.permutation(n)[:50]} for name in sets for _ in range(modes // 2)]
+        members = [{name: rng.permutation(n)[:MEMBERS]} for name in sets for _ in range(modes // 2)]
         names = name_modes(members, sets)
         described += any(name.evidence for name in names)
         named += any(name.text for name in names)
@@ -238,7 +238,7 @@ def main():
     rows.append(row("prompts: planted word first", *prompts(), "40 of 50 members, 2 % of others"))
     described, named, runs = null()
     rows.append(row("random members: runs without a name", runs - named, runs, f"{described} runs with any evidence"))
-    record("names", rows, notes="seeds 0 to 9; 20 modes of 50 members of one set in the null runs")
+    record("names", rows, notes=f"seeds 0 to 9; 20 modes of {MEMBERS} members of one set in the null runs")
 
 
 if __name__ == "__main__":
