@@ -139,6 +139,7 @@ def a_comparison(over=(), under=(), **changes):
         over=tuple(over),
         under=tuple(under),
         difference=0.12,
+        difference_kinds=50,
         difference_interval=(0.09, 0.15),
         difference_p_value=0.0005,
         detectable=0.0194,

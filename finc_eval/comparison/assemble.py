@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -99,7 +100,10 @@ class Candidate:
 
 
 def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings) -> list[Candidate]:
-    """Return the directions of both roles that have an excess, both in the data and in held-out data.
+    """Return the directions of both roles that have an excess, both in the data and in held-out data, and members.
+
+    Where its members are not more frequent in the set that has more mass, a direction shows no kind. Significant
+    eigenvectors stay, whatever their members.
 
     Args:
         proposals: directions of both roles.
@@ -121,6 +125,9 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
             column = scored.column(rank)
             members = {label: one.members(column, thresholds[:, rank]) for label, one in scored.sets.items()}
             shares = {label: share_of(one, column, members[label], confidence) for label, one in scored.sets.items()}
+            shows = shares[own].value > settings.rho * shares[other].value
+            if not (shows or (settings.by_eigenvalue and adjusted[column] <= ALPHA)):
+                continue
             found.append(
                 Candidate(
                     role=role,
@@ -144,17 +151,16 @@ def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Setti
     """Return candidates with their modes: the significant ones first, by the difference of shares.
 
     Of each role there are at most as many directions as the settings ask for, and as many clusters that are not one of
-    them. Unrotated eigenvectors stay in the order of their eigenvalues. Where nothing is significant, a share that
-    contradicts the role tells that there is nothing.
+    them. Unrotated eigenvectors stay in the order of their eigenvalues.
 
     Args:
         candidates: directions and clusters.
         family: number of intervals of the excess that hold together.
         settings: settings of the comparison.
     """
-    told = [one for one in candidates if one.p_value <= ALPHA or one.own.value > settings.rho * one.other.value]
+    told = list(candidates)
     if not settings.by_eigenvalue:
-        told.sort(key=lambda one: (one.p_value > ALPHA, -abs(one.own.value - one.other.value)))
+        told.sort(key=lambda one: (one.p_value > ALPHA, one.other.value - one.own.value))
     chosen = []
     for role in ROLES:
         mine = [one for one in told if one.role == role]
@@ -169,6 +175,7 @@ def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Setti
 
 def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
     excess, width = float(one.estimates.excess[one.rank]), float(one.estimates.half_widths(family)[one.rank])
+    width = width if all(each.sketched.tells for each in one.sets) else inf
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
     over = one.role == "over"
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
@@ -193,7 +200,7 @@ def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) ->
         mass_gen=masses[0 if over else 1],
         mass_ref=masses[1 if over else 0],
         excess=excess,
-        interval=(excess - width, excess + width),
+        interval=(max(excess - width, -rho), min(excess + width, 1.0)),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fitted.excess[one.rank]),
         tails=_tails(one, rho) if one.samples is None else _nearest(one),

@@ -20,10 +20,11 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
+from finc_eval.core.words import points
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.gallery import Gallery, Pictures
 from finc_eval.gallery.pictured import Pictured
-from finc_eval.numerics.inference import critical_value
+from finc_eval.numerics.exact_tests import mover
 from finc_eval.samples import Samples
 
 Status = Literal["new", "grown", "unchanged", "undecided", "shrunk", "gone"]
@@ -48,7 +49,8 @@ class Change(Record, Shown):
         role: "over" or "under" the reference.
         old, new: the mode in either comparison; None where it is missing.
         overlap: squared overlap of the two directions, 0 to 1; 0 where one is missing.
-        change: excess in the new comparison minus that in the old; a missing mode counts as 0.
+        change: difference of shares from the reference in the new comparison, minus that in the old; a missing mode
+            counts as 0. Of an under-represented mode, of the deficits: positive where more is missing.
         interval: interval of the change; all intervals hold together with probability 0.95. It takes the errors of the
             two comparisons as independent, though they share their reference, so it is somewhat too wide.
     """
@@ -84,7 +86,7 @@ class Change(Record, Shown):
 
     def _summary(self) -> str:
         low, high = self.interval
-        return f"{self.status} {self.id}, {self.change:+.4f} [{low:+.4f}, {high:+.4f}]"
+        return f"{self.status} {self.id}, {points(self.change)} points [{points(low)}, {points(high)}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +210,7 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         for pair in _paired(before, after, old.detectable, new.detectable)
         if any(mode is not None and mode.p_value <= alpha for mode in pair[:2])
     ]
-    family = len(old.modes) + len(new.modes)
-    changes = [_change(*pair, family) for pair in pairs]
+    changes = [_change(*pair) for pair in pairs]
     in_order = sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))
     return Changes(
         tuple(in_order),
@@ -265,32 +266,34 @@ def _alone(modes: Sequence[Mode], matched: Container[int], others: Sequence[Mode
     return [
         mode
         for place, mode in enumerate(modes)
-        if place not in matched and known[place] <= KNOWN_PART and mode.firm and _least_difference(mode) > seen
+        if place not in matched and known[place] <= KNOWN_PART and mode.firm and _difference(mode)[0] > seen
     ]
 
 
-def _least_difference(mode: Mode) -> float:
-    """Return the least difference of shares, in the direction of the role, that the interval allows."""
+def _difference(mode: Mode | None) -> tuple[float, float, float]:
+    """Return the difference of shares in the direction of the role: its lower end, itself, and its upper end."""
+    if mode is None:
+        return 0.0, 0.0, 0.0
     low, high = mode.share_difference_interval
-    return low if mode.role == "over" else -high
+    over = mode.role == "over"
+    return (low, mode.share_difference, high) if over else (-high, -mode.share_difference, -low)
 
 
 def _directions(modes: Sequence[Mode]) -> torch.Tensor:
     return torch.stack([torch.from_numpy(mode.direction) for mode in modes], 1)
 
 
-def _change(old: Mode | None, new: Mode | None, overlap: float, family: int) -> Change:
-    """Compare the excess of a mode in two releases.
+def _change(old: Mode | None, new: Mode | None, overlap: float) -> Change:
+    """Compare the difference of shares of a mode in two releases.
 
-    Directions that differ have unequal excess in one and the same law, by a part 1 − overlap at most: the interval
+    Two comparisons of one and the same law tell somewhat other members of a mode, by a part 1 − overlap: the interval
     allows for it.
     """
     present = [mode for mode in (old, new) if mode is not None]
-    change = (new.excess if new else 0.0) - (old.excess if old else 0.0)
-    width = critical_value(family) * sum(mode.standard_error**2 for mode in present) ** 0.5
-    if old and new:
-        width += (1 - overlap) * max(old.excess, new.excess)
-    interval = (change - width, change + width)
+    before, after = _difference(old), _difference(new)
+    allowed = (1 - overlap) * max(before[1], after[1]) if old and new else 0.0
+    low, high = mover(after, before)
+    change, interval = after[1] - before[1], (float(low) - allowed, float(high) + allowed)
     status: Status
     if old is None:
         status = "new"
@@ -301,5 +304,5 @@ def _change(old: Mode | None, new: Mode | None, overlap: float, family: int) -> 
     elif interval[1] < 0:
         status = "shrunk"
     else:
-        status = "undecided" if 2 * abs(change) > max(old.excess, new.excess, 0) else "unchanged"
+        status = "undecided" if 2 * abs(change) > max(before[1], after[1], 0) else "unchanged"
     return Change(status, present[0].role, old, new, overlap, change, interval)

@@ -149,13 +149,14 @@ def _describe(
     sample = torch.cat([one.sketch.sample.rows[:ERROR_SAMPLE] for one in (gen, ref)])
     copies = copies_between(gen, ref)
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
-    overall = kinds.difference if kinds else None
+    overall, tells = kinds.difference if kinds else None, gen.tells and ref.tells
     recall = least_recall(*(fit.full.recall for fit in fits.values()))
     error = approximation_error(phi, sample) if len(sample) > 1 else None
     found = Comparison(
         over=tuple(mode for mode in modes if mode.role == "over"),
         under=tuple(mode for mode in modes if mode.role == "under"),
         difference=overall.value if overall else None,
+        difference_kinds=kinds.main_level if kinds else None,
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
         detectable=kinds.detectable if kinds else None,
@@ -165,8 +166,8 @@ def _describe(
         sigma_rule=opened.sigma_rule,
         signature=_signature(gen, ref, settings, recall),
         space=known_space([gen.sketch.space, ref.sketch.space]),
-        tested=sum(fit.full.vectors.shape[1] for fit in fits.values()),
-        clusters_tested=kinds.family if kinds else 0,
+        tested=tells * sum(fit.full.vectors.shape[1] for fit in fits.values()),
+        clusters_tested=tells * kinds.family if kinds else 0,
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
         kernel_error=error,
         copies=copies,

@@ -12,6 +12,7 @@ from finc_eval.comparison.modes import Interval, Mode, Role, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.settings import MAIN_LEVEL
 
 WORDS: dict[Role, str] = {"over": "more of", "under": "less of"}
 
@@ -29,11 +30,17 @@ class _Compared(Protocol):
     @property
     def difference(self) -> float | None: ...
     @property
+    def difference_kinds(self) -> int | None: ...
+    @property
     def difference_interval(self) -> Interval | None: ...
     @property
     def difference_p_value(self) -> float | None: ...
     @property
     def detectable(self) -> float | None: ...
+    @property
+    def tested(self) -> int: ...
+    @property
+    def clusters_tested(self) -> int: ...
 
 
 def headline(found: _Compared) -> str:
@@ -106,22 +113,31 @@ def overall(found: _Compared) -> list[str]:
     """Return how different the sets are as a whole, in a sentence; none where that is not known."""
     if found.difference is None:
         return []
+    change = f"{_estimate(found)} of the samples would have to change kind{_divided(found)} to make"
     if found.difference_p_value is None:
-        return [
-            "The groups of a set are worth too few independent samples to test how different the sets are as a whole: "
-            f"an estimated {_estimate(found)} of the samples would have to change kind to make them alike."
-        ]
-    if found.difference_p_value > ALPHA:
-        return [
-            "As a whole, the sets are not more different than two samples of one source usually are: an "
-            f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."
-        ]
-    if found.difference_interval is not None and found.difference_interval[0] == 0:
-        return [
-            f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but hardly by how much can be told: an "
-            f"estimated {_estimate(found)} of the samples would have to change kind to make them alike."
-        ]
-    return [f"About {_estimate(found)} of the samples would have to change kind to make the sets alike."]
+        first = "A set is worth too few independent samples to test how different the sets are as a whole"
+    elif found.difference_p_value > ALPHA:
+        first = "As a whole, the sets are not more different than two samples of one source usually are"
+    elif found.difference_interval is not None and found.difference_interval[0] == 0:
+        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but it cannot be told by how much"
+    else:
+        return [f"About {change} the sets alike."]
+    return [f"{first}: an estimated {change} them alike."]
+
+
+def _divided(found: _Compared) -> str:
+    """Return the number of kinds that samples are divided into, in parentheses: finer differences do not count."""
+    if found.difference_kinds is None:
+        return ""
+    only = "" if found.difference_kinds >= MAIN_LEVEL else "only "
+    return f" (of {only}{found.difference_kinds}{', as the samples are few' if only else ''})"
+
+
+def untested(found: _Compared) -> str | None:
+    """Return that nothing was tested, in a sentence; None where something was."""
+    if found.tested or found.clusters_tested:
+        return None
+    return "No kind of samples was tested: a set is worth too few independent samples."
 
 
 def missed(detectable: float | None) -> list[str]:
@@ -129,7 +145,7 @@ def missed(detectable: float | None) -> list[str]:
     if detectable is None:
         return []
     if detectable >= 1:
-        return ["The samples are too few to show a separate kind of one set alone, whatever its share."]
+        return ["The independent samples are too few to show a separate kind of one set alone, whatever its share."]
     share = percent(detectable, 1)
     return [f"A separate kind that makes up less than {share} of one set alone may have been missed."]
 
@@ -141,7 +157,9 @@ def _counts(found: _Compared) -> list[str]:
         if unsure := len(significant(found.modes, ALPHA)):
             told = f"{counted(unsure, 'mode')} {'is' if unsure == 1 else 'are'} significant"
             return [f"No single kind of samples can be told: {told}, of which refits find less than half again."]
-        return ["No single kind of samples is significantly more or less frequent in the generated set."]
+        return [
+            untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."
+        ]
     parts = [f"{words} {_number(found, role)}" for role, words in WORDS.items() if alone(groups, role)]
     sentences = [f"The generated set has {listed(parts)}."] if parts else []
     if alike:

@@ -76,9 +76,11 @@ class Comparison(Pictured):
         under: modes under-represented in the generated set, in the same order.
         difference: how different the two sets are: total variation between their shares of label-blind kinds, in
             [0, 1], without the part that chance makes; None when a sketch keeps no samples to divide into kinds.
+            Differences within kinds do not count.
+        difference_kinds: number of these kinds, at most 50: fewer where the samples are few.
         difference_interval: its 95 % interval.
-        difference_p_value: p-value of "both sets are of one law"; None where the groups of a set are worth too few
-            independent samples to test it.
+        difference_p_value: p-value of "both sets are of one law"; None where a set is worth too few independent
+            samples to test it.
         detectable: smallest share of a separate kind, of which one set has none, that would have been found with
             probability 0.8; None where clusters were not asked for.
         gen, ref: the two sets.
@@ -86,8 +88,8 @@ class Comparison(Pictured):
         sigma_rule: origin of the bandwidth.
         signature: everything that changes the numbers save the generated set itself.
         space: extractor of the embeddings, as name@digest.
-        tested: number of directions tested, over both roles.
-        clusters_tested: number of clusters that were large enough to be tested.
+        tested: number of directions tested, over both roles; 0 where a set is worth too few independent samples.
+        clusters_tested: number of clusters that were large enough to be tested; 0 likewise.
         spectrum: leading eigenvalues.
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
@@ -112,6 +114,7 @@ class Comparison(Pictured):
     over: tuple[Mode, ...]
     under: tuple[Mode, ...]
     difference: float | None
+    difference_kinds: int | None
     difference_interval: Interval | None
     difference_p_value: float | None
     detectable: float | None

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates, Masses
@@ -245,8 +246,12 @@ def score_sets(
     ends = list(accumulate((one.fit.full.vectors.shape[1] for one in proposals), initial=0))
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
     samples = {label: SampleScores.of(one, (first, second)) for label, one in sets.items()}
-    members = Members.of(sets, _marks(list(zip(proposals, columns, strict=True)), samples, ends[-1], rho), axes)
+    placed = list(zip(proposals, columns, strict=True))
+    members = Members.of(sets, _marks(placed, samples, ends[-1], rho), axes)
     passed = {label: _pass(one, shown, (first, second), members, run) for label, one in sets.items()}
+    if members is not None:
+        by_set = {label: one.told for label, one in passed.items() if one.told is not None}
+        members = replace(members, known=members.known & _prevailing(placed, by_set, rho))
     effects = _effects({label: one.scores for label, one in passed.items() if sets[label].embeddings is not None})
     found = {}
     for label, one in sets.items():
@@ -256,10 +261,24 @@ def score_sets(
         else:
             sketch, concentration = one.sketch, scores.concentration()
             masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
+        told = replace(told, known=members.known) if told and members else told
         found[label] = ScoredSet(one, scores, masses, samples[label], told, far)
-    return Scored(
-        found, [ScoredProposal(one, place, found) for one, place in zip(proposals, columns, strict=True)], members
-    )
+    return Scored(found, [ScoredProposal(one, place, found) for one, place in placed], members)
+
+
+def _prevailing(
+    placed: Sequence[tuple[Proposal, slice]], told: Mapping[str, SetMembers], rho: float
+) -> NDArray[np.bool_]:
+    """Return of which directions the set that may have more has more members, told by neighbors: shape (t,).
+
+    Of others the neighbors tell nothing: those of few samples amid many of the other set are mostly of that.
+    """
+    shares = {label: one.count / one.n for label, one in told.items()}
+    parts = [
+        shares[one.own][columns] > rho * sum(weight * shares[label][columns] for label, weight in one.others.items())
+        for one, columns in placed
+    ]
+    return np.concatenate([np.empty(0, bool), *parts])
 
 
 def _marks(
@@ -311,7 +330,8 @@ def _pass(
         far.update(chunk)
         if count is not None:
             count.update(chunk)
-    told = replace(told, count=count.result()) if told and count else told
+    if told and count:
+        told = replace(told, n=one.embeddings.n, count=count.result())
     return _Passed(found.result(), told, far.result(one.embeddings))
 
 

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from math import sqrt
 
 from finc_eval.comparison.estimates import HALVES_CORRELATION
+from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.scored import ModeMembers, ScoredSet
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import critical_value, upper_tail
+
+ANY = (0.0, 1.0)
+"""Interval of a share of which nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,13 @@ def share_of(one: ScoredSet, column: int, members: ModeMembers, confidence: floa
     Of a sketch that keeps no samples, the mass is returned: a share can be anything then.
     """
     if not one.scores.n:
-        return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), (0.0, 1.0))
-    return exact_share(members.count, one.scores.n, float(one.masses.effect[column]), confidence)
+        return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), ANY)
+    return told_share(one.sketched, members.count, one.scores.n, float(one.masses.effect[column]), confidence)
+
+
+def told_share(one: SketchedSet, count: float, n: float, effect: float, confidence: float) -> Share:
+    """Return `exact_share` of a set; where it is worth hardly any independent samples, its share can be anything."""
+    return exact_share(count, n, effect, confidence) if one.tells else Share(count / n, ANY)
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:

@@ -101,7 +101,7 @@ def repeats_as_groups(
         if others and drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
         elif distinct == 1:
-            sentences.append(f"{only}: too few for tests, which take all samples for independent")
+            sentences.append(f"{only}: the tests take its copies for independent draws")
         else:
             grouped[label] = sets[label].with_groups(own, REPEATS)
             sentences.append(

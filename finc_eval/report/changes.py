@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.changes import ORDER, Change, Changes
-from finc_eval.comparison.modes import Mode
-from finc_eval.core.words import counted, listed, percent
+from finc_eval.comparison.modes import Mode, Role
+from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
 from finc_eval.report.cards.modes import view_of
@@ -14,7 +14,7 @@ from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
-from finc_eval.report.formats import interval, number
+from finc_eval.report.formats import points_interval
 from finc_eval.report.pages import interval_scale, render, table_fragment
 from finc_eval.report.terminal import print_table
 from finc_eval.report.verdict import TOO
@@ -29,14 +29,16 @@ def _name(change: Change) -> str:
     return change.id if change.title == change.id else f"{change.title}, {change.id}"
 
 
+MORE: dict[Role, str] = {"over": "more", "under": "less"}
+
 COLUMNS: dict[str, Callable[[Change], str]] = {
     "Mode": lambda change: _name(change),
     "Status": lambda change: change.status,
     "Role": lambda change: change.role,
     "Share, old": lambda change: _share(change.old),
     "Share, new": lambda change: _share(change.new),
-    "Change": lambda change: number(change.change),
-    "Interval": lambda change: interval(change.interval),
+    "Change, points": lambda change: points(change.change),
+    "Interval": lambda change: points_interval(change.interval),
 }
 """The columns of a table of changes, on the page and on the terminal."""
 
@@ -96,7 +98,8 @@ def _card(change: Change, shown: int, scale: Axis) -> Card:
         is_muted=not change.told,
         says=f"{TOO[change.role].capitalize()}, {change.status}: "
         + listed([f"{percent(one.value, 1)} of {one.name}" for one in shares])
-        + f" are of this kind. Its excess changed by {number(change.change)} (interval {interval(change.interval)}).",
+        + f" are of this kind. What it has {MORE[change.role]} than the reference changed by {points(change.change)} "
+        f"points (interval {points_interval(change.interval)}).",
         drawing=forest(change.title, shares, scale),
         views=(*views, view_of(latest, "ref", "the reference", shown)),
         facts=facts,

@@ -5,7 +5,7 @@ Every number comes from the comparison; only the few samples that are shown are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
@@ -37,7 +37,7 @@ from finc_eval.report.formats import (
 )
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOO, TWO_TESTS, is_share_open, kind, lead, short, verdict
+from finc_eval.report.verdict import TOO, WHY_OPEN, is_share_open, kind, lead, short, verdict
 from finc_eval.samples import Samples
 
 TOP_SAMPLES = 6
@@ -144,7 +144,7 @@ def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES
         columns=COLUMNS,
         roles=_significant(comparison),
         others=_others(comparison),
-        open_shares=open_shares(comparison),
+        open_shares=list(open_shares(comparison)),
         shown=SHOWN_IN_FRAGMENT,
     )
 
@@ -158,12 +158,14 @@ def show(comparison: Comparison) -> None:
         else:
             print(f"{heading}, {meaning}: nothing significant")
     print_unstable(comparison.significant(ALPHA))
-    if told := open_shares(comparison):
+    for told in open_shares(comparison):
         print(told)
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
-    print(f"{tests_in_words(comparison)} tested at family-wise α = {ALPHA:g}; shares of modes overlap: do not add them")
+    tests = tests_in_words(comparison)
+    family = f"{tests} tested at family-wise α = {ALPHA:g}" if tests else "nothing was tested"
+    print(f"{family}; shares of modes overlap: do not add them")
     if settings.sigma is None:
         print(f"{settings.kernel} kernel: exact, without a bandwidth")
     else:
@@ -195,7 +197,7 @@ def own_ids(mode: Mode) -> Sequence[str]:
 
 
 def tests_in_words(comparison: Comparison) -> str:
-    """Return "26 directions and 371 clusters"."""
+    """Return "26 directions and 371 clusters", "" where nothing was tested."""
     tested = ((comparison.tested, "direction"), (comparison.clusters_tested, "cluster"))
     return listed([counted(count, thing) for count, thing in tested if count])
 
@@ -211,12 +213,12 @@ def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
         print("– refits find less than half of the mode again: not counted")
 
 
-def open_shares(comparison: Comparison) -> str | None:
-    """Return why intervals of significant modes hold 0; None where none does."""
-    held = [mode.id for mode in comparison.modes if is_share_open(mode)]
-    if not held:
-        return None
-    return f"The interval of {listed(held)} holds 0, though p is at most {ALPHA:g}: {TWO_TESTS}."
+def open_shares(comparison: Comparison) -> Iterator[str]:
+    """Yield why intervals of significant modes hold 0, in a sentence for each way of finding modes."""
+    held = [mode for mode in comparison.modes if is_share_open(mode)]
+    for why in dict.fromkeys(WHY_OPEN[mode.found_by] for mode in held):
+        ids = listed([mode.id for mode in held if WHY_OPEN[mode.found_by] == why])
+        yield f"The interval of {ids} holds 0, though p is at most {ALPHA:g}: {why}."
 
 
 def _significant(comparison: Comparison) -> list[tuple[Role, str, str, tuple[Mode, ...]]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from finc_eval.comparison.headline import alone, findings, is_full, missed, overall
+from finc_eval.comparison.headline import alone, findings, is_full, missed, overall, untested
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.modes import FoundBy, Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.naming.evidence import TRAIT
@@ -23,11 +23,14 @@ TOLD = 2
 TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
 """Words for the roles, as the reference is the norm."""
 
-TWO_TESTS = (
-    "p tests the excess, to which every sample adds by its score, and the interval counts members alone. So there is a "
-    "difference, but its share cannot be told yet"
-)
-"""Why a significant mode may have an interval that holds 0."""
+OPEN = "So there is a difference, but its share cannot be told yet"
+WHY_OPEN: dict[FoundBy, str] = {
+    "directions": "p tests the excess, to which every sample adds by its score, and the interval counts members alone. "
+    + OPEN,
+    "clusters": "p tests the samples of a cluster, and the interval counts members, whom their neighbors tell. " + OPEN,
+}
+WHY_OPEN["both"] = WHY_OPEN["directions"]
+"""Why a significant mode may have an interval that holds 0, by what found the mode."""
 
 PARTLY = "partly "
 """Beginning of the name of a mode of which no value describes most members."""
@@ -49,7 +52,8 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
     gen, ref = titles
     groups = findings(comparison.modes)
     if not groups:
-        return f"No kind of sample was found that {gen} has significantly more or less often than {ref}."
+        nothing = f"No kind of sample was found that {gen} has significantly more or less often than {ref}."
+        return untested(comparison) or nothing
     parts = [f"{words} {_listed(modes[:TOLD], ref)}" for role, words in TOO.items() if (modes := alone(groups, role))]
     sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
     alike = [group for group in groups if len(group) > 1]
@@ -128,7 +132,7 @@ def sentence(mode: Mode, titles: tuple[str, str]) -> str:
         f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are of this kind, and "
         f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
         f"(interval {points(low)} to {points(high)})."
-        + f" The interval holds 0, though the mode is significant: {TWO_TESTS}."
+        + f" The interval holds 0, though the mode is significant: {WHY_OPEN[mode.found_by]}."
         * is_share_open(mode)
     )
 

@@ -67,7 +67,7 @@ def test_every_planted_change_is_called_what_it_is(changes, releases):
     assert set(found) == set(range(10))
 
 
-def test_a_change_is_the_difference_of_the_excesses(changes, releases):
+def test_a_change_is_the_difference_of_what_either_has_more_than_the_reference(changes, releases):
     for kind, change in by_kind(changes, releases[0]).items():
         sign = 1 if change.role == "over" else -1
         before, after = (max(sign * (shares - REFERENCE)[kind], 0) for shares in (OLD, NEW))
@@ -75,11 +75,11 @@ def test_a_change_is_the_difference_of_the_excesses(changes, releases):
         assert change.interval[0] - 0.01 <= after - before <= change.interval[1] + 0.01
         assert (change.old is None, change.new is None) == (change.status == "new", change.status == "gone")
         if change.old and change.new:
-            assert change.change == pytest.approx(change.new.excess - change.old.excess)
+            assert change.change == pytest.approx(sign * (change.new.share_difference - change.old.share_difference))
             assert change.overlap == pytest.approx(float(change.old.direction @ change.new.direction) ** 2, abs=1e-5)
             assert change.overlap > 0.9
-            width = (change.interval[1] - change.interval[0]) / 2
-            assert width > 2 * (change.old.standard_error**2 + change.new.standard_error**2) ** 0.5
+            ends = [mode.share_difference_interval for mode in (change.old, change.new)]
+            assert change.interval[1] - change.interval[0] > np.hypot(*(high - low for low, high in ends)) * 0.95
         else:
             assert change.overlap == 0
 
@@ -132,7 +132,11 @@ def test_a_mode_that_may_have_gone_is_not_called_unchanged(releases, reference):
     few = fe.compare(gen=draw(OLD, 150, 8), ref=reference)
     changes = fe.compare_releases(releases[0], few)
     both = [change for change in changes if change.old and change.new and not change.told]
-    far = [change for change in both if 2 * abs(change.change) > max(change.old.excess, change.new.excess, 0)]
+    far = [
+        change
+        for change in both
+        if 2 * abs(change.change) > max(abs(change.old.share_difference), abs(change.new.share_difference))
+    ]
     assert far and {change.status for change in far} == {"undecided"}
     assert {change.status for change in both if change not in far} <= {"unchanged"}
 

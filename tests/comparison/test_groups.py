@@ -80,6 +80,10 @@ def test_directions_of_a_collapsed_set_are_not_tested():
     gen = few[[0] * 240 + [*range(1, 13)] * 5].astype(np.float32)  # worth 1.6 independent samples
     found = fe.compare(gen, ref, features=50, method=fe.Finc(clusters=False))
     assert found.modes and {mode.p_value for mode in found.modes} == {1.0}
+    assert (found.tested, found.clusters_tested) == (0, 0) and "No kind of samples was tested" in found.headline
+    for mode in found.modes:
+        assert mode.share_gen_interval == (0, 1) and mode.interval == (-1, 1)
+        assert mode.share_difference_interval[0] <= 0 <= mode.share_difference_interval[1]
     models = fe.compare_models({"a": gen}, ref, features=50, method=fe.Finc(clusters=False))
     assert models.modes and {mode.p_value for mode in models.modes} == {1.0}
 

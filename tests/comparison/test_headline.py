@@ -20,13 +20,15 @@ def capped(over=(), under=(), cap=10, **changes):
 
 def test_samples_too_few_for_any_kind_are_not_given_a_share():
     told = a_comparison(detectable=1.0).headline
-    assert told.endswith("The samples are too few to show a separate kind of one set alone, whatever its share.")
+    assert told.endswith(
+        "The independent samples are too few to show a separate kind of one set alone, whatever its share."
+    )
 
 
 def test_it_says_how_different_in_what_and_what_may_be_missed():
     named = replace(OVER, name="mostly 3 (94 %)")
     assert a_comparison([named], [UNDER]).headline == (
-        "About 12 % [9, 15] of the samples would have to change kind to make the sets alike. "
+        "About 12 % [9, 15] of the samples would have to change kind (of 50) to make the sets alike. "
         "The generated set has more of 1 kind and less of 1 kind. "
         "The largest differences: "
         "mostly 3 (94 %): 13.1 % of generated, 4.0 % of reference, difference +6.2 to +12.0 points; "
@@ -39,7 +41,7 @@ def test_two_samples_of_one_source_are_said_to_be_alike():
     found = a_comparison(difference=0.01, difference_interval=(0.0, 0.04), difference_p_value=0.4, detectable=None)
     assert found.headline == (
         "As a whole, the sets are not more different than two samples of one source usually are: an estimated 1 % "
-        "[0, 4] of the samples would have to change kind to make them alike. "
+        "[0, 4] of the samples would have to change kind (of 50) to make them alike. "
         "No single kind of samples is significantly more or less frequent in the generated set."
     )
 
@@ -47,7 +49,7 @@ def test_two_samples_of_one_source_are_said_to_be_alike():
 def test_a_difference_that_may_be_next_to_nothing_is_not_told_as_a_size():
     found = a_comparison(difference=0.14, difference_interval=(0.0, 0.24), difference_p_value=0.0312)
     assert found.headline.startswith(
-        "As a whole, the sets differ (p = 0.031), but hardly by how much can be told: an estimated 14 % [0, 24] of the"
+        "As a whole, the sets differ (p = 0.031), but it cannot be told by how much: an estimated 14 % [0, 24] of the"
     )
 
 
@@ -133,5 +135,16 @@ def test_words_have_the_right_plural():
 
 def test_what_was_not_tested_as_a_whole_is_said():
     found = a_comparison(difference=0.2, difference_interval=(0.0, 0.7), difference_p_value=None, detectable=None)
-    assert found.headline.startswith("The groups of a set are worth too few independent samples to test how different")
+    assert found.headline.startswith("A set is worth too few independent samples to test how different")
     assert "an estimated 20 % [0, 70] of the samples" in found.headline
+
+
+def test_few_kinds_are_said_to_be_few():
+    assert a_comparison(difference_kinds=10).headline.startswith(
+        "About 12 % [9, 15] of the samples would have to change kind (of only 10, as the samples are few) to make the"
+    )
+
+
+def test_what_was_not_tested_is_not_said_to_be_alike():
+    found = a_comparison(difference_p_value=None, detectable=None, tested=0, clusters_tested=0)
+    assert found.headline.endswith("No kind of samples was tested: a set is worth too few independent samples.")

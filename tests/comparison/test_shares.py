@@ -15,6 +15,7 @@ from finc_eval.comparison.assemble import direction_candidates
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
+from finc_eval.comparison.members.neighbors import SetMembers
 from finc_eval.comparison.members.thresholds import BINS, thresholds_of
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
@@ -108,6 +109,31 @@ def test_shares_are_fractions_of_held_out_members(n):
         # The bottom-k sample is the whole set. A histogram is exact to a bin.
         assert one.own.value == pytest.approx(float(one.members[own].double().mean()), abs=0.009)
         assert one.other.value == pytest.approx(float(one.members[other].double().mean()), abs=0.009)
+
+
+def test_neighbors_tell_no_members_of_what_the_set_that_has_more_has_less_often():
+    gen, ref = (
+        SetMembers(np.ones(3, bool), n, np.array(count), torch.zeros(0, 3))
+        for n, count in ((100, [0, 10, 10]), (1000, [0, 50, 100]))
+    )
+    placed = [(Proposal("gen", {"ref": 1.0}, None), slice(0, 3))]
+    told = {"gen": gen, "ref": ref}
+    assert scored_sets._prevailing(placed, told, 1.0).tolist() == [False, True, False]
+    assert scored_sets._prevailing(placed, told, 2.0).tolist() == [False, False, False]
+
+
+def test_a_direction_whose_members_are_not_more_frequent_shows_no_kind(monkeypatch):
+    gen, ref = kinds([0.3, 0.1, 0.3, 0.3], 300, 0), kinds([0.1, 0.3, 0.3, 0.3], 300, 1)
+    assert fe.compare(gen, ref, features=60, modes=3, method=ALONE).over
+    members = scored_sets.ScoredSet.members
+
+    def of_ref_alone(self, column, thresholds):
+        found = members(self, column, thresholds)
+        return replace(found, count=0) if self.sketched.label == "gen" else found
+
+    monkeypatch.setattr(scored_sets.ScoredSet, "members", of_ref_alone)
+    found = fe.compare(gen, ref, features=60, modes=3, method=ALONE)
+    assert found.under and not found.over
 
 
 def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():

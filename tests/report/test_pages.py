@@ -389,9 +389,9 @@ def test_the_page_of_changes_has_a_row_a_mode():
     page = Page(changes.page(some_changes("new", "gone", "unchanged"), {}))
     assert page.texts("th", "id") == ["over-1", "over-2", "over-3"]
     assert rows(page) == [
-        ["new", "over", "–", "13.1 %", "−0.0200", "[−0.0300, −0.0100]"],
-        ["gone", "over", "13.1 %", "–", "−0.0200", "[−0.0300, −0.0100]"],
-        ["unchanged", "over", "13.1 %", "13.1 %", "−0.0200", "[−0.0300, −0.0100]"],
+        ["new", "over", "–", "13.1 %", "−2.0", "[−3.0, −1.0]"],
+        ["gone", "over", "13.1 %", "–", "−2.0", "[−3.0, −1.0]"],
+        ["unchanged", "over", "13.1 %", "13.1 %", "−2.0", "[−3.0, −1.0]"],
     ]
     assert page.texts("p", "summary") == ["3 modes were followed: 1 new, 1 gone, 1 unchanged."]
     assert page.texts("p", "signature") == ["finc|n:1", "finc|n:2"]
@@ -414,8 +414,8 @@ def test_the_modes_of_changes_are_cards_with_the_shares_of_both_releases_and_the
     first = page.attributes(page.find("img", inside=view)[0])
     np.testing.assert_array_equal(pixels(first["src"]), images["new"][0])
     assert page.texts("p", "says", new) == [
-        "Too many, new: 13.1 % of the new release and 4.0 % of the reference are of this kind. Its excess changed by "
-        "−0.0200 (interval [−0.0300, −0.0100])."
+        "Too many, new: 13.1 % of the new release and 4.0 % of the reference are of this kind. What it has more than "
+        "the reference changed by −2.0 points (interval [−3.0, −1.0])."
     ]
 
 

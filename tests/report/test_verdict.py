@@ -7,7 +7,7 @@ from _pages import OVER, UNDER, a_comparison, a_mode
 
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report.comparison import show
-from finc_eval.report.verdict import TWO_TESTS, kind, lead, sentence, short, verdict
+from finc_eval.report.verdict import WHY_OPEN, kind, lead, sentence, short, verdict
 
 TITLES = ("fgan", "real")
 
@@ -108,12 +108,26 @@ def test_a_mode_says_both_shares_and_their_interval():
     )
 
 
-def test_a_significant_mode_whose_interval_holds_zero_says_that_these_are_two_tests(capsys):
-    open_share = replace(UNDER, share_difference_interval=(-0.1, 0.01))
+@pytest.mark.parametrize("found_by", WHY_OPEN)
+def test_a_significant_mode_whose_interval_holds_zero_says_what_else_was_tested(found_by, capsys):
+    open_share = replace(UNDER, share_difference_interval=(-0.1, 0.01), found_by=found_by)
     for mode, told in ((UNDER, 0), (open_share, 1), (replace(open_share, p_value=0.2), 0)):
-        assert sentence(mode, TITLES).count(TWO_TESTS) == told
+        assert sentence(mode, TITLES).count(WHY_OPEN[found_by]) == told
         show(a_comparison([mode]))
         assert capsys.readouterr().out.count(f"The interval of {mode.id} holds 0, though p is at most 0.05: ") == told
+
+
+def test_modes_whose_intervals_hold_zero_are_told_by_what_found_them(capsys):
+    modes = [
+        replace(UNDER, id=f"under-{found_by}", share_difference_interval=(-0.1, 0.01), found_by=found_by)
+        for found_by in ("directions", "clusters", "both")
+    ]
+    show(a_comparison(modes))
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        "The interval of under-directions and under-both holds 0, though p is at most 0.05: p tests the excess" in told
+    )
+    assert "The interval of under-clusters holds 0, though p is at most 0.05: p tests the samples of a cluster" in told
 
 
 def test_unstable_modes_are_not_told():

@@ -17,7 +17,7 @@ from finc_eval.comparison.kinds.pieces import Coordinates, Pieces, pieces_of_one
 from finc_eval.comparison.modes import ROLES, SETS_OF, Role
 from finc_eval.comparison.scored import ModeMembers, Proposal, ScoredProposal
 from finc_eval.comparison.settings import Clusters, Finc, Settings
-from finc_eval.comparison.shares import exact_share
+from finc_eval.comparison.shares import told_share
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.feature_maps.base import FeatureMap
@@ -78,6 +78,11 @@ class FoundKinds:
     difference: Difference
     counted: dict[str, Counted]
 
+    @property
+    def main_level(self) -> int:
+        """Number of kinds that the difference is between."""
+        return self.partition.levels[self.partition.place_of(MAIN_LEVEL)]
+
     def of(self, label: str) -> list[FoundKind]:
         """Return the kinds of which a set has more."""
         return [kind for kind in self.kinds if SETS_OF[kind.role][0] == label]
@@ -111,7 +116,13 @@ class FoundKinds:
                     for label, one in scored.sets.items()
                 }
                 own, other = (
-                    exact_share(members[label].count, self.counted[label].counts.n, kind.effects[label], confidence)
+                    told_share(
+                        scored.sets[label].sketched,
+                        members[label].count,
+                        self.counted[label].counts.n,
+                        kind.effects[label],
+                        confidence,
+                    )
                     for label in SETS_OF[kind.role]
                 )
                 found.append(

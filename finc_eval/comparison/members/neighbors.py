@@ -120,12 +120,14 @@ class SetMembers:
     """Members of a set, of each of t modes.
 
     Attributes:
-        known: which modes mark enough samples to tell members, shape (t,).
+        known: of which modes the members are told, shape (t,).
+        n: number of samples of the set.
         count: number of members, shape (t,).
         sample: which samples of the bottom-k sample are members, shape (m, t), on the CPU.
     """
 
     known: NDArray[np.bool_]
+    n: int
     count: NDArray[np.int64]
     sample: torch.Tensor
 
@@ -136,7 +138,7 @@ class Members:
 
     Attributes:
         halves: samples of fold 0, which tell the members in fold 1, and those of fold 1.
-        known: which modes mark enough samples, shape (t,).
+        known: of which modes they tell members, shape (t,): those that mark enough samples.
     """
 
     halves: tuple[Neighborhood, Neighborhood]
@@ -179,12 +181,12 @@ class Members:
         for fold in (0, 1):
             mine = rows_of(folds, fold)
             sample[mine] = self.among(sent(rows[mine], one.sketch.feature_map.device), fold).cpu()
-        return SetMembers(self.known, sample.sum(0).numpy(), sample)
+        return SetMembers(self.known, len(folds), sample.sum(0).numpy(), sample)
 
     def whole(self, columns: Sequence[int]) -> Neighborhood:
         """Return the samples of both folds, with the modes in these columns, to tell members in fresh data.
 
-        Modes that mark too few samples mark none.
+        Modes of which no members are told mark none.
         """
         first, second = self.halves
         chosen, known = torch.tensor(columns, dtype=torch.long), torch.from_numpy(self.known)
