@@ -168,7 +168,6 @@ def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Setti
 
 
 def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
-    excess, width = float(one.estimates.excess[one.rank]), float(one.estimates.half_widths(family)[one.rank])
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
     over = one.role == "over"
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
@@ -192,8 +191,8 @@ def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) ->
         threshold=one.threshold,
         mass_gen=masses[0 if over else 1],
         mass_ref=masses[1 if over else 0],
-        excess=excess,
-        interval=(excess - width, excess + width),
+        excess=float(one.estimates.excess[one.rank]),
+        interval=one.estimates.interval(one.rank, family, rho),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fitted.excess[one.rank]),
         tails=_tails(one, rho) if one.samples is None else _nearest(one),
