@@ -19,6 +19,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.naming.evidence import Evidence
 from finc_eval.report.terminal import print_table
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
@@ -130,6 +131,12 @@ def a_mode(id, role="over", tails=None, **changes):
     return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **drawn | values)
 
 
+def named(mode, text, *evidence):
+    """The mode with a name, and evidence for it: (source, value) each."""
+    found = tuple(Evidence(source, value, 0.9, 0.1, 0.0) for source, value in evidence)
+    return replace(mode, name=text, evidence=found)
+
+
 def made_by(version):
     return Provenance({"finc-eval": version}, "cpu", None, None)
 
@@ -180,6 +187,14 @@ UNDER = a_mode(
 )
 
 
+THREES = named(OVER, "mostly 3 (94 %), brighter", ("label", "3"), ("trait", "brighter"))
+SEVENS = named(UNDER, "7 and 9 (50 %, 41 %)", ("label", "7"), ("label", "9"))
+
+
+TABLES = ("audit", "changes", "comparison", "gate", "kinds", "methods", "models", "private", "scores", "sweep")
+"""Modules of the report that print tables."""
+
+
 def on_a_terminal(show, monkeypatch, capsys, width=80):
     """What `show` prints on a terminal, and the tables it prints: (columns, rows, names) each."""
     tables = []
@@ -190,7 +205,7 @@ def on_a_terminal(show, monkeypatch, capsys, width=80):
 
     capsys.readouterr()
     with monkeypatch.context() as patched:
-        for module in ("audit", "changes", "comparison", "methods", "models", "private", "scores", "sweep"):
+        for module in TABLES:
             patched.setattr(f"finc_eval.report.{module}.print_table", recorded)
         patched.setattr(sys.stdout, "isatty", lambda: True)
         patched.setenv("COLUMNS", str(width))
@@ -199,29 +214,41 @@ def on_a_terminal(show, monkeypatch, capsys, width=80):
 
 
 def check_fits_a_terminal(result, monkeypatch, capsys, width=80):
-    """Check that no table is wider than the terminal, and that no number is cut: only names may be."""
+    """Check that no table is wider than the terminal, that no number is cut, and that names keep beginning and id."""
     text, tables = on_a_terminal(lambda: report.show(result), monkeypatch, capsys, width)
     drawn = [line for line in text.splitlines() if line[:1] in "┏┃┡│└"]
     assert tables and all(len(line) <= width for line in drawn)
-    cells = [cell.strip() for line in drawn if line[:1] == "│" for cell in line.strip("│").split("│")]
-    words = " ".join(cells).split()
+    cells = cells_of_columns(drawn)
+    words = {word for column in cells for word in column.split()}
     for columns, rows, names in tables:
         for row in rows:
             for column, cell in zip(columns, row, strict=True):
                 if column in names:
-                    assert any(is_cut(cell, shown) for shown in cells), cell
+                    assert any(is_shown(cell, shown) for shown in cells), cell
                 else:
-                    assert set(cell.split()) <= set(words), cell
+                    assert {*cell.split()} <= words, cell
     return text
 
 
-def is_cut(name, shown):
-    """Return whether a cell shows a name, whole or cut; what follows its last comma is whole."""
-    head, cut, tail = shown.partition("…")
-    last = name.rpartition(", ")[2]
-    if shown in (name, last):
-        return True
-    return bool(cut and head) and name.startswith(head) and tail in ("", f", {last}")
+def cells_of_columns(drawn):
+    """The text of each column of each table, from its first cell to its last, without the ends of lines."""
+    found, columns = [], []
+    for line in drawn:
+        if line[0] == "┏":
+            columns = []
+        elif line[0] == "│":
+            columns.append([cell.strip() for cell in line.strip("│").split("│")])
+        elif line[0] == "└":
+            found += [" ".join(filter(None, cells)) for cells in zip(*columns, strict=True)]
+    return found
+
+
+def is_shown(name, column):
+    """Return whether a column has a name: whole, or its beginning, "…", and its last line, which ends in its id."""
+    id = name.rpartition(", ")[2]
+    cut = re.escape(name[:8]) + "[^…]*… (.*)"
+    ends = [rest for found in re.finditer(f"(?={cut})", column) for rest in found.groups()]
+    return f" {name} " in f" {column} " or any(f"{rest} ".find(f"{id} ") >= 0 for rest in ends)
 
 
 def noise(seed, n=20, size=28):

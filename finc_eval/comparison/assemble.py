@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Literal
 
 import numpy as np
@@ -174,8 +173,7 @@ def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Setti
 
 
 def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
-    excess, width = float(one.estimates.excess[one.rank]), float(one.estimates.half_widths(family)[one.rank])
-    width = width if all(each.sketched.tells for each in one.sets) else inf
+    tells = all(each.sketched.tells for each in one.sets)
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
     over = one.role == "over"
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
@@ -199,8 +197,8 @@ def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) ->
         threshold=one.threshold,
         mass_gen=masses[0 if over else 1],
         mass_ref=masses[1 if over else 0],
-        excess=excess,
-        interval=(max(excess - width, -rho), min(excess + width, 1.0)),
+        excess=float(one.estimates.excess[one.rank]),
+        interval=one.estimates.interval(one.rank, family, rho) if tells else (-rho, 1.0),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fitted.excess[one.rank]),
         tails=_tails(one, rho) if one.samples is None else _nearest(one),

@@ -112,6 +112,11 @@ class Estimates:
         """Return half-widths of intervals that hold simultaneously for this many directions (Bonferroni)."""
         return critical_value(family) * self.error
 
+    def interval(self, rank: int, family: int, rho: float) -> tuple[float, float]:
+        """Return the interval of an excess, which holds simultaneously for this many directions, within [−ρ, 1]."""
+        excess, width = float(self.excess[rank]), float(self.half_widths(family)[rank])
+        return max(excess - width, -rho), min(excess + width, 1.0)
+
 
 def standard_error(variance: torch.Tensor) -> torch.Tensor:
     """Return the standard error of masses whose pooled half-sample estimates have this variance if independent."""

@@ -11,6 +11,7 @@ from typing import Protocol
 from finc_eval.comparison.modes import Interval, Mode, Role, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.settings import MAIN_LEVEL
 
@@ -18,6 +19,8 @@ WORDS: dict[Role, str] = {"over": "more of", "under": "less of"}
 
 TOLD = 3
 """Largest findings that are told one by one."""
+
+MOST = ", the most that were asked for"
 
 
 class _Compared(Protocol):
@@ -45,9 +48,9 @@ class _Compared(Protocol):
 
 def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
-    groups = findings(found.modes)
-    single = [in_words(group[0]) for group in groups[:TOLD] if len(group) == 1]
-    alike = [listed([_with_shares(mode) for mode in group]) for group in groups[:TOLD] if len(group) > 1]
+    groups, names = findings(found.modes), UniqueNames(found.modes)
+    single = [in_words(group[0], names) for group in groups[:TOLD] if len(group) == 1]
+    alike = [listed([_with_shares(mode, names) for mode in group]) for group in groups[:TOLD] if len(group) > 1]
     sentences = [*overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
@@ -92,14 +95,14 @@ def is_full(found: _Compared, role: Role) -> bool:
     return found.settings.modes in (by_clusters, len(mine) - by_clusters)
 
 
-def in_words(mode: Mode) -> str:
+def in_words(mode: Mode, names: UniqueNames) -> str:
     """Return a mode with both shares and the interval of their difference."""
     low, high = mode.share_difference_interval
-    return f"{_with_shares(mode)}, difference {points(low)} to {points(high)} points"
+    return f"{_with_shares(mode, names)}, difference {points(low)} to {points(high)} points"
 
 
-def _with_shares(mode: Mode) -> str:
-    return f"{mode.title}: {percent(mode.share_gen, 1)} of generated, {percent(mode.share_ref, 1)} of reference"
+def _with_shares(mode: Mode, names: UniqueNames) -> str:
+    return f"{names.title(mode)}: {percent(mode.share_gen, 1)} of generated, {percent(mode.share_ref, 1)} of reference"
 
 
 def _estimate(found: _Compared) -> str:
@@ -160,15 +163,23 @@ def _counts(found: _Compared) -> list[str]:
         return [
             untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."
         ]
-    parts = [f"{words} {_number(found, role)}" for role, words in WORDS.items() if alone(groups, role)]
-    sentences = [f"The generated set has {listed(parts)}."] if parts else []
+    roles = [role for role in WORDS if alone(groups, role)]
+    sentences = [f"The generated set has {_numbers(found, roles)}."] if roles else []
     if alike:
         sentences.append(f"{counted(alike, 'kind')} {'looks' if alike == 1 else 'look'} different in it.")
     return sentences
 
 
+def _numbers(found: _Compared, roles: Sequence[Role]) -> str:
+    """Return how many kinds of these roles stand alone, and of which of them no more were asked for."""
+    parts = [f"{WORDS[role]} {_number(found, role)}" for role in roles]
+    groups = findings(found.modes)
+    asked = [is_full(found, role) and len(alone(groups, role)) == found.settings.modes for role in roles]
+    if asked == [True, False]:
+        return f"{parts[0]}{MOST}, and {parts[1]}"
+    return listed(parts) + MOST * any(asked)
+
+
 def _number(found: _Compared, role: Role) -> str:
     """Return how many kinds of a role stand alone; where as many were found as were asked for, there may be more."""
-    count, full = len(alone(findings(found.modes), role)), is_full(found, role)
-    asked = ", the most that were asked for" * (full and count == found.settings.modes)
-    return f"{'at least ' * full}{counted(count, 'kind')}{asked}"
+    return f"{'at least ' * is_full(found, role)}{counted(len(alone(findings(found.modes), role)), 'kind')}"

@@ -17,7 +17,7 @@ from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain
+from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
@@ -106,7 +106,7 @@ class MethodComparison(Pictured):
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(method, mode) for method, one in self.comparisons.items() for mode in one.modes]
-        return [{"method": method, "group": self.group_of(method, mode).name, **plain(mode)} for method, mode in found]
+        return [{"method": method, "group": self.group_of(method, mode).name, **mode.row()} for method, mode in found]
 
     def _summary(self) -> str:
         counts = ", ".join(f"{method} {len(found.significant())}" for method, found in self.comparisons.items())

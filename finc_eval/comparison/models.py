@@ -292,14 +292,13 @@ def _shared_modes(scored: Scored, settings: Settings, family: int) -> tuple[Shar
         typical = one.own.sketched.typical(sign * fit.full.vectors[:, rank])
         name = unique_id(label, [*typical, str(rank)], found)
         shares, members = _shares(one, rank, sign, family * len(scored.sets))
-        width = float(estimates[number].half_widths(family)[rank])
         found[name] = SharedMode(
             id=name,
             name=None,
             evidence=(),
             set_with_most=label,
             excess=excess,
-            interval=(excess - width, excess + width),
+            interval=estimates[number].interval(rank, family, settings.rho),
             p_value=float(adjusted[column]),
             stability=fit.stability_of(rank) or 0.0,
             shares=shares,

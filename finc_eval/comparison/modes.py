@@ -13,7 +13,7 @@ from pydantic import computed_field
 
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.digest import text_bytes
-from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
+from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
 from finc_eval.core.shown import Shown
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import Evidence
@@ -36,6 +36,13 @@ SetLabel = Literal["gen", "ref"]
 
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
 """Labels of the set that has more of a mode of a role, and of the other one."""
+
+OF_DIRECTIONS: dict[str, object] = {
+    **dict.fromkeys(("mass_gen", "mass_ref", "ratio", "excess", "standard_error", "fitted_excess")),
+    "interval": (None, None),
+}
+"""Numbers that a table leaves out of a mode which only clusters found: its cluster is tested by shares, and the masses
+of the direction to its center may contradict them."""
 
 OPPOSITE_SHARE = 0.1
 """The opposite tail of a mode is shown when it carries more than this share of the excess."""
@@ -198,6 +205,15 @@ class Mode(Record, Shown):
     def title(self) -> str:
         """The name, or the id of a mode without one."""
         return self.name or self.id
+
+    @property
+    def has_excess(self) -> bool:
+        """True where masses and excess tell of the mode: where directions found it."""
+        return self.found_by != "clusters"
+
+    def row(self) -> dict[str, object]:
+        """Return the mode as a row of a table: plain types, without the excess of a mode that only clusters found."""
+        return dict(plain(self)) | ({} if self.has_excess else OF_DIRECTIONS)
 
     @property
     def firm(self) -> bool:

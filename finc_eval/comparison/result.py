@@ -278,8 +278,8 @@ class Comparison(Pictured):
             "captions": checked_captions(file.header["captions"]),
         }
 
-    def _frame_rows(self) -> tuple[Mode, ...]:
-        return self.modes
+    def _frame_rows(self) -> list[dict[str, object]]:
+        return [mode.row() for mode in self.modes]
 
     def _lines(self) -> Iterator[str]:
         return (one._summary() for one in self.significant())

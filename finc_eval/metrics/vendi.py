@@ -130,7 +130,7 @@ def vendi_interval(
     error = ((blocks - 1) * float(np.var(without))) ** 0.5
     gain = (blocks - 1) * (whole - float(np.mean(without)))
     half = student_quantile(blocks - 1, confidence) * error
-    return _interval(whole, half, error, gain, confidence)
+    return _interval(whole, half, error, gain, confidence, min(embeddings.n, embeddings.dim))
 
 
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:
@@ -156,9 +156,9 @@ def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterat
         yield torch.linalg.eigvalsh(weighted_sum([(1 / n, part) for part in kept_parts]))
 
 
-def _interval(log_score: float, half: float, error: float, gain: float, confidence: float) -> VendiInterval:
-    """Return the interval of a score from that of its logarithm. Scores are at least one."""
-    low, high = max(exp(log_score - half), 1.0), exp(log_score + half)
+def _interval(log_score: float, half: float, error: float, gain: float, confidence: float, most: int) -> VendiInterval:
+    """Return the interval of a score from that of its logarithm. Scores are at least one, and at most the rank of K."""
+    low, high = max(exp(log_score - half), 1.0), min(exp(log_score + half), float(most))
     return VendiInterval(exp(log_score), low, high, error, exp(gain) - 1, confidence)
 
 
@@ -261,7 +261,7 @@ def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run:
     # Without the n pairs of a sample with itself, whose k² is 1.
     pairs = (n * mean - 1) / (n - 1)
     gain = log(mean / pairs) if pairs > 0 else inf
-    return _interval(-log(mean), normal_quantile(confidence) * error, error, gain, confidence)
+    return _interval(-log(mean), normal_quantile(confidence) * error, error, gain, confidence, n)
 
 
 def _squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:

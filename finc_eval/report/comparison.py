@@ -15,6 +15,7 @@ from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
+from finc_eval.naming.unique_names import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, anchor
 from finc_eval.report.cards.modes import (
@@ -37,7 +38,7 @@ from finc_eval.report.formats import (
 )
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOO, WHY_OPEN, is_share_open, kind, lead, short, verdict
+from finc_eval.report.verdict import TOO, WHY_OPEN, is_share_open, lead, verdict
 from finc_eval.samples import Samples
 
 TOP_SAMPLES = 6
@@ -62,7 +63,7 @@ COLUMNS: dict[str, Callable[[Mode], str]] = {
 """The columns of a table of modes in a notebook."""
 
 TERMINAL_COLUMNS: dict[str, Callable[[Mode], str]] = {
-    "Mode": lambda mode: mode.id if mode.name is None else f"{mode.name}, {mode.id}",
+    "Mode": with_id,
     "Gen, %": lambda mode: bare_percent(mode.share_gen),
     "Ref, %": lambda mode: bare_percent(mode.share_ref),
     "Difference, points": lambda mode: difference(mode),
@@ -92,8 +93,6 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         **_shared(comparison, comparison.gallery_of(samples)),
         verdict=verdict(comparison, names),
         lead=lead(comparison),
-        kind=kind,
-        short=short,
         roles_by_words=TOO,
         sorts=sorts_of(names),
         significant=found,
@@ -245,4 +244,5 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "captions": comparison.captions,
         "notes": gallery.notes,
         "remark": remark,
+        "names": UniqueNames(comparison.modes),
     }

@@ -7,6 +7,7 @@ from functools import partial
 
 from finc_eval.comparison.headline import missed
 from finc_eval.core.words import figure, percent
+from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
@@ -62,7 +63,7 @@ def show(result: Kinds) -> None:
     """Print the significant kinds with their shares of each set."""
     rows = _rows(result)
     if rows:
-        print_table("Share of each kind in each set", _columns(result), rows, names=["Kind"])
+        print_table("Share of each kind in each set", _columns(result), rows, names=["Kind", "Set apart"])
     print(summary(result))
     print_notes(result.warnings)
     print(result.signature)
@@ -76,11 +77,16 @@ UNTESTED = "Whether this is more than chance was not tested: the groups of a set
 def summary(result: Kinds) -> str:
     """Return what was found in a few plain sentences."""
     significant = result.significant(ALPHA)
-    told = [
-        f"{label} has significantly {word} of {kinds_in_words(len(found))}{such_as(found, label)}"
+    groups = [
+        (word, label, found)
         for word, is_less in (("more", False), ("less", True))
         for label in result.sets
         if (found := [kind for kind in significant if _sets_apart(kind) == (label, is_less)])
+    ]
+    examples = such_as(result.modes, [(label, found) for _, label, found in groups])
+    told = [
+        f"{label} has significantly {word} of {kinds_in_words(len(found))}{few}"
+        for (word, label, found), few in zip(groups, examples, strict=True)
     ]
     difference = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
     most = max(result.differences, key=lambda label: result.differences[label].value)
@@ -112,7 +118,7 @@ def _rows(result: Kinds) -> list[list[str]]:
 
 def _row(kind: Kind) -> list[str]:
     shares = [percent(part.share, 1) for part in kind.shares.values()]
-    return [kind.title, kind.side, *shares, _range(kind.interval), p_value(kind.p_value)]
+    return [with_id(kind), kind.side, *shares, _range(kind.interval), p_value(kind.p_value)]
 
 
 def _range(ends: tuple[float, float]) -> str:

@@ -13,6 +13,7 @@ from finc_eval.gallery.gallery import read_gallery
 from finc_eval.leaderboards.entry import run_label
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.partitions.modes import Kind, shown_of
 from finc_eval.report.cards.card import anchor
 from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
@@ -232,12 +233,13 @@ def _matrix(board: Leaderboard) -> list[list[tuple[int, str]]]:
     """
     if len(board.rows) > MATRIX_MODELS:
         return []
-    return [[_cell(board, one.name, other.name) for other in board.rows] for one in board.rows]
+    names = UniqueNames(board.modes)
+    return [[_cell(board, one.name, other.name, names) for other in board.rows] for one in board.rows]
 
 
-def _cell(board: Leaderboard, first: str, second: str) -> tuple[int, str]:
+def _cell(board: Leaderboard, first: str, second: str, names: UniqueNames) -> tuple[int, str]:
     found = () if first == second else board.more_of(first, second)
-    return len(found), found[0].title if found else ""
+    return len(found), names.title(found[0]) if found else ""
 
 
 def _profile(board: Leaderboard, row: Row) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
@@ -29,6 +30,12 @@ LEAD_OF_GROUP = 4
 """Samples of a group in the table of groups."""
 
 DIFFERENCE = "difference of shares in points"
+
+LEGEND = (
+    "Modes of one letter show the same samples. A cell has the rank of each of them in the list of its method, and its "
+    f"difference of shares; in parentheses are those that are not significant (adjusted p > {ALPHA:g})."
+)
+"""Meaning of a table of groups without colors."""
 
 SHOWN_IN_NOTEBOOK = 3
 """Samples of a group in the notebook view."""
@@ -65,6 +72,11 @@ def outline(result: MethodComparison) -> Outline:
     sets = {"gen": first.gen, "ref": first.ref}
     settings = replace(first.settings, method=Settings().method)
     methods = repr([*result.comparisons])
+    tables = [
+        Table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows)
+        for role, heading, meaning in ROLES
+        if (rows := _rows(result, role))
+    ]
     return Outline(
         kind=f"two sets of samples compared by {counted(len(result.comparisons), 'method')}",
         title=f"{gen} against {ref}, by {counted(len(result.comparisons), 'method')}",
@@ -72,11 +84,8 @@ def outline(result: MethodComparison) -> Outline:
         sets={gen: first.gen.n, ref: first.ref.n},
         signatures=[one.signature for one in result.comparisons.values()],
         call=call("compare_methods", *(source(*one) for one in sets.items()), methods, settings=settings),
-        tables=[
-            Table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows)
-            for role, heading, meaning in ROLES
-            if (rows := _rows(result, role))
-        ],
+        tables=tables,
+        details=[LEGEND] if tables else [],
         warnings=result.warnings,
         failures=unreadable(sets),
     )
@@ -89,13 +98,17 @@ def fragment(result: MethodComparison, samples: Mapping[str, Samples] = NO_SAMPL
 
 
 def show(result: MethodComparison) -> None:
-    """Print the groups against the methods: rank and difference of shares; parentheses mean "not significant"."""
+    """Print the groups against the methods, and what a cell has."""
     columns = _columns(result)
+    found = {role: _rows(result, role) for role, _, _ in ROLES}
     for role, heading, meaning in ROLES:
-        if rows := _rows(result, role):
-            print_table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows, prose=columns[1:])
+        if found[role]:
+            title = f"{heading}: {meaning}; {DIFFERENCE}"
+            print_table(title, columns, found[role], names=columns[:1], prose=columns[1:])
         else:
             print(f"{heading}, {meaning}: nothing significant")
+    if any(found.values()):
+        print(LEGEND)
     print_notes(result.warnings)
     for one in result.comparisons.values():
         print(one.signature)
@@ -142,9 +155,18 @@ def _columns(result: MethodComparison) -> list[str]:
 
 def _rows(result: MethodComparison, role: Role) -> list[list[str]]:
     return [
-        [group.name, *("; ".join(_text(*one) for one in cells(result, name, group)) for name in result.comparisons)]
+        [_titled(result, group), *(_cell(result, name, group) for name in result.comparisons)]
         for group in significant_groups(result, role)
     ]
+
+
+def _cell(result: MethodComparison, method: str, group: ModeGroup) -> str:
+    return "; ".join(_text(*one) for one in cells(result, method, group))
+
+
+def _titled(result: MethodComparison, group: ModeGroup) -> str:
+    """Return the letter of a group, with the name of the mode that is shown of it, or its id."""
+    return f"{group.name}. {result.shown_mode(group).title}"
 
 
 def _text(rank: int, mode: Mode) -> str:
@@ -173,7 +195,7 @@ def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], sc
     ]
     card = mode_card(mode, names, scale, result.shown, place=_place(group))
     headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")
-    return replace(card, title=f"{group.name}. {mode.title}", table=(headings, rows))
+    return replace(card, title=_titled(result, group), table=(headings, rows))
 
 
 def _place(group: ModeGroup) -> str:
@@ -188,6 +210,7 @@ def _shared(result: MethodComparison, gallery: Gallery) -> dict[str, Any]:
         "titles": titles(first),
         "roles": [(*one, significant_groups(result, one[0])) for one in ROLES],
         "shown_mode": result.shown_mode,
+        "titled": partial(_titled, result),
         "cells": lambda method, group: cells(result, method, group),
         "own_ids": own_ids,
         "sets_of": SETS_OF,

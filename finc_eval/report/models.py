@@ -8,6 +8,7 @@ from functools import partial
 from finc_eval.comparison.models import ModelComparison, ModeShare
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted
+from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.modes import remark
 from finc_eval.report.cards.sets import cards_of_sets, mode_of_sets
@@ -86,18 +87,22 @@ def show(result: ModelComparison) -> None:
 def summary(result: ModelComparison) -> str:
     """Return what was found in a few plain sentences."""
     significant = [mode for mode in result.significant(ALPHA) if remark(mode) is None]
-    found = {label: [mode for mode in significant if mode.set_with_most == label] for label in result.sets}
-    missed = found.pop(REFERENCE, [])
-    passed = f"(adjusted p ≤ {ALPHA:g})"
-    told = [
-        f"{label} has more of {kinds_in_words(len(own))}{such_as(own, label)}" for label, own in found.items() if own
+    groups = [
+        (label, own)
+        for label in (*result.models, REFERENCE)
+        if (own := [mode for mode in significant if mode.set_with_most == label])
     ]
+    examples = such_as(result.modes, groups)
+    told = {label: (kinds_in_words(len(own)), few) for (label, own), few in zip(groups, examples, strict=True)}
+    missed = told.pop(REFERENCE, None)
+    passed = f"(adjusted p ≤ {ALPHA:g})"
     sentences = []
     if told:
-        sentences.append(f"Against the mean of all other sets, {'; '.join(told)} {passed}.")
+        more = "; ".join(f"{label} has more of {kinds}{few}" for label, (kinds, few) in told.items())
+        sentences.append(f"Against the mean of all other sets, {more} {passed}.")
     if missed:
-        kinds = f"{kinds_in_words(len(missed))} that the reference has"
-        sentences.append(f"The models make too little of {kinds}{such_as(missed, REFERENCE)} {passed}.")
+        kinds, few = missed
+        sentences.append(f"The models make too little of {kinds} that the reference has{few} {passed}.")
     if not significant:
         sentences.append(f"No kind of samples is significantly more frequent in one set than in the others {passed}.")
     if result.settings.rho != 1:
@@ -110,7 +115,7 @@ def summary(result: ModelComparison) -> str:
 def _rows(result: ModelComparison) -> list[list[str]]:
     return [
         [
-            "– " * bool(remark(mode)) + mode.title,
+            "– " * bool(remark(mode)) + with_id(mode),
             mode.set_with_most,
             p_value(mode.p_value),
             *(_cell(mode.shares[label]) for label in result.sets),

@@ -13,6 +13,7 @@ from finc_eval.comparison.modes import Mode, Role
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import counted, percent
+from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
 from finc_eval.report.cards.modes import mode_card, scale_of
@@ -79,11 +80,8 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
         for mode, spreadness in _significant(point):
-            marks[mode.role].append(
-                Mark(
-                    point.value, 100 * abs(mode.share_difference), nan if spreadness is None else spreadness, mode.title
-                )
-            )
+            size, spread = 100 * abs(mode.share_difference), nan if spreadness is None else spreadness
+            marks[mode.role].append(Mark(point.value, size, spread, with_id(mode)))
     symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
     rows = sweep_rows(sweep)
     columns: dict[str, Callable[[Row], str]] = {symbol: _value_and_marks, **COLUMNS}
@@ -100,7 +98,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         muted=lambda row: not row.over + row.under,
         comparison=sweep.points[0].comparison,
         figure=figure,
-        modes=[(point.value, one, known) for point in sweep.points for one, known in _significant(point)],
+        modes=[(point.value, with_id(one), one, known) for point in sweep.points for one, known in _significant(point)],
         cards_of=_cards(sweep),
         pictures=gallery.pictures,
         notes=gallery.notes,

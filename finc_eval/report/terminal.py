@@ -1,7 +1,8 @@
-"""Tables on the terminal: names are cut and prose is wrapped to fit, numbers and ids never are."""
+"""Tables on the terminal: names and prose are wrapped to fit, and long names cut; numbers and ids never are."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 
@@ -11,7 +12,16 @@ PIPE_WIDTH = 1000
 """Width of a table in a pipe, which has none of its own: every row stays on one line."""
 
 LEAST_WIDTH = 12
-"""Characters of a name, or of a line of prose, that stay where all else needs more."""
+"""Characters of a line of a name, or of prose, that stay where all else needs more."""
+
+MAX_WORD = 32
+"""Characters of a word in a name, such as an id, that stay on one line."""
+
+MAX_NAME_LINES = 3
+"""Lines of a name."""
+
+BREAK = re.compile(r" (?!%)")
+"""Space at which a name may be wrapped: a number keeps its sign."""
 
 BORDER = 3
 """Characters between two columns; a table has one more at its end."""
@@ -27,15 +37,15 @@ def print_table(
 ) -> None:
     """Print a table on standard output.
 
-    On a terminal, names are cut with "…" where they do not fit, save for what follows their last comma, such as an id,
-    and prose and headings are wrapped. If the numbers alone are too wide, the last columns follow in further tables,
-    each beside the first column.
+    On a terminal, names and prose that do not fit are wrapped, and so are headings. A name has three lines at most: the
+    first ones and the last one, which ends in its id. If the numbers alone are too wide, the last columns follow in
+    further tables, each beside the first column.
 
     Args:
         title: title of the table.
         columns: headings.
         rows: cells.
-        names: headings of the columns that may be cut.
+        names: headings of the columns that hold names, which may be wrapped and, if they are long, cut.
         prose: headings of the columns that may be wrapped between words.
     """
     from rich.cells import cell_len  # 0.1 s that the library need not pay
@@ -47,10 +57,12 @@ def print_table(
     wanted, least = [], []
     for place, heading in enumerate(columns):
         texts = [row[place] for row in cells]
-        word = max(map(cell_len, heading.split()), default=0)
-        wanted.append(max([word, *map(cell_len, texts)]))
-        longest = [cell_len(part) for text in texts for part in text.split()] if heading in prose else []
-        least.append(max([min(wanted[-1], LEAST_WIDTH), *longest]) if heading in (*names, *prose) else wanted[-1])
+        wanted.append(max(map(cell_len, [*heading.split(), *texts]), default=0))
+        least.append(wanted[-1])
+        if heading in (*names, *prose):
+            longest = max((cell_len(part) for text in texts for part in text.split()), default=0)
+            whole = min(longest, MAX_WORD) if heading in names else longest
+            least[-1] = max(min(wanted[-1], LEAST_WIDTH), whole)
     for places in _parts(least, console.width):
         widths = _widened([wanted[i] for i in places], [least[i] for i in places], console.width)
         table = Table(title=None if places[1:2] > [1] else visible(title), title_justify="left")
@@ -58,7 +70,7 @@ def print_table(
             table.add_column(visible(columns[place]), width=width)
         for row in cells:
             sized = zip(places, widths, strict=True)
-            table.add_row(*(_cut(row[i], width) if columns[i] in names else row[i] for i, width in sized))
+            table.add_row(*(_folded(row[i], width) if columns[i] in names else row[i] for i, width in sized))
         console.print(table)
 
 
@@ -68,17 +80,29 @@ def print_notes(warnings: Iterable[str]) -> None:
         print(f"note: {warning}")
 
 
-def _cut(name: str, width: int) -> str:
-    """Return a name in so many characters; what follows its last comma stays, since it tells rows apart."""
-    from rich.cells import cell_len, set_cell_size
+def _folded(name: str, width: int) -> str:
+    """Return a name in lines of so many characters; of too many lines, the first ones and the last one."""
+    from rich.cells import set_cell_size
 
-    if cell_len(name) <= width:
-        return name
-    _, comma, last = name.rpartition(", ")
-    room = width - cell_len(f"…, {last}")
-    if comma and room > 0:
-        return f"{set_cell_size(name, room).rstrip(' ,')}…, {last}"
-    return last if comma and cell_len(last) <= width else f"{set_cell_size(name, width - 1)}…"
+    lines = _wrapped(name, width)
+    if len(lines) <= MAX_NAME_LINES:
+        return "\n".join(lines)
+    whole = MAX_NAME_LINES - 2
+    cut = set_cell_size(" ".join(lines[whole:-1]), width - 1)
+    return "\n".join([*lines[:whole], f"{cut.rstrip(' ,')}…", lines[-1]])
+
+
+def _wrapped(name: str, width: int) -> list[str]:
+    """Return a name in lines; a word is divided only if it is longer than a line."""
+    from rich.cells import cell_len, chop_cells
+
+    lines: list[str] = []
+    for part in (part for word in BREAK.split(name) for part in chop_cells(word, width)):
+        if lines and cell_len(f"{lines[-1]} {part}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def _parts(least: Sequence[int], width: int) -> list[list[int]]:

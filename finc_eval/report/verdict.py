@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 from finc_eval.comparison.headline import alone, findings, is_full, missed, overall, untested
 from finc_eval.comparison.models import SharedMode
@@ -11,14 +11,14 @@ from finc_eval.comparison.modes import FoundBy, Mode, Role
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.naming.evidence import TRAIT
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind
 
-Named = Mode | SharedMode | Kind
-"""Whatever has a name with evidence."""
+ModeOfSets = TypeVar("ModeOfSets", SharedMode, Kind)
 
 TOLD = 2
-"""Modes of each role that the verdict names."""
+"""Modes of each role, or examples of each group, that a sentence names."""
 
 TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
 """Words for the roles, as the reference is the norm."""
@@ -32,18 +32,9 @@ WHY_OPEN: dict[FoundBy, str] = {
 WHY_OPEN["both"] = WHY_OPEN["directions"]
 """Why a significant mode may have an interval that holds 0, by what found the mode."""
 
-PARTLY = "partly "
-"""Beginning of the name of a mode of which no value describes most members."""
-
-LOOKS_LIKE = "looks like "
-"""Beginning of a name that the extractor's classes gave, which need not be those of the samples."""
-
-SHARES_IN_NAME = re.compile(r" \([\d %,]+\)")
-"""The shares of members in a name, such as " (50 %, 41 %)"."""
-
 
 def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
-    """Return what was found in one or two sentences that name the largest differences.
+    """Return what was found in one or two sentences that name the largest differences that read differently.
 
     Args:
         comparison: the comparison.
@@ -54,11 +45,13 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
     if not groups:
         nothing = f"No kind of sample was found that {gen} has significantly more or less often than {ref}."
         return untested(comparison) or nothing
-    parts = [f"{words} {_listed(modes[:TOLD], ref)}" for role, words in TOO.items() if (modes := alone(groups, role))]
+    names = UniqueNames(_shown(group) for group in groups)
+    found = [*(alone(groups, role) for role in TOO), [_shown(group) for group in groups if len(group) > 1]]
+    *told, alike = [few or all[:1] for few, all in zip(names.examples(found, TOLD), found, strict=True)]
+    parts = [f"{words} {_listed(modes, names, ref)}" for words, modes in zip(TOO.values(), told, strict=True) if modes]
     sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
-    alike = [group for group in groups if len(group) > 1]
     if alike:
-        same = listed([_unlike(group) for group in alike[:TOLD]])
+        same = listed([_unlike(mode, names) for mode in alike])
         also = "also has" if parts else "has"
         sentences.append(f"{gen} {also} {same} that look different from those of {ref}.")
     return " ".join(sentences)
@@ -81,41 +74,20 @@ def lead(comparison: Comparison) -> str:
     return " ".join([*sentences, *missed(comparison.detectable)])
 
 
-def short(mode: Named, others: Sequence[Named] = ()) -> str:
-    """Return the name of a mode without shares and, where it says more, without traits; the id without a name.
+def such_as(modes: Sequence[ModeOfSets], groups: Sequence[tuple[str, Sequence[ModeOfSets]]]) -> list[str]:
+    """Return the clearest named modes of each group, no two of which read the same, as the end of a sentence on it.
 
     Args:
-        mode: the mode.
-        others: modes beside it; where one of them has the same short name, the traits tell them apart.
+        modes: all modes of the result.
+        groups: each with the label of the set whose shares are told.
     """
-    name = few = SHARES_IN_NAME.sub("", mode.title).removeprefix("mostly ").removeprefix(LOOKS_LIKE)
-    for one in () if _only_traits(mode) else mode.evidence:
-        if one.source == TRAIT:
-            few = few.replace(f", {one.value}", "")
-    return name if any(one.id != mode.id and short(one) == few for one in others) else few
-
-
-def kind(mode: Named, others: Sequence[Named] = ()) -> str:
-    """Return the kind of sample that a mode is, in as few words as its name and the modes beside it allow."""
-    if mode.name is None:
-        return f"samples without a name, {mode.id}"
-    if _only_traits(mode):
-        return f"samples that are “{mode.name}”"
-    name = short(mode, others)
-    if mode.name.startswith(LOOKS_LIKE):
-        return f"samples that look like “{name}”"
-    return f"samples that are partly “{name.removeprefix(PARTLY)}”" if name.startswith(PARTLY) else f"“{name}”"
-
-
-def _only_traits(mode: Named) -> bool:
-    """Return whether a name has traits alone: they stand behind whatever else it has."""
-    return any(one.source == TRAIT and (mode.name or "").startswith(one.value) for one in mode.evidence)
-
-
-def such_as(modes: Sequence[SharedMode | Kind], label: str) -> str:
-    """Return the clearest modes that have a name, with their shares of a set, as the end of a sentence on them all."""
-    named = [f"{kind(one, modes)} ({percent(one.shares[label].share)} of {label})" for one in modes if one.name][:TOLD]
-    return f", such as {listed(named)}" if named else ""
+    names = UniqueNames(modes)
+    examples = names.examples([[one for one in found if one.name] for _, found in groups], TOLD)
+    told = [
+        [f"{names.kind(one)} ({percent(one.shares[label].share)} of {label})" for one in few]
+        for (label, _), few in zip(groups, examples, strict=True)
+    ]
+    return [f", such as {listed(texts)}" if texts else "" for texts in told]
 
 
 def is_share_open(mode: Mode) -> bool:
@@ -137,20 +109,26 @@ def sentence(mode: Mode, titles: tuple[str, str]) -> str:
     )
 
 
-def _unlike(group: Sequence[Mode]) -> str:
+def _shown(group: Sequence[Mode]) -> Mode:
+    """Return the mode of a group of one kind that sentences name: that of the generated set."""
+    return next((mode for mode in group if mode.role == "over"), group[0])
+
+
+def _unlike(own: Mode, names: UniqueNames) -> str:
     """Return the kind of samples that look different, and how those of the generated set look."""
-    own = next((mode for mode in group if mode.role == "over"), group[0])
+    told = names.kind(own)
     traits = [one.value for one in own.evidence if one.source == TRAIT and f", {one.value}" in (own.name or "")]
-    return kind(own) + (f" ({listed(traits)})" if traits and own.role == "over" else "")
+    unsaid = [value for value in traits if f", {value}" not in told]
+    return told + (f" ({listed(unsaid)})" if unsaid and own.role == "over" else "")
 
 
-def _listed(modes: Sequence[Mode], ref: str) -> str:
-    texts = [_with_shares(mode, modes, ref if place == 0 else None) for place, mode in enumerate(modes)]
+def _listed(modes: Sequence[Mode], names: UniqueNames, ref: str) -> str:
+    texts = [_with_shares(mode, names, ref if place == 0 else None) for place, mode in enumerate(modes)]
     return listed(texts)
 
 
-def _with_shares(mode: Mode, others: Sequence[Mode], ref: str | None) -> str:
+def _with_shares(mode: Mode, names: UniqueNames, ref: str | None) -> str:
     decimals = int(percent(mode.share_gen) == percent(mode.share_ref))
     shares = percent(mode.share_gen, decimals), percent(mode.share_ref, decimals)
     told = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
-    return f"{kind(mode, others)} ({told})"
+    return f"{names.kind(mode)} ({told})"

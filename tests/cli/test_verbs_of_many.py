@@ -64,7 +64,7 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
     twin = json.loads((out / "models.json").read_text())
     significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
     rows = table_rows(result.stdout)
-    titles = [mode["name"] or mode["id"] for mode in significant]
+    titles = [f"{mode['name']}, {mode['id']}" if mode["name"] else mode["id"] for mode in significant]
     assert titles and [row[0].removeprefix("– ") for row in rows] == titles
     for row, mode in zip(rows, significant, strict=True):
         assert row[1] == mode["set_with_most"]

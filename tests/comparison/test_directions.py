@@ -106,6 +106,17 @@ def test_p_values_and_intervals_are_those_of_the_normal_law():
     assert float(estimates.half_widths(26)) == pytest.approx(float(norm.ppf(1 - 0.05 / 52)) * error)
 
 
+def test_intervals_of_an_excess_end_where_masses_do():
+    n = torch.tensor([20.0, 20.0])
+    near, far = (masses_of(n, torch.full((2, 1), mass), torch.full((2, 1), 0.09)) for mass in (0.91, 0.0))
+    over = Estimates.of([(1.0, near)], [(1.0, far)], rho=1.0)
+    assert float(over.excess + over.half_widths(26)) > 1
+    low, high = over.interval(0, 26, 1.0)
+    assert high == 1 and low == pytest.approx(float(over.excess - over.half_widths(26)))
+    low, high = Estimates.of([(1.0, far)], [(1.0, near)], rho=0.5).interval(0, 26, 0.5)
+    assert low == -0.5 and high < 0.5
+
+
 def populations(sizes=((40, 35), (30, 50)), size=600, seed=0):
     """Two sets of unit vectors around unlike means, by their moments and by all their vectors."""
     generator = torch.Generator().manual_seed(seed)

@@ -82,6 +82,29 @@ def test_a_full_list_counts_as_at_least(over, cap, says):
     assert says in capped(over, cap=cap).headline
 
 
+@pytest.mark.parametrize(
+    ("over", "under", "says"),
+    [
+        (1, 1, "more of at least 2 kinds and less of at least 2 kinds, the most that were asked for."),
+        (1, 0, "more of at least 2 kinds, the most that were asked for, and less of 1 kind."),
+        (0, 1, "more of 1 kind and less of at least 2 kinds, the most that were asked for."),
+    ],
+)
+def test_two_full_lists_are_told_in_one_readable_sentence(over, under, says):
+    found = capped(kinds(1 + over), kinds(1 + under, "under"), cap=2)
+    assert f" The generated set has {says} " in found.headline
+    assert "asked for" not in repr(found)
+
+
+def test_two_modes_of_one_name_do_not_read_the_same():
+    over = replace(OVER, name="mostly 3 (94 %)", looks_different=UNDER.id)
+    under = replace(UNDER, name="mostly 3 (71 %)", looks_different=OVER.id)
+    told = a_comparison([over], [under]).headline
+    assert "These look different: mostly 3 (94 %), over-aaaaaa: 13.1 % of" in told
+    assert "and mostly 3 (71 %), under-bbbbbb: 2.0 % of" in told
+    assert "mostly 3 (94 %): 13.1 %" in a_comparison([over], [UNDER]).headline
+
+
 def test_only_significant_and_firm_modes_are_told_the_largest_difference_first():
     small, large = a_mode("small", share_difference=0.02), a_mode("large", share_difference=-0.3)
     loose, weak = (

@@ -43,6 +43,11 @@ def test_the_smaller_matrix_has_the_score_of_the_kernel(n, order):
     assert (found.n, found.kernel, found.features) == (n, "cosine", None)
 
 
+def test_an_interval_ends_at_the_most_kinds_that_samples_and_dimensions_allow():
+    assert vendi_interval(torch.eye(12).repeat(5, 1)).high <= 12
+    assert rke_interval(drawn(30, dim=400), 0.5).high <= 30
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_gaussian_kernel_has_the_convention_with_the_two(order):
     x = drawn(60).double()

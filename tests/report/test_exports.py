@@ -12,6 +12,7 @@ from test_hostile_pages import PIECES, made_of
 
 import finc_eval as fe
 from finc_eval import report
+from finc_eval.comparison.methods import MethodComparison, ModeGroup
 from finc_eval.core.csv_text import csv_text
 from finc_eval.core.marks import mark_of
 from finc_eval.core.provenance import GitState
@@ -100,6 +101,24 @@ def test_csv_has_the_rows_and_columns_of_the_data_frame():
     assert [*table["result"]] == ["comparison 0a1b"] * 2
     assert [*table["share_gen"]] == [mode.share_gen for mode in found.modes]
     assert [*table["share_difference_interval.low"]] == [mode.share_difference_interval[0] for mode in found.modes]
+
+
+def test_a_table_leaves_out_the_masses_of_a_mode_that_only_clusters_found():
+    """They are those of the direction to its center, and may contradict the shares by which the cluster is tested."""
+    cluster = replace(UNDER, found_by="clusters")
+    found = a_comparison([OVER], [cluster])
+    comparisons = MethodComparison({"clusters": found}, in_groups(found), provenance=made_by("9"))
+    masses = ("mass_gen", "mass_ref", "ratio", "excess", "interval.low", "interval.high", "standard_error")
+    for result in (found, comparisons):
+        by_direction, by_cluster = csv.DictReader(io.StringIO(result.to_csv()))
+        assert all(by_direction[name] and not by_cluster[name] for name in (*masses, "fitted_excess"))
+        assert by_direction.keys() == by_cluster.keys() and by_cluster["share_gen"] == "0.02"
+    assert "0.0500" not in found.to_markdown() + report.page(found, {})
+    assert found.to_dict()["under"][0]["excess"] == cluster.excess
+
+
+def in_groups(found):
+    return tuple(ModeGroup(mode.role, mode.role, {"clusters": (mode.id,)}) for mode in found.modes)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _pages import HOSTILE, Page, noise
+from _pages import HOSTILE, Page, named, noise
 
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.gallery.counts import SHOWN_SAMPLES
+from finc_eval.naming.evidence import Evidence
+from finc_eval.report import kinds
 from finc_eval.report.cards.card import anchor
 from finc_eval.report.pages import LEAD_SAMPLES
 
@@ -81,6 +83,44 @@ def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
     assert "gen and ref differ in" in printed
     assert max(len(line.rstrip()) for line in printed.splitlines() if "│" in line) <= 80
     assert found.significant()[0].id in report.fragment(found)
+
+
+def alike(modes):
+    """These kinds with one name in two orders, as traits come in either."""
+    texts = ("darker, with less contrast", "with less contrast, darker")
+    dim = tuple(Evidence("trait", text, 0.9, 0.1, 0.0) for text in ("darker", "with less contrast"))
+    return tuple(replace(kind, name=texts[i % 2], evidence=dim) for i, kind in enumerate(modes))
+
+
+def test_what_one_set_has_more_of_does_not_read_like_what_it_has_less_of(found, capsys):
+    first, second, third, fourth = (replace(found.modes[0], id=f"k20-{i}") for i in range(4))
+    more, less = alike((first, replace(second, set_with_least="ref")))
+    five = named(replace(third, set_with_least="ref"), "mostly 5 (70 %)", ("label", "5"))
+    result = replace(found, modes=(more, less, five, fourth))
+    assert kinds.summary(result).startswith(
+        "ref has significantly more of 2 kinds of samples, such as samples that are “darker, with less contrast”, "
+        "k20-0 (16 % of ref); ref has significantly less of 2 kinds of samples, such as “5” (16 % of ref). "
+    )
+    page = Page(report.page(result, {}))
+    rows = [page.texts("th", inside=n)[0] for n in page.find("tr") if "data-mode" in page.attributes(n)]
+    assert rows == ["darker, with less contrast k20-0", "with less contrast, darker k20-1", "5", "k20-3"]
+    report.show(result)
+    shown = capsys.readouterr().out
+    told = ("darker, with less contrast, k20-0", "with less contrast, darker, k20-1", "mostly 5 (70 %), k20-2", "k20-3")
+    assert all(f"│ {text} " in shown for text in told)
+
+
+def test_kinds_of_a_board_with_one_name_are_told_apart():
+    board = fe.leaderboard({"few": a_set(3), "all": a_set(6, seed=2)}, a_set(6, seed=3), level=6)
+    (lost,) = board.more_of("ref", "few")
+    board = replace(board, modes=alike([replace(lost, id=f"k6-{i}") for i in range(3)]))
+    page = Page(report.page(board, {}))
+    rows = page.texts("th", "id", page.find("table", "heat")[0])
+    links = [text for n in page.find("article", "profile") for text in page.texts("a", inside=n)]
+    pairs = page.texts("small", inside=page.find("table", "pairs")[0])
+    texts = ("darker, with less contrast", "with less contrast, darker", "darker, with less contrast")
+    assert rows == [f"{text} k6-{i}" for i, text in enumerate(texts)]
+    assert links == [f"{text}, k6-{i}" for i, text in enumerate(texts)] and {*pairs} == {links[0]}
 
 
 def test_json_comes_back(found, tmp_path):

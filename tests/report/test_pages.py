@@ -337,6 +337,27 @@ def test_the_summary_of_models_says_what_is_significant(modes, start):
     assert len(page.find("article", "card")) == len(model_comparison().modes[modes])
 
 
+def test_the_summary_of_models_gives_examples_that_read_differently_and_ids_where_names_are_shared(capsys):
+    first, _, third = model_comparison().modes
+    dim = (Evidence("trait", "darker", 0.9, 0.1, 1e-9), Evidence("trait", "with less contrast", 0.9, 0.1, 1e-9))
+    texts = ("darker, with less contrast", "with less contrast, darker")
+    dark = [replace(first, id=f"alpha-{i}", name=text, evidence=dim) for i, text in enumerate(texts, 5)]
+    lacked = replace(third, name=texts[1], evidence=dim)
+    result = model_comparison(modes=(*dark, first, lacked, third))
+    told = models.summary(result)
+    assert (
+        "alpha has more of 3 kinds of samples, such as samples that are “darker, with less contrast”, alpha-5 (8 % of "
+        "alpha) and “3” (8 % of alpha) (adjusted"
+    ) in told
+    assert "The models make too little of 2 kinds of samples that the reference has (adjusted" in told
+    page = Page(models_page(result))
+    rows = [page.texts("th", inside=n)[0] for n in page.find("tr") if "data-mode" in page.attributes(n)]
+    assert rows == [f"{texts[0]} alpha-5", f"{texts[1]} alpha-6", "3", f"{texts[1]} ref-3", "ref-3"]
+    models.show(result)
+    shown = capsys.readouterr().out
+    assert all(f"│ {text}, alpha-{i} " in shown for i, text in enumerate(texts, 5))
+
+
 def test_without_a_reference_there_is_one_group():
     table = model_comparison()
     mode = table.modes[0]
@@ -362,7 +383,7 @@ def test_a_comparison_of_models_writes_its_page_and_refuses_samples_it_cannot_op
 
 def test_the_notebook_view_of_models_has_the_significant_modes():
     page = Page(model_comparison()._repr_html_())
-    assert page.texts("th", inside=page.find("tbody")[0]) == ["mostly 3 (94 %)", "ref-3"]
+    assert page.texts("th", inside=page.find("tbody")[0]) == ["mostly 3 (94 %), alpha-1", "ref-3"]
     assert page.texts("td")[:5] == ["alpha", "1e-09", "8.0 [7.0, 10.0]", "3.0 [2.0, 5.0]", "2.0 [1.0, 4.0]"]
 
 

@@ -53,7 +53,8 @@ def test_names_are_text_whatever_they_hold(tmp_path):
     )
     figure = fe.shares_figure(replace(comparison, over=over, under=under))
     figure.savefig(tmp_path / "shares.pdf")
-    assert figure.axes[0].get_yticklabels()[0].get_text() == "$x^{ \\frac $\\u202e"
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == [f"$x^{{ \\frac $\\u202e, {mode.id}" for mode in comparison.significant()]
 
 
 def test_nothing_to_draw_is_said():

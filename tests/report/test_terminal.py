@@ -1,16 +1,20 @@
 """Tables on a terminal of 80 columns: no number is cut; in a pipe a row is a line."""
 
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from _pages import OVER, UNDER, a_comparison, a_mode, check_fits_a_terminal, made_by, on_a_terminal
+from _pages import OVER, UNDER, a_comparison, a_mode, check_fits_a_terminal, made_by, named, on_a_terminal
 from test_pages import a_share, a_sweep, model_comparison, some_changes
 
+import finc_eval as fe
 from finc_eval import report
 from finc_eval.comparison.methods import MethodComparison, ModeGroup
 from finc_eval.comparison.models import SharedMode
 from finc_eval.core.signature import Signature
 from finc_eval.metrics.score import Score, Scores
+from finc_eval.report.methods import LEGEND
 from finc_eval.report.methods import summary as summary_of_methods
 from finc_eval.report.terminal import print_table
 
@@ -58,16 +62,40 @@ def scores():
     return Scores("gen", "ref", tuple(made), {}, provenance=made_by("9"))
 
 
+def some_kinds():
+    rows = np.random.default_rng(0).normal(size=(300, 8))
+    found = fe.kinds({"half_trained_generator": rows[:150] + 9, "ref": rows[150:]}, levels=(5,), level=5)
+    return replace(found, modes=tuple(replace(kind, name=LONG) for kind in found.modes))
+
+
+def a_verdict():
+    rows = np.random.default_rng(0).normal(size=(600, 8))
+    policy = {"kinds": {"lose": 0.5, "level": 20, "new": 0.1}, "metrics": {"fd": {"worse": 0.5}}}
+    return fe.gate(rows[:200], rows[200:400], rows[400:], policy)
+
+
+LONG = "mostly golden retriever (94 %), brighter, with more contrast"
+
+
 @pytest.mark.parametrize(
     "result",
-    [wide_comparison(), wide_models(), methods(), a_sweep(), some_changes("new", "gone", "unchanged"), scores()],
+    [
+        wide_comparison(),
+        wide_models(),
+        methods(),
+        a_sweep(),
+        some_changes("new", "gone", "unchanged"),
+        scores(),
+        some_kinds(),
+        a_verdict(),
+    ],
     ids=lambda result: result.type_name,
 )
 def test_tables_fit_a_terminal_without_cutting_a_number(result, monkeypatch, capsys):
     check_fits_a_terminal(result, monkeypatch, capsys)
 
 
-def test_names_are_cut_on_a_terminal_and_whole_in_a_pipe(monkeypatch, capsys):
+def test_names_are_wrapped_on_a_terminal_and_whole_in_a_pipe(monkeypatch, capsys):
     name = "mostly golden retriever (94 %), brighter and sharper, over-cccccc"
     assert name not in check_fits_a_terminal(wide_comparison(), monkeypatch, capsys)
     report.show(wide_comparison())
@@ -77,14 +105,34 @@ def test_names_are_cut_on_a_terminal_and_whole_in_a_pipe(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("width", "shown"),
-    [(20, "looks…, over-abcdef"), (14, "over-abcdef"), (40, "looks like nematode (9 %), over-abcdef")],
+    ("name", "width", "shown"),
+    [
+        ("looks like nematode (9 %), over-abcdef", 40, ["looks like nematode (9 %), over-abcdef"]),
+        ("looks like nematode (9 %), over-abcdef", 20, ["looks like nematode", "(9 %), over-abcdef"]),
+        ("looks like nematode (9 %), over-abcdef", 12, ["looks like", "nematode (9…", "over-abcdef"]),
+        (f"{LONG}, over-abcdef", 22, ["mostly golden", "retriever (94 %), bri…", "contrast, over-abcdef"]),
+        ("partly 3 (36 %), with borders, half-abcdef", 16, ["partly 3 (36 %),", "with borders,", "half-abcdef"]),
+        ("kinds.lose k140-23", 12, ["kinds.lose", "k140-23"]),
+        ("mostly 3 (9 %), half_trained_gan-abcdef", 23, ["mostly 3 (9 %),", "half_trained_gan-abcdef"]),
+        ("x" * 70, 32, ["x" * 32, "x" * 32, "x" * 6]),
+    ],
 )
-def test_a_name_that_is_cut_keeps_its_id(width, shown, monkeypatch, capsys):
-    rows = [["looks like nematode (9 %), over-abcdef", "x" * (80 - width - 7)]]
+def test_a_name_that_does_not_fit_is_wrapped_and_one_of_many_lines_keeps_its_beginning_and_its_id(
+    name, width, shown, monkeypatch, capsys
+):
+    rows = [[name, "x" * (80 - width - 7)]]
     text, _ = on_a_terminal(lambda: print_table("", ["Mode", "n"], rows, names=["Mode"]), monkeypatch, capsys)
-    (cell,) = [line.split("│")[1].strip() for line in text.splitlines() if "over-abcdef" in line]
-    assert cell == shown
+    lines = [line.split("│")[1].strip() for line in text.splitlines() if line[:1] == "│"]
+    assert lines == shown
+
+
+def test_a_limit_of_the_gate_has_its_whole_name_beside_its_verdict(monkeypatch, capsys):
+    result = a_verdict()
+    text, _ = on_a_terminal(lambda: report.show(result), monkeypatch, capsys)
+    for limit in result.limits:
+        rule, kind = (re.escape(part) for part in limit.name.partition(" ")[::2])
+        one_line, two_lines = rf"│ {rule} {kind} +│ {limit.verdict} ", rf"│ {rule} +│ {limit.verdict} .*\n│ {kind} +│"
+        assert re.search(f"{one_line}|{two_lines}", text), limit.name
 
 
 def test_columns_that_do_not_fit_follow_beside_the_first(monkeypatch, capsys):
@@ -116,6 +164,23 @@ def test_modes_that_do_not_count_are_folded_or_marked(capsys):
     report.show(model_comparison(modes=tuple(replace(m, stability=0.2) for m in model_comparison().modes)))
     text = capsys.readouterr().out
     assert "– mostly 3 (94 %)" in text and "– refits find less than half" in text
+
+
+def test_methods_say_what_letters_ranks_and_parentheses_mean_and_name_their_groups(capsys):
+    result = methods(("finc", "ken"))
+    weak = replace(UNDER, p_value=0.2)
+    ken = replace(wide_comparison(), over=(named(OVER, "mostly 3 (94 %)", ("label", "3")), wide_comparison().over[1]))
+    result = replace(
+        result,
+        comparisons={"finc": ken, "ken": replace(ken, under=(weak,))},
+    )
+    report.show(result)
+    shown = capsys.readouterr().out
+    assert "│ A. mostly 3 (94 %) │" in shown and "│ B. under-bbbbbb │ 1. −8.0 │ (1. −8.0) │" in shown
+    assert shown.count(LEGEND) == 1 and "in parentheses are those that are not significant (adjusted p > 0.05)" in shown
+    assert LEGEND in " ".join(result.to_markdown().replace("\\", "").split())
+    report.show(replace(result, comparisons={"finc": a_comparison()}, groups=()))
+    assert LEGEND not in capsys.readouterr().out
 
 
 def test_methods_say_that_finc_is_directions_alone_beside_clusters():

@@ -3,23 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from _pages import OVER, UNDER, a_comparison, a_mode
+from _pages import OVER, SEVENS, THREES, UNDER, Page, a_comparison, a_mode, named
 
-from finc_eval.naming.evidence import Evidence
+from finc_eval import report
 from finc_eval.report.comparison import show
-from finc_eval.report.verdict import WHY_OPEN, kind, lead, sentence, short, verdict
+from finc_eval.report.verdict import WHY_OPEN, lead, sentence, verdict
 
 TITLES = ("fgan", "real")
-
-
-def named(mode, text, *evidence):
-    return replace(
-        mode, name=text, evidence=tuple(Evidence(source, value, 0.9, 0.1, 0.0) for source, value in evidence)
-    )
-
-
-THREES = named(OVER, "mostly 3 (94 %), brighter", ("label", "3"), ("trait", "brighter"))
-SEVENS = named(UNDER, "7 and 9 (50 %, 41 %)", ("label", "7"), ("label", "9"))
 
 
 def test_it_names_what_there_is_too_much_and_too_little_of_with_both_shares():
@@ -51,49 +41,50 @@ def test_modes_that_show_one_kind_look_different():
     assert "1 kind differs: 1 that looks different." in lead(found)
 
 
+def test_two_kinds_of_one_name_never_read_the_same():
+    """The largest that read differently are told, and each role is, though its kinds have names of the other role."""
+    alike = [
+        replace(THREES, id=f"over-{i}", name=f"mostly 3 (9{i} %), brighter", share_difference=0.1 - i / 100)
+        for i in range(3)
+    ]
+    nines = named(replace(OVER, id="over-9", share_difference=0.01), "mostly 9 (80 %)", ("label", "9"))
+    less = replace(UNDER, name="mostly 3 (70 %), brighter", evidence=THREES.evidence)
+    found = a_comparison([*alike, nines], [less])
+    assert verdict(found, TITLES) == (
+        "fgan has too many “3”, over-0 (13 % of its samples, 4 % of real) and “9” (13 %, 4 %), and too few “3”, "
+        "under-bbbbbb (2 % of its samples, 10 % of real)."
+    )
+    page, view = Page(report.page(found, {})), Page(report.fragment(found))
+    rows = [page.texts("th", inside=n)[0] for n in page.find("tr") if "data-mode" in page.attributes(n)]
+    assert rows == ["3 over-0", "3 over-1", "3 over-2", "3 under-bbbbbb", "9"]
+    told = [page.texts("a", inside=n)[0] for n in page.find("div", "one")]
+    assert told == [f"“3”, {one}" for one in ("over-0", "over-1", "over-2", "under-bbbbbb")]
+    shown = view.texts("th", inside=view.find("tbody")[0])
+    assert shown[:2] == ["mostly 3 (90 %), brighter, over-0", "mostly 3 (91 %), brighter, over-1"]
+
+
+def test_a_kind_that_looks_different_is_not_mistaken_for_its_counterpart_or_another_kind():
+    over, under = (replace(THREES, looks_different=UNDER.id), named(UNDER, "mostly 3 (80 %)", ("label", "3")))
+    under = replace(under, looks_different=over.id)
+    more = replace(THREES, id="over-3", share_difference=0.3)
+    page = Page(report.page(a_comparison([over], [under]), {}))
+    assert page.texts("p", "legend", page.section(over))[0] == (
+        "The other set has mostly 3 (80 %) instead: these look different."
+    )
+    assert verdict(a_comparison([more, over], [under]), TITLES) == (
+        "fgan has too many “3”, over-3 (13 % of its samples, 4 % of real). fgan also has “3”, over-aaaaaa (brighter) "
+        "that look different from those of real."
+    )
+    same = replace(under, name=over.name, evidence=over.evidence)
+    page = Page(report.page(a_comparison([over], [same]), {}))
+    assert "has mostly 3 (94 %), brighter, under-bbbbbb instead" in page.texts("p", "legend", page.section(over))[0]
+
+
 def test_without_a_difference_it_says_so_and_what_may_be_missed():
     assert verdict(a_comparison(), TITLES) == (
         "No kind of sample was found that fgan has significantly more or less often than real."
     )
     assert lead(a_comparison()).endswith("may have been missed.")
-
-
-@pytest.mark.parametrize(
-    ("mode", "words", "few"),
-    [
-        (THREES, "“3”", "3"),
-        (SEVENS, "“7 and 9”", "7 and 9"),
-        (OVER, "samples without a name, over-aaaaaa", "over-aaaaaa"),
-        (
-            named(OVER, "brighter, bluer", ("trait", "brighter"), ("trait", "bluer")),
-            "samples that are “brighter, bluer”",
-            "brighter, bluer",
-        ),
-        (named(OVER, "looks like tabby (60 %)", ("classifier", "tabby")), "samples that look like “tabby”", "tabby"),
-        (
-            named(OVER, "prompt with “a dog” (70 %)", ("prompt", "a dog")),
-            "“prompt with “a dog””",
-            "prompt with “a dog”",
-        ),
-    ],
-)
-def test_kinds_are_named_in_few_words(mode, words, few):
-    assert kind(mode) == words
-    assert short(mode) == few
-
-
-def test_modes_of_one_short_name_are_told_apart_by_their_traits():
-    traits = (("trait", "darker"), ("trait", "sharper"))
-    dark, sharp = (named(OVER, f"mostly 1 (90 %), {value}", ("label", "1"), (one, value)) for one, value in traits)
-    sharp = replace(sharp, id="over-sharp")
-    assert (short(dark), short(dark, [dark]), short(dark, [dark, sharp])) == ("1", "1", "1, darker")
-    told = verdict(a_comparison([dark, sharp]), TITLES)
-    assert "“1, darker” (" in told and "“1, sharper” (" in told
-
-
-def test_a_name_of_traits_keeps_them_whatever_else_is_known():
-    mode = named(OVER, "greener, sharper", ("classifier", "monarch"), ("trait", "greener"), ("trait", "sharper"))
-    assert kind(mode) == "samples that are “greener, sharper”" and short(mode) == "greener, sharper"
 
 
 def test_shares_that_round_to_one_number_get_a_decimal():

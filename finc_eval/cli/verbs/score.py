@@ -22,6 +22,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted, percent
 from finc_eval.extractors.settings import Extraction
+from finc_eval.naming.unique_names import with_id
 from finc_eval.report.terminal import print_notes, print_table
 
 BEFORE = ("id", "best_mode", "member_of")
@@ -142,7 +143,7 @@ def _lines(
 def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
     rows = [
         [
-            one.title if one.title == one.id else f"{one.title}, {one.id}",
+            with_id(one),
             f"{one.role}-represented",
             "–" if one.threshold is None else f"{one.threshold:.3f}",
             "–" if one.members is None else f"{one.members:,} ({percent(one.members / n, 1)})",

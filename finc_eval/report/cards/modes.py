@@ -9,6 +9,7 @@ from finc_eval.comparison.modes import FIRM_STABILITY, SETS_OF, FoundBy, Mode, S
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Grid, View, anchor
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
@@ -43,12 +44,16 @@ FACTS: dict[str, Callable[[Mode], str]] = {
     "Found by": lambda mode: mode.found_by,
     "Differs in": lambda mode: CAUSES[mode.cause],
     "Stability": lambda mode: optional_percent(mode.stability),
+}
+"""All that is known of a mode, with intervals."""
+
+EXCESS_FACTS: dict[str, Callable[[Mode], str]] = {
     "Mass, gen": lambda mode: number(mode.mass_gen),
     "Mass, ref": lambda mode: number(mode.mass_ref),
     "Ratio": lambda mode: f"× {ratio(mode.ratio)}",
     "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
 }
-"""All that is known of a mode, with intervals."""
+"""Further numbers of a mode that directions found."""
 
 SORTS = {"": "difference", "gen": "share of {0}", "ref": "share of {1}", "p": "p", "name": "name"}
 """Values to sort modes of two sets by, with a place for the titles of the sets."""
@@ -77,7 +82,8 @@ def mode_card(
     """
     own, _ = SETS_OF[mode.role]
     title = dict(zip(SET_NAMES, names, strict=True))
-    instead = (others or {}).get(mode.looks_different or "")
+    known = others or {}
+    instead = known.get(mode.looks_different or "")
     notes, folded = [], []
     if nearest:
         heading = f"Nearest to the most typical ones of {names[0]}, in the same order"
@@ -94,9 +100,9 @@ def mode_card(
         says=sentence(mode, names),
         drawing=forest(mode.title, drawn_shares(mode, names), scale),
         views=tuple(view_of(mode, label, title[label], shown) for label in SETS_OF[mode.role]),
-        facts={heading: text(mode) for heading, text in FACTS.items()},
+        facts=_facts(mode),
         evidence=mode.evidence,
-        instead=(anchor(instead.id, place), instead.title) if instead else None,
+        instead=(anchor(instead.id, place), UniqueNames(known.values()).title(instead)) if instead else None,
         named=tuple(
             (f"Most typical of the {SET_NAMES[label]}", mode.typical(label)[:shown]) for label in SETS_OF[mode.role]
         ),
@@ -160,6 +166,11 @@ def remark(mode: Mode | SharedMode) -> str | None:
 def difference(mode: Mode) -> str:
     """Write the difference of the shares of a mode in points, with its interval."""
     return f"{points(mode.share_difference)} {points_interval(mode.share_difference_interval)}"
+
+
+def _facts(mode: Mode) -> dict[str, str]:
+    known = FACTS | EXCESS_FACTS if mode.has_excess else FACTS
+    return {heading: text(mode) for heading, text in known.items()}
 
 
 def _opposite(mode: Mode, label: SetLabel, title: str, shown: int) -> View:

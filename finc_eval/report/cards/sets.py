@@ -10,6 +10,7 @@ from finc_eval.comparison.models import ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import listed, percent, points
 from finc_eval.gallery.counts import told_sets
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
 from finc_eval.report.cards.card import Card, Grid, View
@@ -18,7 +19,6 @@ from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_
 from finc_eval.report.drawings.svg import Axis, Ink
 from finc_eval.report.formats import interval, number, p_value, points_interval, share_interval
 from finc_eval.report.pages import LEAD_SAMPLES
-from finc_eval.report.verdict import short
 
 MODE_FACTS: dict[str, Callable[[SharedMode], str]] = {
     "Most in": lambda mode: mode.set_with_most,
@@ -68,7 +68,7 @@ def cards_of_sets(
         "cards_folded": [card(mode, scale) for mode in modes if mode.p_value > ALPHA],
         "axis": forest_axis(scale),
         "in_others": in_others,
-        "short": short,
+        "names": UniqueNames(modes),
         "legend": _legend(sets),
         "lead": LEAD_SAMPLES,
         "roles": {mode.side: mode.side for mode in modes},

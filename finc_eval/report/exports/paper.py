@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from finc_eval.comparison.models import ModelComparison, SharedMode
 from finc_eval.comparison.result import SET_NAMES, Comparison
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.drawings.svg import COLORS
 from finc_eval.report.formats import printable
@@ -68,7 +69,8 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
         heights = [row + step * (number - (len(sets) - 1) / 2) for row in range(len(rows))]
         look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
         axes.errorbar([100 * value for value in values], heights, xerr=around, label=label, **look)
-    axes.set_yticks(range(len(rows)), [str(printable(mode.title)) for mode in modes], parse_math=False)
+    names = UniqueNames(result.modes)
+    axes.set_yticks(range(len(rows)), [str(printable(names.title(mode))) for mode in modes], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel("Share of the set, %")

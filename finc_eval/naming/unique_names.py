@@ -1,0 +1,129 @@
+"""`UniqueNames`: names of modes and kinds for sentences, in as few words as tell each from all others of its result."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from finc_eval.naming.evidence import TRAIT, Evidence
+
+PARTLY = "partly "
+"""Beginning of the name of a mode of which no value describes most members."""
+
+LOOKS_LIKE = "looks like "
+"""Beginning of a name that the extractor's classes gave, which need not be those of the samples."""
+
+SHARES = re.compile(r" \([\d %,]+\)")
+"""The shares of members in a name, such as " (50 %, 41 %)"."""
+
+BETWEEN_PARTS = re.compile(r", | and ")
+"""Words between the parts of a name, which may come in any order."""
+
+
+class _Titled(Protocol):
+    """Whatever has an id, and a title that is the id where there is not a name."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+
+
+class _Named(_Titled, Protocol):
+    """Whatever has a name with evidence: a mode, or a kind."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def evidence(self) -> tuple[Evidence, ...]: ...
+
+
+AnyNamed = TypeVar("AnyNamed", bound=_Named)
+
+
+class UniqueNames:
+    """Names of the modes or kinds of a result, no two of which read the same.
+
+    A name is as short as the others allow: without the shares of members and, where it says more, without traits. Where
+    another one has the same short name, traits tell them apart, and where these do not, ids do.
+
+    Args:
+        modes: all modes or kinds that a reader can see.
+    """
+
+    def __init__(self, modes: Iterable[_Named]) -> None:
+        known = [*modes]
+        self._short = Counter(_reading(_without_traits(one)) for one in known)
+        self._full = Counter(_reading(_without_shares(one)) for one in known)
+
+    def words(self, one: _Named) -> str:
+        """Return the name, with traits only where they tell it apart; the id without a name."""
+        short, full = _without_traits(one), _without_shares(one)
+        return full if self._short[_reading(short)] > 1 and self._full[_reading(full)] == 1 else short
+
+    def is_shared(self, one: _Named) -> bool:
+        """Return whether others have these words, too, so that the id tells them apart."""
+        return self._short[_reading(self.words(one))] > 1
+
+    def title(self, one: _Named) -> str:
+        """Return the whole name, with the id where others read the same but for their shares."""
+        return f"{one.title}, {one.id}" if self._full[_reading(_without_shares(one))] > 1 else one.title
+
+    def kind(self, one: _Named) -> str:
+        """Return the kind of samples as the object of a sentence."""
+        if one.name is None:
+            return f"samples without a name, {one.id}"
+        words = self.words(one)
+        if _has_only_traits(one):
+            told = f"samples that are “{words}”"
+        elif one.name.startswith(LOOKS_LIKE):
+            told = f"samples that look like “{words}”"
+        elif words.startswith(PARTLY):
+            told = f"samples that are partly “{words.removeprefix(PARTLY)}”"
+        else:
+            told = f"“{words}”"
+        return f"{told}, {one.id}" if self.is_shared(one) else told
+
+    def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:
+        """Return the first modes of each group, so many at most, without those that read like one before them."""
+        taken: set[frozenset[str]] = set()
+        return [self._unlike(group, count, taken) for group in groups]
+
+    def _unlike(self, group: Sequence[AnyNamed], count: int, taken: set[frozenset[str]]) -> list[AnyNamed]:
+        found: list[AnyNamed] = []
+        for one in group:
+            reading = _reading(self.words(one))
+            if len(found) < count and reading not in taken:
+                taken.add(reading)
+                found.append(one)
+        return found
+
+
+def with_id(one: _Titled) -> str:
+    """Return the name with the id, as tables have it; the id alone without a name."""
+    return one.id if one.title == one.id else f"{one.title}, {one.id}"
+
+
+def _without_shares(one: _Named) -> str:
+    return SHARES.sub("", one.title).removeprefix("mostly ").removeprefix(LOOKS_LIKE)
+
+
+def _without_traits(one: _Named) -> str:
+    """Return a name without shares and traits; traits alone stay."""
+    text = _without_shares(one)
+    for evidence in () if _has_only_traits(one) else one.evidence:
+        if evidence.source == TRAIT:
+            text = text.replace(f", {evidence.value}", "")
+    return text
+
+
+def _has_only_traits(one: _Named) -> bool:
+    """Return whether a name has traits alone: they stand behind whatever else it has."""
+    return any(part.source == TRAIT and (one.name or "").startswith(part.value) for part in one.evidence)
+
+
+def _reading(text: str) -> frozenset[str]:
+    """Return what a reader takes from a name: its parts, in whatever order."""
+    return frozenset(BETWEEN_PARTS.split(text))
