@@ -83,7 +83,7 @@ def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, inde
     """
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_enough(y, k)
-    device = (run or Run()).torch_device
+    device = Run.of(run).torch_device
     balls = radii(y, k, device, index)
     squared = balls.squared
     smallest = np.full(x.n, np.inf)

@@ -90,7 +90,7 @@ def spectral_clustering(
     if neighbors is None:
         neighbors = min(ceil(log2(len(samples))) + 1, len(samples) - 1)
     check_enough(chosen, neighbors)
-    matrix = affinity(chosen, neighbors, (run or Run()).torch_device)
+    matrix = affinity(chosen, neighbors, Run.of(run).torch_device)
     found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=seed)
     with warnings.catch_warnings():
         # Clusters without a link between them are what is looked for.

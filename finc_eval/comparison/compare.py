@@ -88,7 +88,7 @@ def compare(
         >>> sorted({mode.role for mode in comparison.significant()})
         ['over', 'under']
     """
-    run = run or Run()
+    run = Run.of(run)
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     return compare_opened(opened, opened.settings, run)
 

@@ -151,7 +151,7 @@ def compare_methods(
         >>> found.groups[0].role
         'over'
     """
-    run = run or Run()
+    run = Run.of(run)
     chosen = methods_of(methods)
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(METHODS)}")

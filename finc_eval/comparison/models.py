@@ -217,7 +217,7 @@ def compare_models(
         >>> {mode.set_with_most for mode in found.significant()}
         {'ref'}
     """
-    run = run or Run()
+    run = Run.of(run)
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"compare_models knows the method finc, got {chosen.method.name}: leave method out")

@@ -148,7 +148,7 @@ def sweep(
         [1, 5]
     """
     check_choice("parameter", parameter, ("sigma", "rho"))
-    run = run or Run()
+    run = Run.of(run)
     if parameter == "sigma" and settings is None:
         options = {"features": SIGMA_SWEEP_FEATURES, **options}
     chosen = settings_of(settings, options)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
+from finc_eval.core.errors import UsageError
 from finc_eval.core.progress import Progress, automatic
 
 if TYPE_CHECKING:
@@ -55,6 +56,17 @@ class Run:
         if self.batch_size is not None:
             check_count("batch_size", self.batch_size)
         check_count("workers", self.workers)
+
+    @classmethod
+    def of(cls, run: Run | None) -> Run:
+        """Return the run; without one, that of a computation with the defaults.
+
+        Raises:
+            UsageError: it is something else, such as the name of a device.
+        """
+        if run is not None and not isinstance(run, Run):
+            raise UsageError(f'run must be a Run, got {run!r}: give run=fe.Run(device="cpu"), for example')
+        return run or cls()
 
     @property
     def portion(self) -> int:

@@ -23,7 +23,7 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None,
         job: digest of the command, by which it knows its files.
         force: overwrite files of embeddings that this demo did not make.
     """
-    out, run = Path(folder), run or Run()
+    out, run = Path(folder), Run.of(run)
     for done, (name, planted_set) in enumerate(zip(("gen", "ref"), planted_sets(), strict=True)):
         run.progress("write samples", done, 2)
         planted_set.write(out / "samples" / name)

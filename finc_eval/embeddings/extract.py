@@ -137,7 +137,7 @@ class SetExtraction:
         run: Run | None = None,
         stacklevel: int = 3,
     ) -> None:
-        self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, run or Run()
+        self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, Run.of(run)
         self._stacklevel = stacklevel
         self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed)
         if metadata is not None:

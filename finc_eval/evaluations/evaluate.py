@@ -77,7 +77,7 @@ def evaluate_generator(
     """
     if (train is None) != (holdout is None):
         raise UsageError("an audit needs both a training set and a holdout: pass both, or neither")
-    settings, run = settings_of(settings, options), run or Run()
+    settings, run = settings_of(settings, options), Run.of(run)
     given = {"gen": gen, "ref": ref} | ({} if train is None else {"train": train, "holdout": holdout})
     sets = opened_sets(given, as_embeddings, extractor, run)
     x, y = sets["gen"], sets["ref"]

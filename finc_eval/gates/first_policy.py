@@ -53,7 +53,7 @@ def first_policy(
         extractor: how to embed samples.
         run: device, portions and progress.
     """
-    run = run or Run()
+    run = Run.of(run)
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
     n, m = sets.gen.n, sets.ref.n

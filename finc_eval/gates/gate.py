@@ -75,7 +75,7 @@ def gate(
         >>> fe.gate(1 - gen, gen, ref, {"kinds": {"new": 0.1, "level": 4}}).overall  # white on black is new
         'regression'
     """
-    policy, run = Policy.of(policy), run or Run()
+    policy, run = Policy.of(policy), Run.of(run)
     history = History.open(str(baseline)) if is_history(baseline) else None
     if history is not None and anchor is None and history.anchor is not None:
         anchor = history.anchor.samples

@@ -134,7 +134,7 @@ class History:
             name = text_digest(f"{verdict.sets[GEN].digest} {verdict.signature}")
             write_text(self.folder / REFUSED / f"{name}.json", verdict.to_json() + "\n")
             return None
-        opened = self.opened(gen, extractor, run or Run())
+        opened = self.opened(gen, extractor, Run.of(run))
         if opened.info().digest != verdict.sets[GEN].digest:
             raise UsageError("the samples are not those that were judged: judge them as they are now, and promote them")
         folder = self.folder / f"{len(self.bundles) + 1:04}"

@@ -64,7 +64,7 @@ def leaderboard(
         >>> board.separable("a", "b"), [row.rank_set for row in board.rows]
         (False, [(1, 2), (1, 2)])
     """
-    run, chosen = run or Run(), settings_from(LeaderboardSettings, settings, options)
+    run, chosen = Run.of(run), settings_from(LeaderboardSettings, settings, options)
     sources = training_runs(labeled(models, "model", taken=REFERENCE))
     if len(sources) < 2:
         raise UsageError(f"at least two models are needed to rank, got {len(sources)}")

@@ -156,7 +156,7 @@ class StoredBoard:
                 with both values and the file.
             DataError: a set has too few samples, or cannot be read.
         """
-        run, sources = run or Run(), training_runs(labeled(models, "model", taken=REFERENCE))
+        run, sources = Run.of(run), training_runs(labeled(models, "model", taken=REFERENCE))
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:

@@ -127,7 +127,7 @@ def audit(
         >>> print(result.verdict)
         20 of 200 samples are training samples, with equal embeddings.
     """
-    settings, run = settings_from(AuditSettings, settings, options), run or Run()
+    settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets = _open_sets(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
@@ -200,7 +200,7 @@ class NearTraining:
         cls, gen: object, train: object, holdout: object, *, extractor: AnyExtractor = None, run: Run | None = None
     ) -> NearTraining:
         """Measure a generated set; arguments and errors are those of `audit`."""
-        run = run or Run()
+        run = Run.of(run)
         sets = _open_sets(gen, train, holdout, None, extractor, run)
         x, members, others = sets.values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)

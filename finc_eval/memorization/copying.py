@@ -248,7 +248,7 @@ def mifid(
     depends on it. The interval is by jackknife of FID and the error of the mean distance; the p-value compares the
     distances.
     """
-    run, rng = run or Run(), np.random.default_rng(seed)
+    run, rng = Run.of(run), np.random.default_rng(seed)
     n = min(gen.n, fresh.n, MAX_MIFID_SAMPLES)
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
     found = []

@@ -81,7 +81,7 @@ def evaluate(
         by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
     parts = [
         _scores_in(
-            sources, chosen, replace(how, extractor=name), alone=len(by_extractor) == 1, index=index, run=run or Run()
+            sources, chosen, replace(how, extractor=name), alone=len(by_extractor) == 1, index=index, run=Run.of(run)
         )
         for name, chosen in by_extractor.items()
     ]

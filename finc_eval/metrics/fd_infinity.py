@@ -65,7 +65,7 @@ def fd_infinity(
     """
     check_count("sizes", sizes, least=2)
     x = as_embeddings(gen, "the generated set")
-    y = gaussian_statistics(ref, "the reference", run=run).to((run or Run()).torch_device)
+    y = gaussian_statistics(ref, "the reference", run=run).to(Run.of(run).torch_device)
     check_alike(x.name, x, y.name, y)
     smallest = min(MAX_SMALLEST_SUBSET, x.n // 10)
     if smallest < 2 or x.n - smallest < sizes:

@@ -107,7 +107,7 @@ def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | 
         kernel: function of two batches of float64 rows: (a, d), (b, d) → (a, b).
         run: device to compute on; default: CUDA if available.
     """
-    where = (run or Run()).torch_device
+    where = Run.of(run).torch_device
     xx, diagonal_x = sums_within(x, kernel, where)
     yy, diagonal_y = sums_within(y, kernel, where)
     xy = torch.zeros(x.n, dtype=torch.double, device=where)

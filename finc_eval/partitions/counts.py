@@ -239,7 +239,7 @@ class Counter:
     """
 
     def __init__(self, partition: Partition, *, far: bool = False, run: Run | None = None) -> None:
-        self.partition, self._far, self._run = partition, far, run or Run()
+        self.partition, self._far, self._run = partition, far, Run.of(run)
         self._assign = Assignment(partition, self._run.torch_device)
         self._waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._counted = 0

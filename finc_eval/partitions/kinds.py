@@ -246,7 +246,7 @@ def _count(
     extractor: AnyExtractor,
 ) -> Kinds:
     """Count and test sets by the kinds of a partition; None: by those of their own samples."""
-    run = run or Run()
+    run = Run.of(run)
     opened, warnings = open_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}
     fixed = partition is not None

@@ -183,7 +183,7 @@ class Sketch(Shown):
             UsageError: a setting is out of range.
             DataError: the embeddings are not finite, or all equal.
         """
-        chosen, run = settings_from(SketchSettings, settings, options), run or Run()
+        chosen, run = settings_from(SketchSettings, settings, options), Run.of(run)
         embeddings = as_embeddings(source, "ref")
         phi, _ = reference_feature_map([embeddings], chosen, run.torch_device)
         return cls.of(embeddings, phi, precision=chosen.precision, groups=chosen.groups, run=run)
@@ -374,7 +374,7 @@ def sketch_all(
 
     See `Sketch.of` for the arguments; `embedding` tells whether to sum the moments of the embeddings, too.
     """
-    run = run or Run()
+    run = Run.of(run)
     embeddings, phi = as_embeddings_of_any_shard(source), feature_maps[0]
     if embeddings.dim != phi.dim:
         raise IncompatibleError(

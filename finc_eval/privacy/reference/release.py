@@ -86,7 +86,7 @@ def release_sketch(
         >>> sketch.m, sketch.mean.shape, sketch.guarantees[0].epsilon
         (200, torch.Size([231]), 1)
     """
-    chosen, run = settings_from(ReleaseSettings, settings, options), run or Run()
+    chosen, run = settings_from(ReleaseSettings, settings, options), Run.of(run)
     guarantee = chosen.guarantee
     is_fitted = isinstance(public, PrivateSketch | PublicTransform)
     sets = embedded_sources(

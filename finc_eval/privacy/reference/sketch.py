@@ -157,7 +157,7 @@ class PrivateSketch(Shown):
             IncompatibleError: the embeddings come from another extractor.
             DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
         """
-        run, label = run or Run(), "the generated set"
+        run, label = Run.of(run), "the generated set"
         embeddings = opened_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
         check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
