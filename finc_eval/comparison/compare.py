@@ -146,7 +146,7 @@ def _describe(
     modes = named(found_modes, gen, ref)
     neighborhood = None if scored.members is None else scored.members.whole([one.column for one, _ in found_modes])
     phi = gen.sketch.feature_map
-    sample = torch.cat([one.sketch.sample.rows[:ERROR_SAMPLE] for one in (gen, ref)])
+    sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
     copies = copies_between(gen, ref)
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
     overall, tells = kinds.difference if kinds else None, gen.tells and ref.tells

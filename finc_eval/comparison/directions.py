@@ -202,5 +202,5 @@ def padded(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Ten
 def _restricted(difference: torch.Tensor | LowRank, entries: torch.Tensor) -> torch.Tensor | LowRank:
     """Return Λ of the feature map that has some of the entries only, up to scale."""
     if isinstance(difference, LowRank):
-        return LowRank(difference.rows[:, entries], difference.weights)
+        return LowRank(difference.rows.index_select(1, entries), difference.weights)
     return difference.index_select(0, entries).index_select(1, entries)

@@ -18,7 +18,7 @@ from finc_eval.sketches.far import FAR
 from finc_eval.sketches.settings import SketchSettings
 
 ERROR_SAMPLE = 500
-"""Samples of a set on which the error of the kernel is measured."""
+"""Samples on which the error of the kernel is measured, of all sets together."""
 
 
 def reference_feature_map(
