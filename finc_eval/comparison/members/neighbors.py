@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -90,7 +91,7 @@ class Neighborhood:
                 with sums that are alike where the sets have it equally often; shape (m, t).
         """
         nearest = _nearest(rows, rows)
-        own, all_ = (embedding_bag(nearest, one, mode="mean") for one in (weights.clamp_min(0), weights.abs()))
+        own, all_ = (_pooled(nearest, one, "mean") for one in (weights.clamp_min(0), weights.abs()))
         around_marked = (own / all_ * marked).sum(0) / marked.sum(0).clamp_min(1)
         least = (around_marked - MARGIN).clamp_max(PREVAILS)
         return cls(axes, rows, marked - MARKED * (weights > 0), own - least * all_)
@@ -103,7 +104,7 @@ class Neighborhood:
     def members(self, rows: torch.Tensor) -> torch.Tensor:
         """Return which other samples are members of which modes: (n, d), on the device → (n, t)."""
         nearest = _nearest(self.axes(rows), self.rows)
-        marks, lean = (embedding_bag(nearest, table, mode="sum") for table in (self.marks, self.lean))
+        marks, lean = (_pooled(nearest, table, "sum") for table in (self.marks, self.lean))
         return (marks > 0) & (lean >= 0)
 
 
@@ -113,6 +114,13 @@ def _nearest(points: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         # ‖x − y‖² without ‖x‖², which all y share.
         squared = rows.square().sum(1) - 2 * points @ rows.T
     return squared.topk(min(NEIGHBORS, len(rows)), largest=False).indices
+
+
+def _pooled(nearest: torch.Tensor, table: torch.Tensor, how: Literal["sum", "mean"]) -> torch.Tensor:
+    """Return the sum or mean of the rows of a table over the neighbors of each point: (n, k), (m, t) → (n, t)."""
+    if not table.shape[1]:  # a comparison without modes; torch refuses tables without columns
+        return table.new_zeros(len(nearest), 0)
+    return embedding_bag(nearest, table, mode=how)
 
 
 @dataclass(frozen=True, eq=False)
