@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
+from finc_eval.core.errors import UsageError
 from finc_eval.core.progress import Progress, automatic
 
 if TYPE_CHECKING:
@@ -79,3 +80,15 @@ class Run:
     def prefixed(self, name: str) -> Run:
         """Return the same run with this name before every stage of its progress."""
         return replace(self, progress=lambda stage, done, total: self.progress(f"{name}: {stage}", done, total))
+
+
+def run_of(run: object) -> Run:
+    """Return the run that a caller passes, or the usual one.
+
+    Raises:
+        UsageError: it is something else, such as the name of a device.
+    """
+    if isinstance(run, Run | None):
+        return run or Run()
+    device = run if isinstance(run, str) else "cpu"
+    raise UsageError(f'run must be a fe.Run, got {run!r}: pass for example run=fe.Run(device="{device}")')

@@ -9,6 +9,7 @@ from test_pages import a_share, a_sweep, model_comparison, some_changes
 from finc_eval import report
 from finc_eval.comparison.methods import MethodComparison, ModeGroup
 from finc_eval.comparison.models import SharedMode
+from finc_eval.comparison.settings import Finc
 from finc_eval.core.signature import Signature
 from finc_eval.metrics.score import Score, Scores
 from finc_eval.report.methods import summary as summary_of_methods
@@ -46,7 +47,11 @@ def methods(names=("finc", "clusters", "ken", "rarity", "fld")):
         ModeGroup("A", "over", dict.fromkeys(names, modes)),
         ModeGroup("B", "under", dict.fromkeys(names, (UNDER.id,))),
     )
-    return MethodComparison(dict.fromkeys(names, wide_comparison()), groups, provenance=made_by("9"))
+    found = dict.fromkeys(names, wide_comparison())
+    if "finc" in found:
+        settings = replace(found["finc"].settings, method=Finc(clusters=False))
+        found["finc"] = replace(found["finc"], settings=settings)
+    return MethodComparison(found, groups, provenance=made_by("9"))
 
 
 def scores():
@@ -118,6 +123,9 @@ def test_modes_that_do_not_count_are_folded_or_marked(capsys):
     assert "– mostly 3 (94 %)" in text and "– refits find less than half" in text
 
 
-def test_methods_say_that_finc_is_directions_alone_beside_clusters():
-    assert "FINC is directions alone here; a comparison joins what both find." in summary_of_methods(methods())
-    assert "alone here" not in summary_of_methods(methods(("finc", "ken")))
+def test_methods_say_that_finc_is_directions_alone(capsys):
+    sentence = "FINC is directions alone here; a comparison joins what label-blind clusters find."
+    assert sentence in summary_of_methods(methods()) and sentence in summary_of_methods(methods(("finc", "ken")))
+    assert "alone here" not in summary_of_methods(methods(("clusters", "ken")))
+    report.show(methods())
+    assert sentence in capsys.readouterr().out
