@@ -12,6 +12,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.pairs import partners
 from finc_eval.partitions.sets import MIN_SAMPLES, open_sets
@@ -56,6 +57,11 @@ class GateSets:
         """All sets by label."""
         anchor = {} if self.anchor is None else {ANCHOR: self.anchor}
         return {GEN: self.gen, **self.baselines, **anchor, REF: self.ref}
+
+    @property
+    def space(self) -> str:
+        """Extractor of the sets, as name@digest."""
+        return known_space(one.space for one in self.all.values())
 
     @property
     def comparisons(self) -> tuple[GateSets, ...]:

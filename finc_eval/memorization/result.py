@@ -154,7 +154,7 @@ class Audit(Document):
 
     @property
     def nearer_to(self) -> NearerTo | None:
-        """What generated samples are nearer to than fresh ones are; None if no measure finds that they are.
+        """Sets that generated samples are nearer to than fresh ones are; None if no measure finds that they are.
 
         It is the training set if a measure or an attack that knows the holdout says so, else real samples in general.
         """

@@ -1,4 +1,4 @@
-"""Whether single samples that are near to the training set are nearer to it than to the holdout.
+"""The two sides of single samples that are near to the training set: whether they are nearer to it than to the holdout.
 
 Samples that resemble many real ones are near to some, of whatever set. But copies of training samples are only as near
 to the holdout as training samples are. So what the tests of single samples find is held against how near these samples

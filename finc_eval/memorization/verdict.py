@@ -10,7 +10,7 @@ from finc_eval.core.words import percent
 from finc_eval.memorization.copying import TailName
 
 NearerTo = Literal["training", "real"]
-"""What generated samples are nearer to than fresh ones: the training set, or real samples, of whatever set."""
+"""Sets that generated samples are nearer to than fresh ones: the training set, or real samples, of whatever set."""
 
 SHOWN_BY: dict[TailName, str] = {
     "calibrated": "their embeddings are nearer to the training set than those of fresh samples",

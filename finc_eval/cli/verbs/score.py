@@ -121,7 +121,7 @@ def score(
 
 
 def _on_modes(result: fe.Comparison) -> list[str]:
-    """Return a note where there are no modes, or where some may be chance."""
+    """Return a note where modes are missing, or where some may be chance."""
     if not result.modes:
         return ["the comparison found no modes: samples have no scores, and are members of none"]
     unsure = len(result.modes) - len(result.significant())
