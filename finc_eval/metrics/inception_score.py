@@ -108,7 +108,8 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
     found = inception_score(inputs.gen)
     signature = inputs.signature(splits=found.splits, seed=found.seed)
     size = found.n // found.splits
-    note = f"each split has {counted(size, 'sample')}: the score cannot exceed that, and is too low; published ones have 5000"
+    own = counted(size, "sample")
+    note = f"each split has {own}: the score cannot exceed that, and is too low; published ones have 5000"
     notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
     interval = found.interval()
     return [
