@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from finc_eval.baselines.selection import select_novel
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.distance_blocks import blocks
@@ -121,7 +121,7 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
         run: device to compute on; default: CUDA if available.
     """
     x, y, z = _standardized(gen, train, test)
-    device = run_of(run).torch_device
+    device = Run.of(run).torch_device
     if y.n < 4:
         raise DataError(f"train has too few samples, {y.n}: the baseline needs at least 4")
     fitted = fit(x, y, device)
@@ -151,7 +151,7 @@ def likelihood_gap(gen: object, train: object, test: object, *, run: Run | None 
     See `fld` for arguments and errors.
     """
     x, y, z = _standardized(gen, train, test)
-    fitted = fit(x, y, run_of(run).torch_device)
+    fitted = fit(x, y, Run.of(run).torch_device)
     return _gap(-fitted.log_likelihood(y) / y.dim, -fitted.log_likelihood(z) / z.dim)
 
 
@@ -161,7 +161,7 @@ def sample_likelihoods(gen: object, train: object, test: object, *, run: Run | N
     See `fld` for arguments and errors.
     """
     x, y, z = _standardized(gen, train, test)
-    scores = fit(z, y, run_of(run).torch_device).log_likelihood(x) / x.dim
+    scores = fit(z, y, Run.of(run).torch_device).log_likelihood(x) / x.dim
     return Likelihoods(scores, Signature.of("fld-sample", (x.n, y.n, z.n), z.space))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.baselines.selection import select_novel
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.distance_blocks import blocks
 from finc_eval.embeddings.search.neighbors import check_enough, index_signature, open_pair, radii
@@ -83,7 +83,7 @@ def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, inde
     """
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_enough(y, k)
-    device = run_of(run).torch_device
+    device = Run.of(run).torch_device
     balls = radii(y, k, device, index)
     squared = balls.squared
     smallest = np.full(x.n, np.inf)

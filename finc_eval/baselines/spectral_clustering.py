@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from finc_eval.core.checks import check_count
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import check_enough, nearest
 
@@ -90,7 +90,7 @@ def spectral_clustering(
     if neighbors is None:
         neighbors = min(ceil(log2(len(samples))) + 1, len(samples) - 1)
     check_enough(chosen, neighbors)
-    matrix = affinity(chosen, neighbors, run_of(run).torch_device)
+    matrix = affinity(chosen, neighbors, Run.of(run).torch_device)
     found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=seed)
     with warnings.catch_warnings():
         # Clusters without a link between them are what is looked for.

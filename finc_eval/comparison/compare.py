@@ -34,7 +34,7 @@ from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.embeddings.space import known_space
@@ -88,7 +88,7 @@ def compare(
         >>> sorted({mode.role for mode in comparison.significant()})
         ['over', 'under']
     """
-    run = run_of(run)
+    run = Run.of(run)
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     return compare_opened(opened, opened.settings, run)
 

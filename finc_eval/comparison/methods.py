@@ -18,7 +18,7 @@ from finc_eval.comparison.settings import METHODS, AnyMethod, Options, Settings,
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
@@ -151,7 +151,7 @@ def compare_methods(
         >>> found.groups[0].role
         'over'
     """
-    run = run_of(run)
+    run = Run.of(run)
     chosen = methods_of(methods)
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(METHODS)}")

@@ -22,7 +22,7 @@ from finc_eval.comparison.shares import confidence_of, share_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
@@ -217,7 +217,7 @@ def compare_models(
         >>> {mode.set_with_most for mode in found.significant()}
         {'ref'}
     """
-    run = run_of(run)
+    run = Run.of(run)
     chosen = settings_of(settings, options)
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"compare_models knows the method finc, got {chosen.method.name}: leave method out")

@@ -22,7 +22,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import KnownSamples, SetInfo
 from finc_eval.extractors.settings import AnyExtractor
@@ -148,7 +148,7 @@ def sweep(
         [1, 5]
     """
     check_choice("parameter", parameter, ("sigma", "rho"))
-    run = run_of(run)
+    run = Run.of(run)
     if parameter == "sigma" and settings is None:
         options = {"features": SIGMA_SWEEP_FEATURES, **options}
     chosen = settings_of(settings, options)

@@ -57,6 +57,17 @@ class Run:
             check_count("batch_size", self.batch_size)
         check_count("workers", self.workers)
 
+    @classmethod
+    def of(cls, run: Run | None) -> Run:
+        """Return the run; without one, that of a computation with the defaults.
+
+        Raises:
+            UsageError: it is something else, such as the name of a device.
+        """
+        if run is not None and not isinstance(run, Run):
+            raise UsageError(f'run must be a Run, got {run!r}: give run=fe.Run(device="cpu"), for example')
+        return run or cls()
+
     @property
     def portion(self) -> int:
         """Samples per matrix product: the same in every run on a kind of device."""
@@ -80,15 +91,3 @@ class Run:
     def prefixed(self, name: str) -> Run:
         """Return the same run with this name before every stage of its progress."""
         return replace(self, progress=lambda stage, done, total: self.progress(f"{name}: {stage}", done, total))
-
-
-def run_of(run: object) -> Run:
-    """Return the run that a caller passes, or the usual one.
-
-    Raises:
-        UsageError: it is something else, such as the name of a device.
-    """
-    if isinstance(run, Run | None):
-        return run or Run()
-    device = run if isinstance(run, str) else "cpu"
-    raise UsageError(f'run must be a fe.Run, got {run!r}: pass for example run=fe.Run(device="{device}")')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from finc_eval.comparison.compare import compare
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.demo.found import Experiment, find_planted, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.embeddings.extract import extract
@@ -23,7 +23,7 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None,
         job: digest of the command, by which it knows its files.
         force: overwrite files of embeddings that this demo did not make.
     """
-    out, run = Path(folder), run_of(run)
+    out, run = Path(folder), Run.of(run)
     for done, (name, planted_set) in enumerate(zip(("gen", "ref"), planted_sets(), strict=True)):
         run.progress("write samples", done, 2)
         planted_set.write(out / "samples" / name)

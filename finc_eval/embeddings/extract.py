@@ -18,7 +18,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import VARIABLE
 from finc_eval.core.progress import Progress
 from finc_eval.core.remote.urls import out_path
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.decode import DecodedBatch, decoded_batches
@@ -137,7 +137,7 @@ class SetExtraction:
         run: Run | None = None,
         stacklevel: int = 3,
     ) -> None:
-        self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, run_of(run)
+        self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, Run.of(run)
         self._stacklevel = stacklevel
         self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed)
         if metadata is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.device import sent
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mixed
@@ -57,7 +57,7 @@ TOLD_APART = 0.9
 
 def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each row, shape (n,): equal rows have equal ones, unequal rows almost surely not."""
-    run = run_of(run)
+    run = Run.of(run)
     odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     weights, found = sent(torch.from_numpy(odd.view(np.int64)), run.torch_device), []
     for batch in embeddings.batches(run.portion, partial(sent, device=run.torch_device)):
@@ -182,7 +182,7 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
     Returns:
         The share of each set by its label, without sets that have too few neighbors to say anything.
     """
-    run = run_of(run)
+    run = Run.of(run)
     sizes = {label: one.n for label, one in sets.items()}
     total = sum(sizes.values()) - 1
     if not labels or len(sets) < 2 or min(sizes.values()) < 2 or total < 2 * FAR:

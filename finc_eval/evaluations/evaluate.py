@@ -10,7 +10,7 @@ from finc_eval.comparison.methods import compare_methods
 from finc_eval.comparison.settings import Options, Settings, settings_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
@@ -77,7 +77,7 @@ def evaluate_generator(
     """
     if (train is None) != (holdout is None):
         raise UsageError("an audit needs both a training set and a holdout: pass both, or neither")
-    settings, run = settings_of(settings, options), run_of(run)
+    settings, run = settings_of(settings, options), Run.of(run)
     given = {"gen": gen, "ref": ref} | ({} if train is None else {"train": train, "holdout": holdout})
     sets = opened_sets(given, as_embeddings, extractor, run)
     x, y = sets["gen"], sets["ref"]

@@ -8,7 +8,7 @@ from math import ceil, floor, log10
 
 from scipy.special import gammaincinv
 
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.words import counted, in_percent
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.space import ARRAY_SPACE
@@ -54,7 +54,7 @@ def first_policy(
         extractor: how to embed samples.
         run: device, portions and progress.
     """
-    run = run_of(run)
+    run = Run.of(run)
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
     n, m = sets.gen.n, sets.ref.n

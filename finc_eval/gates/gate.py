@@ -12,7 +12,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import text_digest
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.history import History, is_history, samples_of
@@ -75,7 +75,7 @@ def gate(
         >>> fe.gate(1 - gen, gen, ref, {"kinds": {"new": 0.1, "level": 4}}).overall  # white on black is new
         'regression'
     """
-    policy, run = Policy.of(policy), run_of(run)
+    policy, run = Policy.of(policy), Run.of(run)
     history = History.open(str(baseline)) if is_history(baseline) else None
     if history is not None and anchor is None and history.anchor is not None:
         anchor = history.anchor.samples

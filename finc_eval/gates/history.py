@@ -8,7 +8,7 @@ from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import text_digest
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import check_own_folder, write_text
 from finc_eval.core.words import counted, listed
@@ -134,7 +134,7 @@ class History:
             name = text_digest(f"{verdict.sets[GEN].digest} {verdict.signature}")
             write_text(self.folder / REFUSED / f"{name}.json", verdict.to_json() + "\n")
             return None
-        opened = self.opened(gen, extractor, run_of(run))
+        opened = self.opened(gen, extractor, Run.of(run))
         if opened.info().digest != verdict.sets[GEN].digest:
             raise UsageError("the samples are not those that were judged: judge them as they are now, and promote them")
         folder = self.folder / f"{len(self.bundles) + 1:04}"

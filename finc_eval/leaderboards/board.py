@@ -10,7 +10,7 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import labeled
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
@@ -64,7 +64,7 @@ def leaderboard(
         >>> board.separable("a", "b"), [row.rank_set for row in board.rows]
         (False, [(1, 2), (1, 2)])
     """
-    run, chosen = run_of(run), settings_from(LeaderboardSettings, settings, options)
+    run, chosen = Run.of(run), settings_from(LeaderboardSettings, settings, options)
     sources = training_runs(labeled(models, "model", taken=REFERENCE))
     if len(sources) < 2:
         raise UsageError(f"at least two models are needed to rank, got {len(sources)}")

@@ -19,7 +19,7 @@ from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structured
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.storage import check_own_folder, disk_errors, write_text
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import labeled
@@ -156,7 +156,7 @@ class StoredBoard:
                 with both values and the file.
             DataError: a set has too few samples, or cannot be read.
         """
-        run, sources = run_of(run), training_runs(labeled(models, "model", taken=REFERENCE))
+        run, sources = Run.of(run), training_runs(labeled(models, "model", taken=REFERENCE))
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:

@@ -19,7 +19,7 @@ from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -129,7 +129,7 @@ def audit(
         >>> print(result.verdict)
         20 of 200 samples are training samples, with equal embeddings.
     """
-    settings, run = settings_from(AuditSettings, settings, options), run_of(run)
+    settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets = _open_sets(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
@@ -202,7 +202,7 @@ class NearTraining:
         cls, gen: object, train: object, holdout: object, *, extractor: AnyExtractor = None, run: Run | None = None
     ) -> NearTraining:
         """Measure a generated set; arguments and errors are those of `audit`."""
-        run = run_of(run)
+        run = Run.of(run)
         sets = _open_sets(gen, train, holdout, None, extractor, run)
         x, members, others = sets.values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)

@@ -18,7 +18,7 @@ from scipy.stats import hypergeom, rankdata
 
 from finc_eval.baselines.fld import Gap, likelihood_gap
 from finc_eval.core.record import Record
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization.distances import SetDistances
@@ -254,7 +254,7 @@ def mifid(
     depends on it. The interval is by jackknife of FID and the error of the mean distance; the p-value compares the
     distances.
     """
-    run, rng = run_of(run), np.random.default_rng(seed)
+    run, rng = Run.of(run), np.random.default_rng(seed)
     n = min(gen.n, fresh.n, MAX_MIFID_SAMPLES)
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
     found = []

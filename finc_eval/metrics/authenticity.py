@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.search.neighbors import (
     check_enough,
     index_signature,
@@ -80,7 +80,7 @@ def authpct(gen: object, train: object, *, run: Run | None = None, index: Search
     """
     x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)
-    device = run_of(run).torch_device
+    device = Run.of(run).torch_device
     found, spacings = nearest(x, y, 1, device=device, index=index), radii(y, 1, device, index)
     recall = least_recall(found.recall, spacings.recall)
     return Authenticity(found.distances[:, 0], np.sqrt(spacings.squared[found.indices[:, 0]]), recall)

@@ -11,7 +11,7 @@ from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
@@ -80,7 +80,7 @@ def evaluate(
     for metric in choose_metrics(metrics, sources):
         by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
     parts = [
-        _scores_in(sources, chosen, how, preferred=name, alone=len(by_extractor) == 1, index=index, run=run_of(run))
+        _scores_in(sources, chosen, how, preferred=name, alone=len(by_extractor) == 1, index=index, run=Run.of(run))
         for name, chosen in by_extractor.items()
     ]
     found = replace(

@@ -8,7 +8,7 @@ import numpy as np
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.space import check_alike
@@ -65,7 +65,7 @@ def fd_infinity(
     """
     check_count("sizes", sizes, least=2)
     x = as_embeddings(gen, "the generated set")
-    y = gaussian_statistics(ref, "the reference", run=run).to(run_of(run).torch_device)
+    y = gaussian_statistics(ref, "the reference", run=run).to(Run.of(run).torch_device)
     check_alike(x.name, x, y.name, y)
     smallest = min(MAX_SMALLEST_SUBSET, x.n // 10)
     if smallest < 2 or x.n - smallest < sizes:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.moments import Moments
@@ -84,7 +84,7 @@ class MomentBlocks:
 
 def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> GaussianStatistics:
     """Fit a Gaussian to embeddings."""
-    run, n, dim = run_of(run), embeddings.n, embeddings.dim
+    run, n, dim = Run.of(run), embeddings.n, embeddings.dim
     _check_size(n, dim, embeddings.name)
     if n > dim:
         center, (moments,) = block_moments(embeddings, torch.zeros(n), 1, run)
@@ -116,7 +116,7 @@ def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> 
 def blocks_of_embeddings(embeddings: Embeddings, count: int, *, run: Run | None = None) -> MomentBlocks:
     """Cut a set into `count` random blocks."""
     _check_size(embeddings.n, embeddings.dim, embeddings.name)
-    center, parts = block_moments(embeddings, random_blocks(embeddings, count), count, run_of(run))
+    center, parts = block_moments(embeddings, random_blocks(embeddings, count), count, Run.of(run))
     return MomentBlocks(center, parts, embeddings.name, embeddings.space)
 
 

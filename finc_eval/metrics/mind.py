@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, split_reference
 from finc_eval.metrics.score import Score
@@ -70,7 +70,7 @@ def mind(
     parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]
     directions = torch.randn(projections, x.dim, generator=draw)
     directions /= torch.linalg.vector_norm(directions, dim=1, keepdim=True)
-    run, total = run_of(run), 0.0
+    run, total = Run.of(run), 0.0
     where = run.torch_device
     for some in torch.split(directions, max(MAX_PROJECTED // n, 1)):
         left, right = (

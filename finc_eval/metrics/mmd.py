@@ -9,7 +9,7 @@ import torch
 
 from finc_eval.core.checks import check_fraction, check_positive
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.metrics.gaussian import row_blocks
 from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, reference_bandwidth, split_reference
@@ -107,7 +107,7 @@ def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | 
         kernel: function of two batches of float64 rows: (a, d), (b, d) → (a, b).
         run: device to compute on; default: CUDA if available.
     """
-    where = run_of(run).torch_device
+    where = Run.of(run).torch_device
     xx, diagonal_x = sums_within(x, kernel, where)
     yy, diagonal_y = sums_within(y, kernel, where)
     xy = torch.zeros(x.n, dtype=torch.double, device=where)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.distance_blocks import blocks
@@ -121,7 +121,7 @@ def precision_recall(
     x, y = open_pair(gen, ref, ("gen", "ref"))
     for source in (x, y):
         check_enough(source, k)
-    closed, device = convention == "kynkaanniemi", run_of(run).torch_device
+    closed, device = convention == "kynkaanniemi", Run.of(run).torch_device
     balls_of_gen, balls_of_ref = radii(x, k, device, index), radii(y, k, device, index)
     gen_radii, ref_radii = balls_of_gen.squared, balls_of_ref.squared
     found_neighbors = least_recall(balls_of_gen.recall, balls_of_ref.recall)

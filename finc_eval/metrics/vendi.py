@@ -15,7 +15,7 @@ import torch
 
 from finc_eval.core.checks import check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
@@ -92,7 +92,7 @@ def vendi(source: object, *, order: float = 1.0, run: Run | None = None) -> Vend
     """
     _check_order(order)
     embeddings = _of_usable_size(source)
-    spectrum = next(_spectra(embeddings, torch.zeros(embeddings.n, dtype=torch.long), run_of(run)))
+    spectrum = next(_spectra(embeddings, torch.zeros(embeddings.n, dtype=torch.long), Run.of(run)))
     return VendiScore(_effective_number(spectrum, order), order, embeddings.n, "cosine")
 
 
@@ -125,7 +125,7 @@ def vendi_interval(
     embeddings = _of_usable_size(source)
     whole, *without = (
         log(_effective_number(spectrum, order))
-        for spectrum in _spectra(embeddings, random_blocks(embeddings, blocks), run_of(run))
+        for spectrum in _spectra(embeddings, random_blocks(embeddings, blocks), Run.of(run))
     )
     error = ((blocks - 1) * float(np.var(without))) ** 0.5
     gain = (blocks - 1) * (whole - float(np.mean(without)))
@@ -183,7 +183,7 @@ def gaussian_vendi(source: object, sigma: float, *, order: float = 1.0, run: Run
     """
     _check_order(order)
     check_positive("sigma", sigma)
-    embeddings, where = as_embeddings(source), run_of(run).torch_device
+    embeddings, where = as_embeddings(source), Run.of(run).torch_device
     n = embeddings.n
     if order == 2:
         value = n**2 / float(_squared_kernel_sums(embeddings, sigma, where).sum())
@@ -255,7 +255,7 @@ def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run:
     n = embeddings.n
     if n < 2:
         raise DataError(f"{embeddings.name} has {n} sample: the interval of its RKE score needs at least two")
-    means = _squared_kernel_sums(embeddings, sigma, run_of(run).torch_device) / n
+    means = _squared_kernel_sums(embeddings, sigma, Run.of(run).torch_device) / n
     mean = float(means.mean())
     error = 2 * float(means.std()) / n**0.5 / mean
     # Without the n pairs of a sample with itself, whose k² is 1.

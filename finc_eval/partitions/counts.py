@@ -16,7 +16,7 @@ from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import Record
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
@@ -239,7 +239,7 @@ class Counter:
     """
 
     def __init__(self, partition: Partition, *, far: bool = False, run: Run | None = None) -> None:
-        self.partition, self._far, self._run = partition, far, run_of(run)
+        self.partition, self._far, self._run = partition, far, Run.of(run)
         self._assign = Assignment(partition, self._run.torch_device)
         self._waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._counted = 0

@@ -17,7 +17,7 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, settings_from
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import counted
 from finc_eval.embeddings.opening import as_embeddings, labeled
@@ -246,7 +246,7 @@ def _count(
     extractor: AnyExtractor,
 ) -> Kinds:
     """Count and test sets by the kinds of a partition; None: by those of their own samples."""
-    run = run_of(run)
+    run = Run.of(run)
     opened, warnings = open_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}
     fixed = partition is not None

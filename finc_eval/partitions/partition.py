@@ -14,7 +14,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mixed
@@ -80,7 +80,7 @@ class Partition:
             UsageError: a level is not a whole number of at least 2.
             DataError: there are fewer than 4 rows.
         """
-        run, levels = run_of(run), checked_levels(levels)
+        run, levels = Run.of(run), checked_levels(levels)
         if len(rows) < 4:
             raise DataError(f"{counted(len(rows), 'sample')} cannot be divided into kinds: at least 4 are needed")
         most = len(rows) // least
@@ -122,7 +122,7 @@ class Partition:
         Returns:
             Kinds and squared distances, each of shape (n, levels).
         """
-        run, x = run_of(run), torch.as_tensor(rows, dtype=torch.float32)
+        run, x = Run.of(run), torch.as_tensor(rows, dtype=torch.float32)
         assign = Assignment(self, run.torch_device)
         found = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
         kinds, squared = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))

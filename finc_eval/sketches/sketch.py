@@ -15,7 +15,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, settings_from, structured
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
@@ -184,7 +184,7 @@ class Sketch(Shown):
             UsageError: a setting is out of range.
             DataError: the embeddings are not finite, or all equal.
         """
-        chosen, run = settings_from(SketchSettings, settings, options), run_of(run)
+        chosen, run = settings_from(SketchSettings, settings, options), Run.of(run)
         embeddings = as_embeddings(source, "ref")
         phi, _ = reference_feature_map([embeddings], chosen, run.torch_device)
         return cls.of(embeddings, phi, precision=chosen.precision, groups=chosen.groups, run=run)
@@ -377,7 +377,7 @@ def sketch_all(
 
     See `Sketch.of` for the arguments; `embedding` tells whether to sum the moments of the embeddings, too.
     """
-    run = run_of(run)
+    run = Run.of(run)
     embeddings, phi = as_embeddings_of_any_shard(source), feature_maps[0]
     if embeddings.dim != phi.dim:
         raise IncompatibleError(

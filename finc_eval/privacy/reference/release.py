@@ -13,7 +13,7 @@ import torch
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import settings_from
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import embedded_sources
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
@@ -86,7 +86,7 @@ def release_sketch(
         >>> sketch.m, sketch.mean.shape, sketch.guarantees[0].epsilon
         (200, torch.Size([231]), 1)
     """
-    chosen, run = settings_from(ReleaseSettings, settings, options), run_of(run)
+    chosen, run = settings_from(ReleaseSettings, settings, options), Run.of(run)
     guarantee = chosen.guarantee
     is_fitted = isinstance(public, PrivateSketch | PublicTransform)
     sets = embedded_sources(

@@ -21,7 +21,7 @@ from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structured
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
@@ -157,7 +157,7 @@ class PrivateSketch(Shown):
             IncompatibleError: the embeddings come from another extractor.
             DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
         """
-        run, label = run_of(run), "the generated set"
+        run, label = Run.of(run), "the generated set"
         embeddings = opened_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
         check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:

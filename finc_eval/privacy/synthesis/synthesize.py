@@ -15,7 +15,7 @@ from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress
 from finc_eval.core.record import settings_from
-from finc_eval.core.run import Run, run_of
+from finc_eval.core.run import Run
 from finc_eval.privacy.dp.features import class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
@@ -93,7 +93,7 @@ def synthesize_table(
     """
     chosen = settings_from(SynthesisSettings, settings, options)
     guarantee = _guarantee(chosen, ledger)
-    progress = run_of(run).progress
+    progress = Run.of(run).progress
     columns = column_arrays(values)
     records, labels = table.encoded(columns)
     target = release_embedding(
@@ -163,7 +163,7 @@ def synthesize_images(
         raise DataError(f"images must be uint8 of shape (m, h, w) or (m, h, w, c), got {form}")
     if (labels is None) != (not classes) or len(set(classes)) < len(classes):
         raise UsageError(f"labels come with a public list of classes, each once, got {list(classes)}")
-    progress, where = run_of(run).progress, usable_device(run_of(run).device)
+    progress, where = Run.of(run).progress, usable_device(Run.of(run).device)
     shape: Shape = (*images.shape[1:3], images.shape[3] if len(images.shape) == 4 else 1)
     places = None if labels is None else class_indices(labels, classes, len(images))
     statistics = image_statistics_of(chosen.method, shape, chosen.seed)
