@@ -70,10 +70,11 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
             made[field.name, TAG] = _option((field.name, TAG), Annotated[words, about(text)], names, panel, choices)
         for choice in choices.values():
             parameters = get_type_hints(choice, include_extras=True)
+            usual = next((one for one in (default if several else (default,)) if isinstance(one, choice)), choice())
             for own in fields(choice):
                 path = (field.name, own.name)
                 if own.name != TAG and path not in made:
-                    made[path] = _option(path, parameters[own.name], _default(own), panel, choices)
+                    made[path] = _option(path, parameters[own.name], getattr(usual, own.name), panel, choices)
     return list(made.values())
 
 

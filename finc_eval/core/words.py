@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 
 def percent(value: float, decimals: int = 0) -> str:
@@ -19,6 +20,17 @@ def figure(value: float | None, form: str = ".4g") -> str:
         form: format of Python, such as ".4g" for four digits.
     """
     return "–" if value is None else format(value, form).replace("-", "−")
+
+
+def in_percent(value: float, digits: int = 3) -> str:
+    """Write a part, which may be negative or beyond 1, in percent with some digits: "0.123 %", "−3,430 %"."""
+    number = 100 * value
+    if not isfinite(number):
+        return f"{figure(number, 'g')} %"
+    whole = len(f"{abs(number):.0f}") if abs(number) >= 1 else 0
+    text = f"{number:,.{max(digits - whole, 0)}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{'0' if text == '-0' else text.replace('-', '−')} %"
 
 
 def points(value: float) -> str:

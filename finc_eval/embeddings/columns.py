@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.words import counted
 
 Columns = dict[str, list[str]]
 
@@ -25,7 +26,8 @@ def columns_of(metadata: object, n: int, name: str) -> Columns:
     for column, values in columns.items():
         if len(values) != n:
             raise UsageError(
-                f"the column {column!r} of {name} has {len(values)} values for {n} samples: give one a sample"
+                f"the column {column!r} of {name} has {counted(len(values), 'value')} for {counted(n, 'sample')}: "
+                "give one a sample"
             )
     return columns
 

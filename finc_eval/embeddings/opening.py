@@ -16,7 +16,7 @@ from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddi
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.samples import Source
 from finc_eval.samples.shards import Shard
@@ -114,6 +114,8 @@ def opened_sets(
     extractor: AnyExtractor,
     run: Run,
     spaces: Iterable[str] = (),
+    *,
+    preferred: str | None = None,
 ) -> dict[str, Opened]:
     """Open sets by label, and embed those that are samples, all with one extractor.
 
@@ -123,9 +125,10 @@ def opened_sets(
         extractor: how to embed; without a name, by the extractor behind the other sets, or else the default one.
         run: device, portions, threads and progress.
         spaces: spaces of further sets that these are compared with.
+        preferred: extractor to use where `extractor` names none.
 
     Raises:
-        UsageError: the extractor cannot be used, or `n` is given for sets that are embedded already.
+        UsageError: the extractor cannot be used; `n` or another extractor is given for sets that are embedded already.
     """
     how = extraction_of(extractor)
     ready = {label: open_one(source, label) for label, source in sources.items() if not is_samples(source)}
@@ -134,13 +137,40 @@ def opened_sets(
             f"n takes samples before they are embedded, and {next(iter(ready))} is embedded already: leave n out, or "
             "embed fewer samples (finc-eval extract --n)"
         )
+    if how.extractor is not None and ready:
+        _check_made_by(how.extractor, ready, needed=len(ready) < len(sources))
     if len(ready) == len(sources):
         return ready
-    chosen = how.extractor or _behind([*spaces, *(one.space for one in ready.values())]) or DEFAULT_EXTRACTOR
+    chosen = (
+        how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())]) or DEFAULT_EXTRACTOR
+    )
     return {
         label: ready[label] if label in ready else open_one(embedded(source, how, chosen, label, run), label)
         for label, source in sources.items()
     }
+
+
+def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: bool) -> None:
+    """Raise UsageError if an extractor is asked for that did not make the embeddings that are there.
+
+    Args:
+        extractor: the extractor.
+        ready: sets that are embedded already.
+        needed: whether other sets will be embedded by it.
+    """
+    name = load_card(extractor).name
+    known = {label: extractor_of(one.space) for label, one in ready.items() if not one.space.startswith(ARRAY_SPACE)}
+    for label, other in known.items():
+        if other != name:
+            raise UsageError(
+                f"extractor is {name}, but {label} is embedded already, by {other}: leave extractor out, or pass the "
+                "samples"
+            )
+    if not (known or needed):
+        raise UsageError(
+            f"extractor is {name}, but {next(iter(ready))} is an array of embeddings, which has no extractor: leave "
+            "extractor out, or pass the samples"
+        )
 
 
 def embedded_sources(

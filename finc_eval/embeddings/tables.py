@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from finc_eval.core.csv_text import csv_rows
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.parsed import json_lines
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
+from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.columns import Columns, columns_in, texts
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.source import reason
@@ -51,14 +53,26 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[
     found = [rows.get(one, rows.get(video_of(one))) for one in ids]
     used = {row for row in found if row is not None}
     if not used:
-        raise UsageError(
-            f"{name} names none of the {len(ids):,} samples: its column {' or '.join(KEYS)} must hold ids such as "
-            f"{ids[0]!r}"
-        )
+        raise _names_none(name, ids, key, list(table))
     columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
     missing, unused = found.count(None), len(names) - len(used)
-    counted = ((missing, f"of the {len(ids):,} samples not in {name}"), (unused, f"rows of {name} without a sample"))
-    return columns, [f"metadata: {count:,} {what}" for count, what in counted if count]
+    told = []
+    if missing:
+        told.append(f"metadata: {missing:,} of the {counted(len(ids), 'sample')} not in {name}")
+    if unused:
+        told.append(f"metadata: {counted(unused, 'row')} of {name} without a sample")
+    return columns, told
+
+
+def _names_none(name: str, ids: Sequence[str], key: str | None, others: Sequence[str]) -> UsageError:
+    """Return the error for a table that names no sample: in its column `key`, or without such a column."""
+    held = f"must hold ids such as {ids[0]!r}"
+    if key is not None:
+        return UsageError(f"{name} names none of the {counted(len(ids), 'sample')}: its column {key} {held}")
+    return UsageError(
+        f"{name} has no column {' or '.join(KEYS)}, but {listed([repr(one) for one in others])}: name the column of "
+        f"ids so, which {held}"
+    )
 
 
 def _normal(name: str) -> str:
@@ -73,7 +87,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
         match path.suffix.lower():
             case ".csv":
                 with path.open(encoding="utf-8-sig", newline="") as file:
-                    rows: list[Any] = list(csv.DictReader(file, restkey=""))
+                    rows: list[Any] = [*csv_rows(file, str(path))]
             case ".jsonl":
                 rows = list(json_lines(path.read_text("utf-8-sig"), str(path)))
             case ".parquet":

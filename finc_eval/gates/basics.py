@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.gates.evidence import Evidence, Fact, Missing
@@ -65,7 +66,7 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             margin=limits.near,
             n=sets.gen.n,
             counts=TwoCounts(near.value * n, n, near.control * fresh, fresh),
-            note=f"{near.value:.2%} of the samples, {near.control:.2%} of fresh ones",
+            note=f"{percent(near.value, 2)} of the samples, {percent(near.control, 2)} of fresh ones",
         )
     if limits.exact is not None:
         yield Fact(name="copying.exact", value=float(found.exact), margin=float(limits.exact), n=sets.gen.n)

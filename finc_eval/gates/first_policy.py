@@ -9,8 +9,9 @@ from math import ceil, floor, log10
 from scipy.special import gammaincinv
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import counted, in_percent
 from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.divisions import AUTO_LEVELS, MOST_HIDDEN, fewest, finest_level, hidden_loss, scattered_share
 from finc_eval.gates.evidence import Normal, upper_quantile
@@ -63,6 +64,8 @@ def first_policy(
     ]
     if len(baselines) < MIN_REPLICATES:
         lines.append(f"# They cover {SAMPLING_ONLY}.")
+    if not sets.space.startswith(ARRAY_SPACE):
+        lines.append(f'extractor = "{sets.space}"  # that the limits are for')
     lines += [*_lose_lines(sets, run), *_new_lines(sets, run)]
     lines += _metric_line(sets, run)
     lines.append("basics.duplicates = 0.01  # share of samples that may repeat another")
@@ -96,16 +99,16 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
     if found.min_share > MOST_HIDDEN:
         # Without min_share and level, the gate is undecided until there are enough samples.
         return [
-            f"# {counted(fewest(sets), 'sample')} cannot show that no class of {100 * MOST_HIDDEN:.2g} % was lost: "
+            f"# {counted(fewest(sets), 'sample')} cannot show that no class of {in_percent(MOST_HIDDEN, 2)} was lost: "
             "kinds.lose will be undecided,",
             "# and say how many samples decide. A column of labels shows more: kinds.column.",
             f"kinds.lose = {LOSE}  # part of its share that no kind may lose",
         ]
-    seen, moved = f"{100 * found.min_share:.2g} %", _chosen(0.0, found.moved)
+    seen, moved = in_percent(found.min_share, 2), _chosen(0.0, found.moved)
     return [
         _line("kinds.lose", LOSE, found.lose, f"part of its share that no kind of at least {seen} may lose"),
         f"kinds.min_share = {found.min_share:g}  # a class of less than {seen}, or of less than "
-        f"{100 * scattered_share(moved):.2g} % in over {CUT} kinds, can be lost unseen",
+        f"{in_percent(scattered_share(moved), 2)} in over {CUT} kinds, can be lost unseen",
         f"kinds.level = {found.level}  # number of kinds",
         _line("kinds.moved", 0.0, moved, "share of samples that may be of other kinds than before"),
     ]
@@ -176,7 +179,7 @@ def _line(key: str, margin: float, least: float, about: str) -> str:
     """Return a line of the policy."""
     chosen = _chosen(margin, least)
     share = not key.endswith("difference")
-    told = [f"{100 * value:.2g} %" if share else f"{value:.2g}" for value in (least, chosen)]
+    told = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
     return f"{key} = {chosen:g}  # {about}: floor {told[0]} at this n; your limit {told[1]}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.history import History, is_history, samples_of
 from finc_eval.gates.kinds import KindEvidence
@@ -43,7 +42,8 @@ def gate(
     """Judge whether a new release may replace the one before it.
 
     Each limit of the policy is held against an interval: a limit *held* if all of its interval is within the margin,
-    and *regressed* if all of it is beyond; everything else is undecided, and says how many samples would decide it.
+    *improved* if all of it is better than no change, too, and *regressed* if all of it is beyond; everything else is
+    undecided, and says how many samples would decide it.
     Nothing that is missing passes (docs/gate.md).
 
     Args:
@@ -66,7 +66,7 @@ def gate(
     Raises:
         UsageError: the policy limits nothing, or a value is out of range.
         DataError: a set or the policy cannot be read, or has too few samples.
-        IncompatibleError: the sets come from unlike extractors.
+        IncompatibleError: the sets come from unlike extractors, or from another one than the policy is for.
 
     Example:
         >>> import finc_eval as fe
@@ -95,6 +95,7 @@ def gate(
         pairs=policy.pairs,
         extractor=extractor,
     )
+    policy.check_space(sets.space)
     found = gathered(sets, policy, train, run)
     shown = found.all
     evidence = [one.evidence for one in shown]
@@ -164,12 +165,10 @@ def _other_reference(history: History, sets: GateSets) -> list[str]:
 
 def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
     """Return the signature: the policy by its digest, and the kinds by theirs."""
-    opened: Sequence[Any] = list(sets.all.values())
+    sizes = [one.n for one in sets.all.values()]
     fields = (("policy", policy_digest(policy)), ("kinds", digest), ("alpha", f"{policy.alpha:g}"))
     looks = (("looks", str(policy.looks)), ("groups", policy.groups or "videos"), ("seed", str(policy.seed)))
-    return Signature.of(
-        Verdict.type_name, [one.n for one in opened], known_space(one.space for one in opened), *fields, *looks
-    )
+    return Signature.of(Verdict.type_name, sizes, sets.space, *fields, *looks)
 
 
 def policy_digest(policy: Policy) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import counted, in_percent
 from finc_eval.gates.divisions import (
     MOST_HIDDEN,
     CountedSets,
@@ -182,9 +182,9 @@ def _unseen(sets: GateSets, found: CountedSets, limits: KindLimits, promise: Pro
     if found.clusters and limits.level not in ("auto", made):
         yield f"{sets.rule('kinds.level')} asks for {limits.level} kinds: the samples are enough for {made}"
     if promise is not None and found.clusters:
-        least = "" if promise.scattered >= 1 else f" and is less than {100 * promise.scattered:.2g} %"
+        least = "" if promise.scattered >= 1 else f" and is less than {in_percent(promise.scattered, 2)}"
         hidden = (
-            f"a class of less than {100 * promise.seen:.2g} % of the samples, or one that is in more than {CUT} of "
+            f"a class of less than {in_percent(promise.seen, 2)} of the samples, or one that is in more than {CUT} of "
         )
         hidden = "any class" if promise.seen >= 1 else f"{hidden}them{least},"
         yield (
@@ -196,7 +196,7 @@ def _unseen(sets: GateSets, found: CountedSets, limits: KindLimits, promise: Pro
         shares = counts.members(found.place) / counts.n
         rare = [names[kind] for kind in _named(names, limits) if 0 < shares[kind] < promise.smallest]
         if rare and not limits.only:
-            least = f"{100 * promise.smallest:.2g} %"
+            least = in_percent(promise.smallest, 2)
             yield (
                 f"{lose} does not limit {counted(len(rare), 'kind')} of less than {least} of the reference, such as "
                 f"{rare[0]}, which can be lost unseen: set a smaller min_share"
@@ -212,7 +212,7 @@ def _lost(
     kinds = [kind for kind in _named(names, limits) if level.ref_share[kind] >= promise.smallest]
     yield from _unmatched(found, limits, rule, lose, promise, kinds)
     if limits.min_share == "auto" and promise.kinds and promise.seen > MOST_HIDDEN:
-        hidden = "any class" if promise.seen >= 1 else f"a class of {100 * promise.seen:.2g} %"
+        hidden = "any class" if promise.seen >= 1 else f"a class of {in_percent(promise.seen, 2)}"
         note = (
             f"with so few kinds, {hidden} could be lost within them: draw more samples, raise lose, or set min_share "
             "to what may be hidden"
@@ -241,7 +241,7 @@ def _new(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) 
     any_lacked, rule, n = found.enough > 1, sets.rule("kinds.new"), sets.gen.n
     part, found = IN_ONE if found.clusters else 1.0, found.joined(LACKED * margin)
     if any_lacked:
-        note = f"with so few samples, a new kind of {100 * margin:.2g} % would be hidden in a larger one"
+        note = f"with so few samples, a new kind of {in_percent(margin, 2)} would be hidden in a larger one"
         yield _alone(Unseen(name=rule, margin=margin, n=n, enough=found.enough, note=note))
     for place, names in enumerate(found.names):
         level = _Level.of(sets, found, place)
@@ -278,7 +278,7 @@ def _distance(sets: GateSets, found: CountedSets, margin: float | None) -> tuple
     to_ref = [total_variation(one, ref).value for one in (new, old)] if whole.value > limit else []
     note = ""
     if to_ref and to_ref[0] < to_ref[1]:
-        now, before = (f"{100 * one:.2g} %" for one in to_ref)
+        now, before = (in_percent(one, 2) for one in to_ref)
         note = f"towards the reference, from {before} to {now} away: if that was wanted, raise moved for this release"
     rule, (label, *more) = sets.rule("kinds.moved"), sets.baselines
     evidence = Moved(
@@ -297,7 +297,7 @@ def _unmatched(
     found: CountedSets, limits: KindLimits, rule: str, margin: float, promise: Promise, kinds: list[int]
 ) -> Iterator[KindEvidence]:
     """Yield what the policy names and no set has, and a limit that would otherwise be about nothing."""
-    least = f"{100 * promise.smallest:.2g} %"
+    least = in_percent(promise.smallest, 2)
     every = found.names[found.place]
     names = {every[kind] for kind in kinds}
     for value in limits.only:

@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 
 from finc_eval.core.record import Record
+from finc_eval.core.words import in_percent
 from finc_eval.gates.evidence import Evidence, Side, upper_quantile
 from finc_eval.numerics.inference import ALPHA, POWER
 from finc_eval.partitions.difference import HALVES_VARIANCE, Difference, largest_variation, total_variation
@@ -37,8 +38,8 @@ class Distance(Record):
     @property
     def sentence(self) -> str:
         """The distance in one sentence."""
-        low, high = (f"{100 * end:.2g}" for end in self.interval)
-        moved = f"{100 * self.moved:.2g} % [95 %: {low} % to {high} %] of the samples"
+        low, high = (in_percent(end, 2) for end in self.interval)
+        moved = f"{in_percent(self.moved, 2)} [95 % interval: {low} to {high}] of the samples"
         return f"{moved} have moved between the {self.kinds} kinds since the {self.to}."
 
     @classmethod

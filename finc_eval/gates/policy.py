@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
+from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.metrics.registry import METRICS, get_metric
 
 NOISE: Literal["noise"] = "noise"
@@ -231,6 +232,10 @@ class Policy(Record):
         ),
     ] = None
     seed: Annotated[int, about("random seed of the kinds")] = 0
+    extractor: Annotated[
+        str | None,
+        about("extractor that the limits are for, as name@digest or by its name; sets of others are refused"),
+    ] = None
 
     def __post_init__(self) -> None:
         if not (self.kinds or self.metrics or self.slices or self.copying or self.basics):
@@ -258,6 +263,16 @@ class Policy(Record):
         if isinstance(policy, Mapping):
             return read_table(cls, _nested(policy), "the policy")
         return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
+
+    def check_space(self, space: str) -> None:
+        """Raise IncompatibleError if sets are of another extractor than the limits; arrays do not name theirs."""
+        if self.extractor is None or space.startswith(ARRAY_SPACE):
+            return
+        if self.extractor not in (space, extractor_of(space)):
+            raise IncompatibleError(
+                f"the policy is for embeddings by {self.extractor}, and the sets are by {space}: embed them by "
+                "that one (--extractor), or write a policy for these (--init)"
+            )
 
     def with_looks(self, looks: int | None) -> Policy:
         """Return the policy with another number of looks; None: the same."""

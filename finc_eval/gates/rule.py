@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import ceil, isnan
 from typing import Literal
 
+from finc_eval.core.words import counted
 from finc_eval.gates.evidence import Evidence, Side
 from finc_eval.numerics.search import smallest
 
@@ -53,8 +54,8 @@ def decide(
 ) -> Verb:
     """Return the verdict of one limit.
 
-    *Regressed* needs the whole interval beyond the margin, *held* the whole interval within it, *improved* the whole
-    interval on the good side of no change. Everything else is undecided.
+    *Regressed* needs the whole interval beyond the margin, *held* the whole interval within it. *Improved* is held with
+    the whole interval on the good side of no change, too. Everything else is undecided.
 
     Args:
         interval: bounds of the value.
@@ -82,15 +83,20 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
         alpha: α, probability of a false regression in any limit, and of a false pass.
         looks: number of runs that share α, each with more samples than the one before.
     """
+    level = regression_level(evidence, alpha, looks)
+    return tuple(_judged(one, level, alpha / looks) for one in evidence)
+
+
+def regression_level(evidence: Sequence[Evidence], alpha: float, looks: int) -> float:
+    """Return the level of the bound that decides about a regression, which all limits of a run share (Holm)."""
     spent, regressed = alpha / looks, frozenset[int]()
     uncertain = [place for place, one in enumerate(evidence) if not one.certain]
     while True:
         level = spent / max(len(uncertain) - len(regressed), 1)
         found = frozenset(place for place in uncertain if _beyond(evidence[place], level))
         if found == regressed:
-            break
+            return level
         regressed = found
-    return tuple(_judged(one, level, spent) for one in evidence)
 
 
 def overall_of(verdicts: Sequence[Verb]) -> Overall:
@@ -106,16 +112,18 @@ def overall_of(verdicts: Sequence[Verb]) -> Overall:
 
 
 def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> str:
-    """Say which error the run keeps, over which family."""
+    """Say which error the run keeps, over which family, and of which level the ends of intervals are."""
     family, facts = sum(not one.certain for one in evidence), sum(one.certain for one in evidence)
     if not family:
         return "Nothing that was judged is a matter of chance."
-    plain = f", beside {facts} plain fact{'s' * (facts != 1)}" if facts else ""
+    plain = f", beside {counted(facts, 'plain fact')}" if facts else ""
+    near, far = (f"{100 * (1 - level):.4g} %" for level in (regression_level(evidence, alpha, looks), alpha / looks))
     shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
     return (
-        f"Family of {family} limit{'s' * (family != 1)}{plain}: a false regression in any of them has probability "
+        f"Family of {counted(family, 'limit')}{plain}: a false regression in any of them has probability "
         f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "
-        f"{alpha:g} at most."
+        f"{alpha:g} at most. Of the interval of a limit, in the table and in its sentence, the end that decides "
+        f"about a regression is a one-sided bound of {near}, and the other end one of {far}."
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted, figure
+from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
 from finc_eval.gates.paired_scores import PairedErrors, paired_errors
@@ -76,8 +77,10 @@ def score_evidence(
 def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], run: Run) -> dict[str, Score | str]:
     """Return each score, or the reason why there is none."""
     found: dict[str, Score | str] = {}
+    pair = sets.sources[label], sets.sources[REF]
+    extractor = sets.extractor if any(map(is_samples, pair)) else None  # no extractor is asked of embeddings
     try:
-        scores = evaluate(sets.sources[label], sets.sources[REF], metrics, extractor=sets.extractor, run=run)
+        scores = evaluate(*pair, metrics, extractor=extractor, run=run)
     except DataError as error:
         return dict.fromkeys(names, str(error))
     for name in names:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
+from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.pairs import partners
 from finc_eval.partitions.sets import MIN_SAMPLES, open_sets
@@ -56,6 +58,11 @@ class GateSets:
         """All sets by label."""
         anchor = {} if self.anchor is None else {ANCHOR: self.anchor}
         return {GEN: self.gen, **self.baselines, **anchor, REF: self.ref}
+
+    @property
+    def space(self) -> str:
+        """Extractor of the sets, as name@digest."""
+        return known_space(one.space for one in self.all.values())
 
     @property
     def comparisons(self) -> tuple[GateSets, ...]:
@@ -129,7 +136,7 @@ class GateSets:
             rows = np.flatnonzero(np.isin(np.array(one.column(column)), list(values)))
             if len(rows) < MIN_SAMPLES:
                 told = " or ".join(f"{column}={value}" for value in values)
-                return f"{label} has {len(rows):,} samples with {told}: at least {MIN_SAMPLES} are needed"
+                return f"{label} has {counted(len(rows), 'sample')} with {told}: at least {MIN_SAMPLES} are needed"
             parts[label] = Subset(one, rows)
         sets = replace(
             self,

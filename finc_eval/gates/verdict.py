@@ -9,7 +9,7 @@ from typing import ClassVar
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import counted, figure
+from finc_eval.core.words import counted, figure, in_percent
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gates.evidence import Side
 from finc_eval.gates.moved import Distance
@@ -32,10 +32,11 @@ class Limit(Record):
 
     Attributes:
         name: name, such as "kinds.lose k20-3" or "metrics.fd worse".
-        verdict: improved, held, regressed, undecided or missing.
+        verdict: held, or improved if the interval is also all better than no change; or regressed, undecided, missing.
         value: the estimate; None if it is missing.
         interval: bounds of the true value. The one towards the margin's other side holds for all limits of the run
-            together, the one towards the margin for this limit alone, as a pass needs all of them.
+            together, the one towards the margin for this limit alone, as a pass needs all of them; `Verdict.family`
+            says their levels.
         margin: end of what is allowed.
         harm: whether values above or below the margin are a regression.
         detectable: true value that would have been called a regression with probability 0.8; None if none would.
@@ -85,7 +86,7 @@ class Limit(Record):
     def number(self, value: float | None) -> str:
         """Write a value of this limit."""
         if self.is_share and value is not None:
-            return f"{figure(100 * value, '.3g')} %"
+            return in_percent(value)
         return figure(value)
 
 
@@ -96,7 +97,7 @@ class Verdict(Document):
     Attributes:
         overall: pass, regression, undecided or error.
         limits: the limits, in the order of the policy.
-        family: which error the run keeps, over which limits.
+        family: which error the run keeps, over which limits, and the level of either end of their intervals.
         noise: which noise the intervals cover.
         first: whether this is the first baseline, which nothing was compared with.
         distances: how far the release is from the baseline, and from the anchor; empty without limits on kinds.

@@ -41,6 +41,7 @@ from finc_eval.memorization.caveats import attack_warnings, set_warnings
 from finc_eval.memorization.copying import (
     Closeness,
     Measure,
+    TailName,
     authpct,
     c_t,
     cell_test,
@@ -52,10 +53,11 @@ from finc_eval.memorization.copying import (
     tail,
 )
 from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
-from finc_eval.memorization.nearness import Near, find_nearness, same_pixels
+from finc_eval.memorization.nearness import Near, Nearness, find_nearness, same_pixels
 from finc_eval.memorization.power import power_table
-from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying
+from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, training_found_by
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
+from finc_eval.memorization.sides import Sides, against_holdout, find_sides
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
 from finc_eval.numerics.inference import holm
@@ -254,7 +256,8 @@ class AuditData:
         control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
         progress("modes of the training set", 1, 1)
         holdout = self.sets["holdout"]
-        nearness = find_nearness((x, holdout), train, (self.measured.to_train, self.fresh), self.settings, self.run)
+        near = {"gen": x, "holdout": holdout}
+        nearness = find_nearness(near, train, (self.measured.to_train, self.fresh), self.settings, self.run)
         measures = [
             authpct(gen, fresh, AUDIT_CONFIDENCE),
             c_t(test, control_test, AUDIT_CONFIDENCE),
@@ -286,15 +289,25 @@ class AuditData:
         )
         names = [principal.over[cell].id for cell in cells] if principal.over else [None] * x.n
         threshold = suspicious_threshold(fresh.calibrated)
+        told, strata = against_holdout(
+            [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
+            copying_by_stratum(principal, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
+            np.array(names, object),
+            self._sides(nearness),
+        )
         equal = gen.authenticity.copies, fresh.authenticity.copies
         return Copying(
-            measures=tuple(replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)),
-            copies=nearness.copies(x, holdout, train, equal, alpha),
+            measures=told,
+            copies=nearness.copies((x, holdout), train, equal, alpha, training_found_by(told)),
             pairs=nearness.pairs(x, train, names, self.settings.pairs),
-            strata=copying_by_stratum(principal, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
+            strata=strata,
             power=power + nearness.power(x.n, alpha, seed),
             power_alpha=alpha,
         ), notes
+
+    def _sides(self, nearness: Nearness) -> Callable[[], dict[TailName, Sides]]:
+        k, run = self.fresh.distances.shape[1], self.run.prefixed("training set and holdout exchanged")
+        return lambda: find_sides(self.sets, nearness, k, self.settings, run)
 
     def _mifid(self) -> Measure:
         gen, train, holdout = (self.sets[label] for label in ("gen", "train", "holdout"))

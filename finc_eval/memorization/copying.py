@@ -34,6 +34,9 @@ TailName = Literal["calibrated", "hash", "views"]
 
 MeasureName = Literal["authpct", "c_t", "dcr", "nndr", "calibrated", "hash", "views", "mifid", "fld_gap"]
 
+AGAINST_HOLDOUT: tuple[MeasureName, ...] = ("dcr", "fld_gap")
+"""Measures that compare the training set with the holdout. All others look at the training set alone."""
+
 SUSPICIOUS_SHARE = 0.01
 """Share of fresh samples that are as near to the training set as a suspicious sample."""
 
@@ -67,6 +70,8 @@ class Measure(Record):
         copies_lower: whether copies lower the value; else they raise it.
         p_value: p-value of "no nearer to the training samples than fresh ones are", one-sided, for this measure alone.
         adjusted: the same, adjusted for everything that the audit may find (Holm).
+        against_holdout: p-value of "the most suspicious samples are as often nearer to the holdout", for a measure of
+            single samples that finds copying; None for all others.
     """
 
     name: MeasureName
@@ -78,6 +83,7 @@ class Measure(Record):
     copies_lower: bool
     p_value: float
     adjusted: float = 1.0
+    against_holdout: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,9 +149,9 @@ def _missing(label: str) -> DataError:
     return DataError(f"the pictures of {label} are not at hand, or have changed since they were embedded")
 
 
-def train_hashes(train: Embeddings, run: Run) -> NDArray[np.uint8]:
-    """Return the hashes of all views of the training pictures, shape (n, views, 32)."""
-    return np.concatenate([hashes for _, hashes in hash_pictures(train, TRAIN_VIEWS, "train", run)])
+def base_hashes(base: Embeddings, label: str, run: Run) -> NDArray[np.uint8]:
+    """Return the hashes of all views of the pictures that others may be copies of, shape (n, views, 32)."""
+    return np.concatenate([hashes for _, hashes in hash_pictures(base, TRAIN_VIEWS, label, run)])
 
 
 def query_views(largest: int, train: int) -> Views:

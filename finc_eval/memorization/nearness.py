@@ -6,6 +6,7 @@ number of copies and the most suspicious pairs are told from all of them.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,8 +17,8 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.memorization.alterations import altered_distances
-from finc_eval.memorization.copying import TailName
-from finc_eval.memorization.hashes import PLAIN_VIEWS, nearest_by_hash, query_views, train_hashes
+from finc_eval.memorization.copying import MeasureName, TailName
+from finc_eval.memorization.hashes import PLAIN_VIEWS, Views, base_hashes, nearest_by_hash, query_views
 from finc_eval.memorization.power import Power, calibrated_distances, powers
 from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
@@ -70,28 +71,37 @@ class Nearness:
             pictures.
         planted: calibrated distances by hash of altered copies, planted on purpose, by alteration.
         notes: a sentence about each measure that could not be computed in full.
+        base: hashes of the training pictures; None without pictures.
     """
 
     ways: dict[TailName, Near]
     bits: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     planted: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    base: NDArray[np.uint8] | None = None
 
     def copies(
-        self, gen: Embeddings, fresh: Embeddings, train: Embeddings, equal: tuple[int, int], alpha: float
+        self,
+        sets: tuple[Embeddings, Embeddings],
+        train: Embeddings,
+        equal: tuple[int, int],
+        alpha: float,
+        ways: Collection[MeasureName],
     ) -> Copies:
         """Count copies.
 
         Args:
-            gen: the generated set.
-            fresh: the fresh samples.
+            sets: the generated set, and the fresh samples.
             train: the training set.
             equal: number of generated and of fresh samples with the same embedding as a training sample.
             alpha: level of each test.
+            ways: ways of which the holdout says that they show copies of training samples.
         """
-        bounds = {name: least_copies(near.gen, near.fresh, alpha) for name, near in self.ways.items()}
+        bounds = {
+            name: least_copies(near.gen, near.fresh, alpha) if name in ways else 0 for name, near in self.ways.items()
+        }
         best = max(bounds, key=lambda name: bounds[name])
-        bits = None
+        bits, (gen, fresh) = None, sets
         if self.bits and bounds["hash"]:
             lowest = np.argsort(self.ways["hash"].gen, kind="stable")[: bounds["hash"]]
             bits = float(np.median(self.bits[0][lowest])), float(np.median(self.bits[1]))
@@ -155,47 +165,77 @@ class Nearness:
 
 
 def find_nearness(
-    sets: tuple[Embeddings, Embeddings],
+    sets: Mapping[str, Embeddings],
     train: Embeddings,
     by_embedding: tuple[Neighbors, Neighbors],
     settings: AuditSettings,
     run: Run,
 ) -> Nearness:
-    """Measure how near samples are to the training set: by hash and over views, too, where there are pictures.
+    """Measure how near samples are to the training set, and how near altered copies, planted on purpose, would be.
 
     Args:
-        sets: the generated set, and the fresh samples.
+        sets: the generated set, and the fresh samples, by label.
         train: the training set.
         by_embedding: nearest training samples of either.
         settings: settings of the audit.
         run: device and progress.
     """
-    found = Nearness({"calibrated": Near.of(*by_embedding)})
-    if any(one.images_at(np.arange(1)) is None for one in (*sets, train)):
-        return replace(found, notes=(NO_PICTURES,))
-    labels, k = ("gen", "holdout"), by_embedding[0].distances.shape[1]
+    found = nearness_to(("train", train), sets, by_embedding, settings, run)
+    if found.base is None:
+        return found
+    k, views = by_embedding[0].distances.shape[1], _views(sets, train)
     try:
-        base, views = train_hashes(train, run), query_views(max(one.n for one in sets), train.n)
-        gen, fresh = (nearest_by_hash(one, base, k, views, label, run) for label, one in zip(labels, sets, strict=True))
-        planted = altered_distances(train, base, k, views, settings.seed, run)
+        return replace(found, planted=altered_distances(train, found.base, k, views, settings.seed, run))
+    except DataError as error:
+        return replace(found, notes=(*found.notes, f"altered copies are not planted: {error}"))
+
+
+def nearness_to(
+    base: tuple[str, Embeddings],
+    sets: Mapping[str, Embeddings],
+    by_embedding: tuple[Neighbors, Neighbors],
+    settings: AuditSettings,
+    run: Run,
+) -> Nearness:
+    """Measure how near samples are to a set: by hash and over views, too, where there are pictures.
+
+    Args:
+        base: label and samples of the set.
+        sets: the generated set, and samples that are not copied from it, by label.
+        by_embedding: nearest samples of the set, of either.
+        settings: settings of the audit.
+        run: device and progress.
+    """
+    found, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
+    if any(one.images_at(np.arange(1)) is None for one in (*sets.values(), near_to)):
+        return replace(found, notes=(NO_PICTURES,))
+    k, searched = by_embedding[0].distances.shape[1], _views(sets, near_to)
+    try:
+        hashes = base_hashes(near_to, name, run)
+        gen, fresh = (nearest_by_hash(one, hashes, k, searched, label, run) for label, one in sets.items())
     except DataError as error:
         return replace(found, notes=(f"perceptual hashes and views are left out: {error}",))
     ways = found.ways | {"hash": Near.of(gen, fresh)}
-    notes = [NO_SHIFTS] if views == PLAIN_VIEWS else []
+    notes = [NO_SHIFTS] if searched == PLAIN_VIEWS else []
     if settings.suspects:
         try:
-            ways["views"] = _over_views(sets, train, ways["calibrated"], ways["hash"], k, settings.suspects, run)
+            ways["views"] = _over_views(sets, near_to, ways["calibrated"], ways["hash"], k, settings.suspects, run)
         except DataError as error:
             notes.append(f"views of suspects are left out: {error}")
-    return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), planted, tuple(notes))
+    return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), notes=tuple(notes), base=hashes)
+
+
+def _views(sets: Mapping[str, Embeddings], base: Embeddings) -> Views:
+    return query_views(max(one.n for one in sets.values()), base.n)
 
 
 def _over_views(
-    sets: tuple[Embeddings, Embeddings], train: Embeddings, plain: Near, by_hash: Near, k: int, suspects: int, run: Run
+    sets: Mapping[str, Embeddings], base: Embeddings, plain: Near, by_hash: Near, k: int, suspects: int, run: Run
 ) -> Near:
+    screened = zip(sets.items(), ((plain.gen, by_hash.gen), (plain.fresh, by_hash.fresh)), strict=True)
     gen, fresh = multi_view_distances(
-        (Scores("gen", sets[0], plain.gen, by_hash.gen), Scores("holdout", sets[1], plain.fresh, by_hash.fresh)),
-        train,
+        [Scores(label, one, *scores) for (label, one), scores in screened],
+        base,
         k,
         suspects,
         run,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,12 +14,12 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.memorization.attacks import Attack, MembershipDifference
-from finc_eval.memorization.copying import Measure, MeasureName, TailName
+from finc_eval.memorization.copying import AGAINST_HOLDOUT, Measure, MeasureName, TailName
 from finc_eval.memorization.power import Power
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.stated import StatedGuarantee
 from finc_eval.memorization.strata import Stratum
-from finc_eval.memorization.verdict import Copies, verdict
+from finc_eval.memorization.verdict import Copies, NearerTo, verdict
 
 AUDIT_CONFIDENCE = 0.95
 """Confidence level of each measure's interval, and of all intervals of the attacks together."""
@@ -80,13 +80,24 @@ class Copying(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def found_by(self) -> tuple[MeasureName, ...]:
-        """Names of the measures that find copying."""
+        """Names of the measures that find generated samples nearer to the training set than fresh ones."""
         return tuple(measure.name for measure in self.measures if measure.adjusted <= AUDIT_ALPHA)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def training_found_by(self) -> tuple[MeasureName, ...]:
+        """Names of those of them that find the training set nearer than the holdout, too: only these show copying."""
+        return training_found_by(self.measures)
 
     @property
     def memorized_strata(self) -> tuple[Stratum, ...]:
-        """Strata in which copying is found."""
-        return tuple(stratum for stratum in self.strata if stratum.p_value <= AUDIT_ALPHA)
+        """Strata in which copying is found, and not as much of the holdout."""
+        return tuple(one for one in self.strata if one.p_value <= AUDIT_ALPHA and _holds(one.against_holdout))
+
+    @property
+    def is_found(self) -> bool:
+        """True if generated samples are nearer to the training set than fresh ones, by any measure or stratum."""
+        return bool(self.found_by) or any(stratum.p_value <= AUDIT_ALPHA for stratum in self.strata)
 
     def measure(self, name: MeasureName) -> Measure:
         """Return the measure of this name.
@@ -136,9 +147,22 @@ class Audit(Document):
     @property
     def verdict(self) -> str:
         """Number of samples that are copies, in a sentence, and what shows it."""
-        found = bool(self.copying.found_by or self.copying.memorized_strata)
-        images = self.copying.copies.same_pixels is not None and self.gen.clip is None
-        return verdict(self.copying.copies, self.gen.n, self.holdout.n, found=found, images=images)
+        copying = self.copying
+        images = copying.copies.same_pixels is not None and self.gen.clip is None
+        share = copying.measure("dcr").value
+        return verdict(copying.copies, self.gen.n, self.holdout.n, nearer_to=self.nearer_to, share=share, images=images)
+
+    @property
+    def nearer_to(self) -> NearerTo | None:
+        """Sets that generated samples are nearer to than fresh ones are; None if no measure finds that they are.
+
+        It is the training set if a measure or an attack that knows the holdout says so, else real samples in general.
+        """
+        copying = self.copying
+        if not copying.is_found:
+            return None
+        tells = any(attack.tells and attack.control_is_sound for attack in self.attacks)
+        return "training" if copying.training_found_by or copying.memorized_strata or tells else "real"
 
     @property
     def strongest(self) -> Attack:
@@ -165,3 +189,14 @@ class Audit(Document):
     def _summary(self) -> str:
         best = self.strongest
         return f"{self.verdict} Strongest attack {best.name}, AUC {best.statistics.auc:.3f}"
+
+
+def training_found_by(measures: Sequence[Measure]) -> tuple[MeasureName, ...]:
+    """Return the names of the measures that find copying, and the training set nearer than the holdout."""
+    found = [one for one in measures if one.adjusted <= AUDIT_ALPHA]
+    return tuple(one.name for one in found if one.name in AGAINST_HOLDOUT or _holds(one.against_holdout))
+
+
+def _holds(against_holdout: float | None) -> bool:
+    """Return whether what was found of single samples is about the training set, and not about real ones in general."""
+    return against_holdout is not None and against_holdout <= AUDIT_ALPHA

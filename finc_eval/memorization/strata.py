@@ -49,6 +49,8 @@ class Stratum(Record):
         z: Z of its distances (a cell of C_T), below 0 where generated samples are nearer; None with too few samples.
         p_value: p-value of "no nearer than fresh samples of this stratum", by the exact tail test, adjusted for
             everything that the audit may find.
+        against_holdout: p-value of "its most suspicious samples are as often nearer to the holdout", where copying is
+            found; None elsewhere.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Stratum(Record):
     fresh_suspicious: int
     z: float | None
     p_value: float
+    against_holdout: float | None = None
 
 
 def principal_modes(samples: Embeddings, seed: int, run: Run | None = None) -> Comparison:

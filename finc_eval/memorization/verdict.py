@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from finc_eval.core.record import Record
+from finc_eval.core.words import percent
 from finc_eval.memorization.copying import TailName
+
+NearerTo = Literal["training", "real"]
+"""Sets that generated samples are nearer to than fresh ones: the training set, or real samples, of whatever set."""
 
 SHOWN_BY: dict[TailName, str] = {
     "calibrated": "their embeddings are nearer to the training set than those of fresh samples",
@@ -40,14 +45,15 @@ class Copies(Record):
     hash_bits: tuple[float, float] | None = None
 
 
-def verdict(copies: Copies, n: int, fresh: int, *, found: bool, images: bool) -> str:
+def verdict(copies: Copies, n: int, fresh: int, *, nearer_to: NearerTo | None, share: float, images: bool) -> str:
     """Return the verdict as a sentence.
 
     Args:
         copies: number of copies.
         n: number of generated samples.
         fresh: number of fresh samples.
-        found: whether any measure, or the test of any mode, finds copying.
+        nearer_to: what samples are nearer to than fresh ones are; None if nothing shows that they are.
+        share: share of samples nearer to the training set than to the holdout, as if these were of one size.
         images: whether the samples are images.
     """
     one, many = ("a training image", "training images") if images else ("a training sample", "training samples")
@@ -65,8 +71,14 @@ def verdict(copies: Copies, n: int, fresh: int, *, found: bool, images: bool) ->
     elif evidence:
         are = f"is {one}" if copies.at_least == 1 else f"are {many}"
         sentence = f"At least {copies.at_least:,} of {n:,} samples {are}, altered"
-    elif found:
+    elif nearer_to == "training":
         return "Samples are nearer to the training set than fresh ones are, but no single sample is shown to be a copy."
+    elif nearer_to == "real":
+        return (
+            f"Samples are nearer to real {'images' if images else 'samples'} than fresh ones are, but nothing shows "
+            f"them nearer to the training set than to the holdout: {percent(share, 1)} of them are (DCR share; 50 % "
+            "without copies). No copies were found."
+        )
     else:
         return f"No copies of {many} were found among {n:,} samples."
     return f"{sentence}{evidence}."

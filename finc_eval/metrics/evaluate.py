@@ -80,9 +80,7 @@ def evaluate(
     for metric in choose_metrics(metrics, sources):
         by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
     parts = [
-        _scores_in(
-            sources, chosen, replace(how, extractor=name), alone=len(by_extractor) == 1, index=index, run=Run.of(run)
-        )
+        _scores_in(sources, chosen, how, preferred=name, alone=len(by_extractor) == 1, index=index, run=Run.of(run))
         for name, chosen in by_extractor.items()
     ]
     found = replace(
@@ -101,6 +99,7 @@ def _scores_in(
     chosen: Sequence[Metric],
     how: Extraction,
     *,
+    preferred: str | None,
     alone: bool,
     index: SearchIndex,
     run: Run,
@@ -109,7 +108,7 @@ def _scores_in(
     for label, source in sources.items():
         check_type(source, label, "embeddings", "sketch")
     try:
-        sets = opened_sets(sources, open_set, how, run)
+        sets = opened_sets(sources, open_set, how, run, preferred=preferred)
     except (DataError, IncompatibleError) as error:
         if alone:
             raise

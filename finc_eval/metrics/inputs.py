@@ -12,6 +12,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.core.words import counted
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
@@ -170,6 +171,6 @@ def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 
     order, part = np.random.default_rng(seed).permutation(ref.n), min(n_gen, ref.n // 2)
     if part < least:
         raise DataError(
-            f"{ref.name} has {ref.n} sample{'s' * (ref.n != 1)} for a floor at {n_gen}: it needs at least {2 * least}"
+            f"{ref.name} has {counted(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"
         )
     return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))

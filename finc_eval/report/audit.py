@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from finc_eval.core.words import counted, figure, percent
+from finc_eval.core.words import counted, figure, listed, percent
 from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
@@ -179,11 +179,7 @@ def summary(audit: Audit) -> str:
     """Return the findings, one sentence or two for each question."""
     copying, sentences = audit.copying, [audit.verdict]
     if copying.found_by:
-        names = ", ".join(MEASURE_NAMES[name] for name in copying.found_by)
-        sentences.append(
-            f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
-            f"{names})."
-        )
+        sentences.append(found_sentence(audit))
     else:
         whole = "No measure of the whole set finds" if copying.memorized_strata else "No measure finds"
         sentences.append(
@@ -202,6 +198,16 @@ def summary(audit: Audit) -> str:
         f"members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
     )
     return " ".join([*sentences, guarantee_sentence(audit)])
+
+
+def found_sentence(audit: Audit) -> str:
+    """Return which measures find samples nearer to the training set, and whether that may be for another reason."""
+    names = listed([MEASURE_NAMES[name] for name in audit.copying.found_by])
+    smooth = "" if audit.nearer_to == "training" else ", as all samples are that are smoother than real ones"
+    return (
+        f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
+        f"{names}){smooth}."
+    )
 
 
 def guarantee_sentence(audit: Audit) -> str:

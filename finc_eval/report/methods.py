@@ -10,7 +10,7 @@ from typing import Any
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
 from finc_eval.comparison.modes import SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES
-from finc_eval.comparison.settings import METHODS, Clusters, Finc, Settings
+from finc_eval.comparison.settings import METHODS, Finc, Settings
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
@@ -109,7 +109,7 @@ def show(result: MethodComparison) -> None:
             print(f"{heading}, {meaning}: nothing significant")
     if any(found.values()):
         print(LEGEND)
-    print_notes(result.warnings)
+    print_notes([*_directions_alone(result), *result.warnings])
     for one in result.comparisons.values():
         print(one.signature)
 
@@ -132,9 +132,15 @@ def summary(result: MethodComparison) -> str:
         sentences.append(f"Modes that the generated set has significantly {words[role]} of: {finds}.")
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
     sentences.append(f"They show {kinds_in_words(len(found))}. Every method finds {everywhere} of them.")
-    if {Finc.name, Clusters.name} <= {*result.comparisons}:
-        sentences.append("FINC is directions alone here; a comparison joins what both find.")
-    return " ".join(sentences)
+    return " ".join([*sentences, *_directions_alone(result)])
+
+
+def _directions_alone(result: MethodComparison) -> list[str]:
+    """Return a sentence where FINC finds less than in a comparison, which joins clusters."""
+    method = result.comparisons[Finc.name].settings.method if Finc.name in result.comparisons else None
+    if not isinstance(method, Finc) or method.clusters:
+        return []
+    return ["FINC is directions alone here; a comparison joins what label-blind clusters find."]
 
 
 def cells(result: MethodComparison, method: str, group: ModeGroup) -> list[tuple[int, Mode]]:

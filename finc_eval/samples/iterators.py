@@ -8,6 +8,7 @@ from typing import Any
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.words import counted
 from finc_eval.samples.in_memory import is_batch, is_image, plain, to_pixels
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
@@ -128,7 +129,10 @@ def _images(items: Iterable[Any], of_batches: bool) -> Iterator[tuple[Any, str |
         else:
             names = [None] * len(batch) if labels is None else [str(label) for label in plain(labels)]
             if len(names) != len(batch):
-                raise DataError(f"the iterator yields {len(batch)} images with {len(names)} labels: give each one")
+                raise DataError(
+                    f"the iterator yields {counted(len(batch), 'image')} with {counted(len(names), 'label')}: "
+                    "give each one"
+                )
             yield from zip(batch, names, strict=True)
 
 

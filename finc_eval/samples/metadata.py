@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from finc_eval.core.csv_text import csv_rows
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import DAMAGED
 from finc_eval.core.files.parsed import foreign_json, json_lines
@@ -74,7 +75,8 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
         if name == "dataset.json":
             return _from_stylegan(foreign_json(text, where), ids, where)
         if name == "metadata.csv":
-            return _from_rows(csv.DictReader(io.StringIO(text, newline="")), ids, where)
+            is_ours = "file_name" in text.partition("\n")[0]
+            return _from_rows(csv_rows(io.StringIO(text, newline=""), where), ids, where) if is_ours else None
         return _from_rows(json_lines(text, where), ids, where)
     except (ValueError, csv.Error) as error:
         raise DataError(f"{where} cannot be read ({error}): repair it, or take it away") from error

@@ -147,6 +147,20 @@ class Columns:
     methods: Annotated[tuple[Method, ...], about("methods")] = (Finc(), Fld())
 
 
+@dataclass(frozen=True)
+class Directions:
+    """Methods without clusters."""
+
+    methods: Annotated[tuple[Method, ...], about("methods")] = (Finc(clusters=False), Fld())
+
+
+def test_the_default_of_a_parameter_is_that_of_the_methods_of_the_verb():
+    text = called(Directions, "--help")
+    assert "For finc; default: False." in text and "--no-clusters" not in text
+    assert called(Directions).methods == (Finc(clusters=False), Fld())
+    assert called(Directions, "--clusters").methods == (Finc(), Fld())
+
+
 def test_several_methods_share_their_parameters():
     assert called(Columns) == Columns()
     assert called(Columns, "--novel", 0.1).methods == (Finc(), Fld(novel=0.1))

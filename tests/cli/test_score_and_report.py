@@ -53,6 +53,20 @@ def test_score_names_what_it_could_not_read(folders, compared, tmp_path):
     assert "note: 1 sample of the set could not be read and is left out: bad.png (" in " ".join(result.stdout.split())
 
 
+def test_a_comparison_without_modes_scores_samples_all_the_same(folders, tmp_path):
+    ref = folders / "ref"
+    done("compare", "--gen", ref, "--ref", ref, "--features", 100, "--out", tmp_path / "c")
+    comparison = tmp_path / "c" / "comparison.h5"
+    result = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "note: the comparison found no modes" in result.stdout and "┃" not in result.stdout
+    lines = (tmp_path / "s.csv").read_text().splitlines()
+    assert lines[0] == "id,best_mode,member_of" and len(lines) == 301 and lines[1].endswith(",,")
+    embedded = fe.extract(folders / "gen", extractor="pixels")
+    loaded = fe.load(comparison)
+    assert loaded.score(embedded).shape == loaded.members(embedded).shape == (300, 0)
+
+
 def test_scores_by_another_extractor_are_refused(folders, compared, tmp_path):
     other = pixel_card(tmp_path / "other.toml", ("std = [1", "std = [2"))
     done("extract", folders / "gen", "--extractor", other, "--out", tmp_path / "other.h5")

@@ -56,12 +56,12 @@ def test_a_data_frame_is_metadata():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"ids": ["a"]}, "1 ids for 600 embeddings"),
+        ({"ids": ["a"]}, "1 id for 600 embeddings"),
         ({"ids": ["a", "a", *range(598)]}, "the id 'a' occurs 2 times"),
-        ({"metadata": {"clip": ["a"]}}, "the column 'clip' of embeddings has 1 values for 600 samples"),
+        ({"metadata": {"clip": ["a"]}}, "the column 'clip' of embeddings has 1 value for 600 samples"),
         ({"metadata": {"clip": "abc"}}, "the column 'clip' must be a list"),
         ({"metadata": [1]}, "must be a mapping of columns or a pandas data frame, got list"),
-        ({"images": [np.zeros((2, 2))]}, "1 images for 600 embeddings"),
+        ({"images": [np.zeros((2, 2))]}, "1 image for 600 embeddings"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, message):

@@ -115,6 +115,8 @@ def test_what_has_no_partner_is_counted():
         "metadata: 1 of the 2 samples not in the metadata",
         "metadata: 2 rows of the metadata without a sample",
     ]
+    _, told = metadata_table({"id": ["a", "x"], "scene": [1, 2]}, ["a"])
+    assert told == ["metadata: 1 row of the metadata without a sample"]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,14 @@ def test_what_has_no_partner_is_counted():
         ("file_name,x\nz.png,1\n", UsageError, "names none of the 2 samples: its column .* such as 'a'"),
         ("id,x\na,1\na,2\n", DataError, "names 'a' twice"),
         ("", DataError, "must have a row of named values"),
+        (
+            "image,label\nx.png,1\n",
+            UsageError,
+            "has no column file_name or id, but 'image' and 'label': name the column of ids so, which must hold .* 'a'",
+        ),
+        ("id;x\na;1\nb;2\n", DataError, "separates its columns by semicolons, in 'id;x': save it with commas"),
+        ("id,x\na,1\nb\n", DataError, r"line 3 of .*t.csv has 1 value for 2 columns: give each column one"),
+        ('id,x\n\n"a\n",1\nb,2,3\n', DataError, r"line 5 of .*t.csv has 3 values for 2 columns"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(tmp_path, content, error, message):
@@ -160,7 +170,7 @@ def test_the_command_line_takes_a_table(tmp_path, folder):
     arguments = [folder, "--extractor", "pixels", "--out", tmp_path / "c.h5", "--metadata", tmp_path / "t.csv"]
     done = CliRunner().invoke(app, ["extract", *map(str, arguments)])
     assert "metadata: clip, note" in done.stdout, done.output
-    assert "1 of the 6 samples not in" in done.stderr and "1 rows of" in done.stderr
+    assert "1 of the 6 samples not in" in done.stderr and "1 row of" in done.stderr
 
 
 def test_a_copy_of_cached_embeddings_never_lacks_its_table(tmp_path, folder, monkeypatch):

@@ -69,6 +69,28 @@ def test_a_subset_of_what_is_embedded_already_is_refused(sets):
         fe.compare("gen", "ref.h5", extractor=fe.Extraction(n=10))
 
 
+def test_an_extractor_that_did_not_make_the_embeddings_is_refused(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    rows = np.random.default_rng(0).random((60, 2352), np.float32)
+    np.save("gen.npy", rows)
+    for gen in ("ref.h5", "gen", "gen.npy"):
+        with pytest.raises(fe.UsageError, match=r"is resnet50, but (ref|gen) is embedded already, by pixels: "):
+            fe.compare(gen, "ref.h5", extractor="resnet50", features=20)
+    for ref in ("gen.npy", rows):
+        with pytest.raises(fe.UsageError, match="is pixels, but gen is an array of embeddings, which has no extractor"):
+            fe.compare("gen.npy", ref, extractor="pixels", features=20)
+    for gen in ("ref.h5", "gen", "gen.npy"):
+        assert fe.compare(gen, "ref.h5", extractor="pixels", features=20).space.startswith("pixels@")
+    assert fe.compare("gen", "gen.npy", extractor="pixels", features=20).space.startswith("pixels@")
+
+
+def test_a_gate_embeds_a_release_beside_arrays(sets):
+    rng = np.random.default_rng(0)
+    old, ref = (rng.random((60, 2352), np.float32) for _ in range(2))
+    verdict = fe.gate("gen", old, ref, {"metrics": {"kid": {"worse": 0.5}}}, extractor="pixels")
+    assert set(verdict.scores) == {"gen", "baseline"}
+
+
 def test_an_extractor_of_another_kind_is_refused(sets):
     with pytest.raises(fe.UsageError, match=r"extractor must be a name, .* or fe.Extraction\(…\), got 3"):
         fe.compare("gen", "ref", extractor=3)
@@ -133,3 +155,11 @@ def test_an_array_first_does_not_hide_that_two_caches_are_of_unlike_extractors(s
     for function in (fe.compare_models, fe.kinds):
         with pytest.raises(fe.IncompatibleError, match=r"was embedded with pixels@.{8}, (model|set) 3 with another"):
             function([array, "gen.h5", other])
+
+
+def test_what_is_no_run_is_refused_with_what_to_pass(sets):
+    rows = example_sets(60)
+    with pytest.raises(fe.UsageError, match=r"run must be a fe.Run, got 'cpu': .* run=fe.Run\(device=\"cpu\"\)"):
+        fe.compare(*rows, run="cpu")
+    with pytest.raises(fe.UsageError, match=r"run must be a fe.Run, got 3: "):
+        fe.evaluate(*rows, "vendi", run=3)

@@ -1,7 +1,9 @@
 """Policies: written first, read from TOML or Python, refused in one sentence."""
 
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import finc_eval as fe
@@ -57,3 +59,23 @@ def test_a_policy_in_python_may_have_the_dotted_keys_of_toml(tmp_path):
     dotted = {"kinds.lose": 0.5, "kinds": {"level": 10}, "metrics.fd.difference": 1.0}
     assert fe.Policy.of(dotted) == fe.Policy.of(tmp_path / "gate.toml")
     assert dotted["kinds"] == {"level": 10}
+
+
+def test_a_policy_is_for_one_extractor(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    pictures = np.random.default_rng(0).integers(256, size=(3, 60, 4, 4, 3), dtype=np.uint8)
+    old, new, ref = (fe.extract(one, "pixels", tmp_path / f"{place}.h5") for place, one in enumerate(pictures))
+    text = first_policy([old], ref)
+    (line,) = [line for line in text.splitlines() if line.startswith("extractor")]
+    policy = fe.Policy.of(tomllib.loads(text))
+    assert policy.extractor == line.split('"')[1] and policy.extractor.startswith("pixels@")
+    limits = {"basics": {"samples": 10}}
+    for extractor in (policy.extractor, "pixels", None):
+        assert fe.gate(new, old, ref, limits | {"extractor": extractor}).overall == "pass"
+    with pytest.raises(
+        fe.IncompatibleError, match="the policy is for embeddings by resnet50@12345678, and the sets are"
+    ):
+        fe.gate(new, old, ref, limits | {"extractor": "resnet50@12345678"})
+    rows = np.random.default_rng(1).normal(size=(3, 60, 4))
+    assert fe.gate(*rows, limits | {"extractor": "resnet50"}).overall == "pass"
+    assert "extractor" not in first_policy([rows[0]], rows[1])

@@ -128,6 +128,14 @@ def test_looks_share_alpha():
     assert "1 of 5 looks" in family_sentence([one], 0.05, 5)
 
 
+def test_the_family_says_the_level_of_either_end():
+    calm = [estimate(f"calm{i}") for i in range(3)]
+    told = "is a one-sided bound of {}, and the other end one of {}."
+    assert told.format("98.33 %", "95 %") in family_sentence(calm, 0.05, 1)
+    assert told.format("97.5 %", "95 %") in family_sentence([*calm[:2], estimate("clear", 2.0)], 0.05, 1)
+    assert told.format("99.5 %", "99 %") in family_sentence(calm[:2], 0.05, 5)
+
+
 def test_the_ratio_of_shares_has_the_bounds_of_the_conditional_binomial_law():
     one = lost(60.0, 200.0)
     level = 0.01

@@ -19,10 +19,10 @@ from finc_eval.memorization.hashes import (
     TRAIN_VIEWS,
     WHOLE,
     View,
+    base_hashes,
     nearest_by_hash,
     nearest_hashes,
     query_views,
-    train_hashes,
     view_hashes,
 )
 
@@ -81,7 +81,7 @@ def test_distances_are_the_least_over_views_of_both_and_ties_go_to_the_first(mon
 @pytest.mark.parametrize("alteration", ALTERATIONS)
 def test_altered_copies_of_digits_are_nearer_to_their_originals_than_any_fresh_digit_is(pictures, alteration):
     rng, train, fresh = np.random.default_rng(0), pictures[:200], pictures[200:300]
-    base = train_hashes(with_pictures(train), Run())
+    base = base_hashes(with_pictures(train), "train", Run())
     copies = [ALTERATIONS[alteration](image, rng) for image in train[:20]]
     found, control = (
         nearest_by_hash(with_pictures(images), base, 5, EVERY_VIEW, "gen", Run()) for images in (copies, fresh)
@@ -92,10 +92,10 @@ def test_altered_copies_of_digits_are_nearer_to_their_originals_than_any_fresh_d
 
 def test_hashes_do_not_depend_on_how_many_pictures_are_held(pictures, monkeypatch):
     samples = with_pictures(pictures[:10])
-    whole = train_hashes(samples, Run())
+    whole = base_hashes(samples, "train", Run())
     monkeypatch.setattr(hashes, "PICTURES_HELD", 3)
     monkeypatch.setattr(hashes, "PICTURES_HASHED", 4)
-    assert (train_hashes(samples, Run()) == whole).all()
+    assert (base_hashes(samples, "train", Run()) == whole).all()
     assert whole.shape == (10, len(TRAIN_VIEWS), 32)
 
 
@@ -107,15 +107,15 @@ def test_pictures_in_files_are_read_in_one_pass_and_one_that_changed_is_refused(
     samples = as_embeddings(fe.extract(tmp_path / "set", "pixels", tmp_path / "set.h5"))
     passes, read = [], EmbeddedSamples.read
     monkeypatch.setattr(EmbeddedSamples, "read", lambda self, ids: passes.append(len(ids)) or read(self, ids))
-    assert (train_hashes(samples, Run()) == train_hashes(with_pictures(pictures[:7]), Run())).all()
+    assert (base_hashes(samples, "train", Run()) == base_hashes(with_pictures(pictures[:7]), "train", Run())).all()
     assert passes == [7]
     monkeypatch.setattr(EmbeddedSamples, "read", lambda self, ids: reversed([*read(self, ids)]))
     with pytest.raises(DataError, match="the pictures of train are not at hand"):
-        train_hashes(samples, Run())
+        base_hashes(samples, "train", Run())
     monkeypatch.setattr(EmbeddedSamples, "read", read)
     pictures[9].save(tmp_path / "set" / "5.png")
     with pytest.raises(DataError, match="the pictures of train are not at hand, or have changed"):
-        train_hashes(samples, Run())
+        base_hashes(samples, "train", Run())
 
 
 def test_shifted_views_are_searched_where_that_is_affordable():
@@ -125,7 +125,7 @@ def test_shifted_views_are_searched_where_that_is_affordable():
 
 def test_a_set_without_pictures_is_refused_by_name():
     with pytest.raises(DataError, match="the pictures of train are not at hand"):
-        train_hashes(as_embeddings(np.zeros((5, 2), np.float32)), Run())
+        base_hashes(as_embeddings(np.zeros((5, 2), np.float32)), "train", Run())
 
 
 def test_alterations_keep_the_size_of_pictures_and_change_them(pictures):
@@ -139,7 +139,7 @@ def test_alterations_keep_the_size_of_pictures_and_change_them(pictures):
 def test_planted_copies_are_nearer_by_hash_than_others_whatever_was_done_to_them(pictures, monkeypatch):
     monkeypatch.setattr(alterations, "MAX_ALTERED", 5)
     train = with_pictures(pictures[:100])
-    found = altered_distances(train, train_hashes(train, Run()), 20, EVERY_VIEW, 0, Run())
+    found = altered_distances(train, base_hashes(train, "train", Run()), 20, EVERY_VIEW, 0, Run())
     assert list(found) == ["noise of 8/255", "JPEG 30", "crop of 90 %", "shift", "mirrored"]
     for distances in found.values():
         assert len(distances) == 5

@@ -34,7 +34,8 @@ def test_pairs_are_told_by_the_measure_that_fewest_fresh_samples_reach():
 def test_a_sample_that_is_nearer_by_a_view_has_the_partner_of_that_view(monkeypatch):
     moved = ViewDistances(np.array([0.1, 0.8]), np.array([7, -1])), ViewDistances(np.array([0.5]), np.array([-1]))
     monkeypatch.setattr(nearness, "multi_view_distances", lambda *_: moved)
-    plain, sets = near([0.4, 0.8], [0.5], [2, 3]), (as_embeddings(np.zeros((2, 2))), as_embeddings(np.ones((1, 2))))
-    found = nearness._over_views(sets, sets[0], plain, plain, 1, 10, Run())
+    plain = near([0.4, 0.8], [0.5], [2, 3])
+    sets = {"gen": as_embeddings(np.zeros((2, 2))), "holdout": as_embeddings(np.ones((1, 2)))}
+    found = nearness._over_views(sets, sets["gen"], plain, plain, 1, 10, Run())
     assert found.partners.tolist() == [7, 3]
     assert found.gen.tolist() == [0.1, 0.8]

@@ -182,8 +182,11 @@ def test_metadata_of_some_images_only_is_refused_and_that_of_another_purpose_pas
     folder = save_folder(tmp_path / "set", ["a.png", "b.png"])
     (folder / "metadata.csv").write_text("file_name,label\na.png,1\n")
     assert "gives a label to 1 of 2 samples, but not to b.png" in message(open_source, folder)
-    (folder / "metadata.csv").write_text("camera,lens\nx,y\n")
+    (folder / "metadata.csv").write_text("camera,lens\nx\n")
     assert open_source(folder).labels is None
+    (folder / "metadata.csv").write_text("file_name,label\na.png,1\nb.png\n")
+    assert "line 3 of" in (told := message(open_source, folder)) and "has 1 value for 2 columns: give" in told
+    (folder / "metadata.csv").unlink()
     (folder / "metadata.jsonl").write_text("{")
     assert "metadata.jsonl: line 1 cannot be read" in message(open_source, folder)
 

@@ -111,17 +111,20 @@ def score(
             modes, result.tells_members(), members.tolist(), best.tolist(), strict=True
         )
     ]
-    notes = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *_not_significant(result)]
+    notes = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *_on_modes(result)]
     if as_json:
         print_json({"path": str(out), "n": embeddings.n, "columns": columns, "modes": counts, "warnings": notes})
         return
-    _print_counts(counts, embeddings.n)
+    if counts:
+        _print_counts(counts, embeddings.n)
     print_notes(notes)
     print(f"{out}: scores of {counted(embeddings.n, 'sample')} on {counted(len(modes), 'mode')}")
 
 
-def _not_significant(result: fe.Comparison) -> list[str]:
-    """Return a note on modes that may be chance; none where all are significant."""
+def _on_modes(result: fe.Comparison) -> list[str]:
+    """Return a note where modes are missing, or where some may be chance."""
+    if not result.modes:
+        return ["the comparison found no modes: samples have no scores, and are members of none"]
     unsure = len(result.modes) - len(result.significant())
     are = "is" if unsure == 1 else "are"
     return [f"{unsure} of {counted(len(result.modes), 'mode')} {are} not significant, and may be chance"] * (unsure > 0)

@@ -16,6 +16,7 @@ from finc_eval.cli.output import Force, check_suffix, make_room, print_json, ref
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import header_of
+from finc_eval.core.words import counted
 from finc_eval.extractors.settings import Extraction
 from finc_eval.samples.shards import shard_command, shard_path
 from finc_eval.sketches.settings import SketchSettings
@@ -96,9 +97,9 @@ def sketch(
     if as_json:
         print_json({"path": str(out), **result.to_dict()})
     elif phi.sigma is None:
-        print(f"{out}: sketch of {result.n} samples, {phi.kernel} kernel, {phi.dim} entries per embedding")
+        print(f"{out}: sketch of {counted(result.n, 'sample')}, {phi.kernel} kernel, {phi.dim} entries per embedding")
     else:
-        print(f"{out}: sketch of {result.n} samples, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+        print(f"{out}: sketch of {counted(result.n, 'sample')}, sigma {phi.sigma:.6g}, {phi.features} frequencies")
     if result.shards and not as_json:
         print(f"  {told(result.shards[0])}")
 

@@ -1,0 +1,120 @@
+"""The two sides of single samples that are near to the training set: whether they are nearer to it than to the holdout.
+
+Samples that resemble many real ones are near to some, of whatever set. But copies of training samples are only as near
+to the holdout as training samples are. So what the tests of single samples find is held against how near these samples
+are to the holdout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.memorization.copying import Measure, TailName
+from finc_eval.memorization.nearness import Near, Nearness, nearness_to
+from finc_eval.memorization.result import AUDIT_ALPHA
+from finc_eval.memorization.settings import AuditSettings
+from finc_eval.memorization.strata import Stratum
+
+MOST_SUSPICIOUS = 12
+"""Samples that are asked whether they are nearer to the training set: ten of them are enough (p = .02), which are as
+many copies as the tests of single samples need."""
+
+CLEARLY_NEARER = 0.9
+"""Part of the distance to the holdout within which a sample is nearer to the training set: medians of a few hundred
+distances are not known better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Nearness of the generated samples to training set and holdout, one way.
+
+    Attributes:
+        to_train: distance of each generated sample to the training set, in units of both sets, shape (n,).
+        to_holdout: the same to the holdout.
+    """
+
+    to_train: NDArray[np.float64]
+    to_holdout: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, to_train: Near, to_holdout: Near) -> Sides:
+        """Hold either distance against the median one of real samples, which unlike sizes move as much."""
+        return cls(to_train.gen * np.median(to_holdout.fresh), to_holdout.gen * np.median(to_train.fresh))
+
+    def p_value(self, among: NDArray[np.bool_] | None = None) -> float:
+        """Return the p-value of "the most suspicious samples are as often nearer to the holdout", by a sign test.
+
+        Args:
+            among: samples that are asked about, shape (n,); default: all.
+        """
+        rows = np.arange(len(self.to_train)) if among is None else np.flatnonzero(among)
+        least = np.minimum(self.to_train, self.to_holdout)[rows]
+        rows = rows[np.argsort(least, kind="stable")[:MOST_SUSPICIOUS]]
+        nearer = int((self.to_train < CLEARLY_NEARER * self.to_holdout)[rows].sum())
+        return float(binom.sf(nearer - 1, len(rows), 0.5))
+
+
+def find_sides(
+    sets: Mapping[str, Embeddings], nearness: Nearness, neighbors: int, settings: AuditSettings, run: Run
+) -> dict[TailName, Sides]:
+    """Return the nearness of the generated samples to training set and holdout, each way that tells both.
+
+    Args:
+        sets: the sets gen, train and holdout, by label.
+        nearness: nearness to the training set.
+        neighbors: number of neighbors that calibrate.
+        settings: settings of the audit.
+        run: device and progress.
+    """
+    gen, train, holdout = (sets[label] for label in ("gen", "train", "holdout"))
+    drawn = np.random.default_rng(settings.seed).permutation(train.n)[: holdout.n]
+    others = {"gen": gen, "train": Subset(train, np.sort(drawn))}
+    own, fresh = (
+        nearest(one, holdout, neighbors, device=run.torch_device, index=settings.index) for one in others.values()
+    )
+    exchanged = nearness_to(("holdout", holdout), others, (own, fresh), settings, run)
+    return {
+        name: Sides.of(near, exchanged.ways[name]) for name, near in nearness.ways.items() if name in exchanged.ways
+    }
+
+
+def against_holdout(
+    measures: Sequence[Measure],
+    strata: Sequence[Stratum],
+    cells: NDArray[np.object_],
+    sides: Callable[[], Mapping[TailName, Sides]],
+) -> tuple[tuple[Measure, ...], tuple[Stratum, ...]]:
+    """Return measures and strata, those of single samples that find copying with what the holdout says of them.
+
+    Args:
+        measures: measures, with adjusted p-values.
+        strata: strata, by calibrated distances.
+        cells: id of the stratum of each generated sample, shape (n,).
+        sides: returns the nearness to both sets; called only if a test of single samples finds copying.
+    """
+    found = [one.name in get_args(TailName) and one.adjusted <= AUDIT_ALPHA for one in measures]
+    in_stratum = [one.p_value <= AUDIT_ALPHA for one in strata]
+    if not any([*found, *in_stratum]):
+        return tuple(measures), tuple(strata)
+    known = sides()
+    return (
+        tuple(
+            replace(one, against_holdout=known[cast(TailName, one.name)].p_value())
+            if asked and one.name in known
+            else one
+            for one, asked in zip(measures, found, strict=True)
+        ),
+        tuple(
+            replace(one, against_holdout=known["calibrated"].p_value(cells == one.id)) if asked else one
+            for one, asked in zip(strata, in_stratum, strict=True)
+        ),
+    )
