@@ -15,7 +15,6 @@ from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mixed
 from finc_eval.numerics.axes import PrincipalAxes, unit_of
@@ -82,7 +81,7 @@ class Partition:
         """
         run, levels = Run.of(run), checked_levels(levels)
         if len(rows) < 4:
-            raise DataError(f"{counted(len(rows), 'sample')} cannot be divided into kinds: at least 4 are needed")
+            raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
         most = len(rows) // least
         fitting = tuple(level for level in levels if level <= most) or (max(min(levels[0], most), 2),)
         axes = axes or PrincipalAxes.of(rows)
