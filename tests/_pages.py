@@ -234,11 +234,11 @@ def cells_of_columns(drawn):
     """The text of each column of each table, from its first cell to its last, without the ends of lines."""
     found, columns = [], []
     for line in drawn:
-        if line[0] == "┏":
+        if line[:1] == "┏":
             columns = []
-        elif line[0] == "│":
+        elif line[:1] == "│":
             columns.append([cell.strip() for cell in line.strip("│").split("│")])
-        elif line[0] == "└":
+        elif line[:1] == "└":
             found += [" ".join(filter(None, cells)) for cells in zip(*columns, strict=True)]
     return found
 

@@ -23,6 +23,8 @@ ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
 def test_a_device_in_place_of_a_run_is_refused_with_what_to_give(call):
     with pytest.raises(fe.UsageError, match=r"run must be a Run, got 'cpu': give run=fe\.Run\(device=\"cpu\"\)"):
         call("cpu")
+    with pytest.raises(fe.UsageError, match="run must be a Run, got 3: "):
+        call(3)
 
 
 def test_a_run_stays_as_it_is_and_none_is_the_default():

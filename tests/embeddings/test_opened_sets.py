@@ -155,11 +155,3 @@ def test_an_array_first_does_not_hide_that_two_caches_are_of_unlike_extractors(s
     for function in (fe.compare_models, fe.kinds):
         with pytest.raises(fe.IncompatibleError, match=r"was embedded with pixels@.{8}, (model|set) 3 with another"):
             function([array, "gen.h5", other])
-
-
-def test_what_is_no_run_is_refused_with_what_to_pass(sets):
-    rows = example_sets(60)
-    with pytest.raises(fe.UsageError, match=r"run must be a fe.Run, got 'cpu': .* run=fe.Run\(device=\"cpu\"\)"):
-        fe.compare(*rows, run="cpu")
-    with pytest.raises(fe.UsageError, match=r"run must be a fe.Run, got 3: "):
-        fe.evaluate(*rows, "vendi", run=3)

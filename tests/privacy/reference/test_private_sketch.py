@@ -195,7 +195,7 @@ def test_only_sketches_of_one_transform_merge_and_each_release_once(sets, transf
         ({"classes": ["a", "a"], "labels": ["a"] * 1500}, "classes must be different names"),
         ({"classes": ["a"]}, "no labels"),
         ({"delta": 1 / 1500}, "is not below one over the 1500 records"),
-        ({"classes": ["a"], "labels": ["a"]}, "1500 samples came with 1 label:"),
+        ({"classes": ["a"], "labels": ["a"]}, "1,500 samples came with 1 label:"),
         ({"feature_map": TotalDegree(4, 2, length_scale=1)}, "takes 4 entries, the transform gives 10"),
         ({"feature_map": TotalDegree(10, 6, length_scale=1)}, "8,008 features are more than 5,000"),
     ],
