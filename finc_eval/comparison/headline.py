@@ -22,6 +22,9 @@ TOLD = 3
 
 MOST = ", the most that were asked for"
 
+MADE_UP = 0.5
+"""Part of a difference that modes of the other role have, where samples of one kind only look different."""
+
 
 class _Compared(Protocol):
     """Part of a `Comparison` that the headline reads."""
@@ -78,9 +81,18 @@ def findings(modes: Sequence[Mode]) -> list[tuple[Mode, ...]]:
     while rest:
         first = rest.pop(0)
         alike = [mode for mode in rest if first.looks_different == mode.id or mode.looks_different == first.id]
-        rest = [mode for mode in rest if mode not in alike]
-        groups.append((first, *alike))
+        if _make_up_for(first, alike):
+            rest = [mode for mode in rest if mode not in alike]
+            groups.append((first, *alike))
+        else:
+            groups.append((first,))
     return groups
+
+
+def _make_up_for(first: Mode, others: Sequence[Mode]) -> bool:
+    """Tell whether modes of the other role have at least half of a mode's difference: else that set has more of it."""
+    opposite = sum(mode.share_difference for mode in others if mode.role != first.role)
+    return abs(opposite) >= MADE_UP * abs(first.share_difference)
 
 
 def alone(groups: Sequence[tuple[Mode, ...]], role: Role) -> list[Mode]:
@@ -120,7 +132,9 @@ def overall(found: _Compared) -> list[str]:
     if found.difference_p_value is None:
         first = "A set is worth too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
-        first = "As a whole, the sets are not more different than two samples of one source usually are"
+        alike = "As a whole, the sets are not more different than two samples of one source usually are"
+        over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
+        first = over_all if findings(found.modes) else alike
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
         first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but it cannot be told by how much"
     else:
@@ -133,7 +147,7 @@ def _divided(found: _Compared) -> str:
     if found.difference_kinds is None:
         return ""
     only = "" if found.difference_kinds >= MAIN_LEVEL else "only "
-    return f" (of {only}{found.difference_kinds}{', as the samples are few' if only else ''})"
+    return f" (of {only}{found.difference_kinds}{', as independent samples are few' if only else ''})"
 
 
 def untested(found: _Compared) -> str | None:

@@ -62,6 +62,8 @@ COLUMNS: dict[str, Callable[[Mode], str]] = {
 }
 """The columns of a table of modes in a notebook."""
 
+FOUND_BY = "By: found by directions of feature space (dir), by label-blind clusters of samples (clu), or by both"
+
 TERMINAL_COLUMNS: dict[str, Callable[[Mode], str]] = {
     "Mode": with_id,
     "Gen, %": lambda mode: bare_percent(mode.share_gen),
@@ -156,6 +158,8 @@ def show(comparison: Comparison) -> None:
             print_table(f"{heading}: {meaning}", ["", *TERMINAL_COLUMNS], rows, names=["Mode"])
         else:
             print(f"{heading}, {meaning}: nothing significant")
+    if comparison.significant(ALPHA):
+        print(FOUND_BY)
     print_unstable(comparison.significant(ALPHA))
     for told in open_shares(comparison):
         print(told)
@@ -202,8 +206,8 @@ def tests_in_words(comparison: Comparison) -> str:
 
 
 def not_significant(count: int) -> str:
-    """Return "1 more is not significant: see the page or the JSON file"."""
-    return f"{count} more {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+    """Return "1 mode is not significant: see the page or the JSON file"."""
+    return f"{counted(count, 'mode')} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
 
 
 def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:

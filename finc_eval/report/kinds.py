@@ -71,6 +71,8 @@ def show(result: Kinds) -> None:
 
 CLUSTERS = "Kinds are clusters of samples: a large class can lie in several of them."
 
+OVERLAP = "These kinds are of several levels and may overlap: do not add their shares."
+
 UNTESTED = "Whether this is more than chance was not tested: the groups of a set are worth too few independent samples."
 
 
@@ -88,19 +90,31 @@ def summary(result: Kinds) -> str:
         f"{label} has significantly {word} of {kinds_in_words(len(found))}{few}"
         for (word, label, found), few in zip(groups, examples, strict=True)
     ]
-    difference = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
-    most = max(result.differences, key=lambda label: result.differences[label].value)
     sides = [_sets_apart(kind) for kind in significant]
     sentences = [
         f"{'; '.join(told) or 'No kind is significantly more or less frequent in one set'}.",
         *([CLUSTERS] if len(set(sides)) < len(sides) else []),
-        f"{' and '.join(result.sets)} differ in {difference} of their samples."
-        if len(result.sets) == 2
-        else f"{most} is the most different set: {difference} of its samples set it apart from all others.",
-        *([] if result.difference_p_value is not None else [UNTESTED]),
+        *([OVERLAP] if len({kind.level for kind in significant}) > 1 else []),
+        *_overall(result),
         *missed(result.detectable),
     ]
     return " ".join(sentences)
+
+
+def _overall(result: Kinds) -> list[str]:
+    """Return how different the sets are over all kinds of a level, and whether that is more than chance."""
+    value = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
+    p, kinds = result.difference_p_value, f"{result.level} kinds"
+    if p is not None and p > ALPHA:
+        return [f"Over {kinds} together, the difference is within chance (p = {p:.2g}): an estimated {value}."]
+    most = max(result.differences, key=lambda label: result.differences[label].value)
+    told = (
+        f"{' and '.join(result.sets)} differ in {value} of their samples"
+        if len(result.sets) == 2
+        else f"{most} is the most different set: {value} of its samples set it apart from all others"
+    )
+    tested = [] if p is not None else [UNTESTED]
+    return [f"{told}, over {kinds}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
 
 
 def _sets_apart(kind: Kind) -> tuple[str, bool]:
@@ -109,7 +123,7 @@ def _sets_apart(kind: Kind) -> tuple[str, bool]:
 
 
 def _columns(result: Kinds) -> list[str]:
-    return ["Kind", "Set apart", *result.sets, "Difference", "Adj. p"]
+    return ["Kind", "Set apart", *result.sets, "Apart by, points", "Adj. p"]
 
 
 def _rows(result: Kinds) -> list[list[str]]:
@@ -118,9 +132,13 @@ def _rows(result: Kinds) -> list[list[str]]:
 
 def _row(kind: Kind) -> list[str]:
     shares = [percent(part.share, 1) for part in kind.shares.values()]
-    return [with_id(kind), kind.side, *shares, _range(kind.interval), p_value(kind.p_value)]
+    return [with_id(kind), kind.side, *shares, _ends(kind.interval), p_value(kind.p_value)]
 
 
 def _range(ends: tuple[float, float]) -> str:
+    return f"{_ends(ends)} %"
+
+
+def _ends(ends: tuple[float, float]) -> str:
     low, high = (figure(100 * end, "z.1f") for end in ends)
-    return f"{low} to {high} %"
+    return f"{low} to {high}"

@@ -21,7 +21,7 @@ from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import such_as
 from finc_eval.samples import Samples
 
-TABLE = ("Mode", "Most in", "Adj. p")
+TABLE = ("Mode", "More in", "Adj. p")
 """The first columns of the table on the terminal and in a notebook; each set has one after them."""
 
 SHARES = "Share of each set that belongs to each mode"

@@ -41,15 +41,22 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
         titles: titles of the generated and the reference set.
     """
     gen, ref = titles
-    groups = findings(comparison.modes)
+    groups, rho = findings(comparison.modes), comparison.settings.rho
     if not groups:
-        nothing = f"No kind of sample was found that {gen} has significantly more or less often than {ref}."
-        return untested(comparison) or nothing
+        significantly = (
+            f"that {gen} has significantly more or less often than {ref}"
+            if rho == 1
+            else f"of which one set has significantly more than {rho:g} times the share of the other"
+        )
+        return untested(comparison) or f"No kind of sample was found {significantly}."
     names = UniqueNames(_shown(group) for group in groups)
     found = [*(alone(groups, role) for role in TOO), [_shown(group) for group in groups if len(group) > 1]]
     *told, alike = [few or all[:1] for few, all in zip(names.examples(found, TOLD), found, strict=True)]
     parts = [f"{words} {_listed(modes, names, ref)}" for words, modes in zip(TOO.values(), told, strict=True) if modes]
     sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
+    if rho != 1:
+        times = f"has more than {rho:g} times the share of"
+        sentences.append(f"Too many: {gen} {times} {ref}; too few: {ref} {times} {gen}.")
     if alike:
         same = listed([_unlike(mode, names) for mode in alike])
         also = "also has" if parts else "has"
@@ -87,7 +94,10 @@ def such_as(modes: Sequence[ModeOfSets], groups: Sequence[tuple[str, Sequence[Mo
         [f"{names.kind(one)} ({percent(one.shares[label].share)} of {label})" for one in few]
         for (label, _), few in zip(groups, examples, strict=True)
     ]
-    return [f", such as {listed(texts)}" if texts else "" for texts in told]
+    return [
+        ("" if not texts else f": {listed(texts)}" if len(texts) == len(found) else f", such as {listed(texts)}")
+        for texts, (_, found) in zip(told, groups, strict=True)
+    ]
 
 
 def is_share_open(mode: Mode) -> bool:

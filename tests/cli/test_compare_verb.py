@@ -70,7 +70,7 @@ def test_compare_prints_the_headline_and_the_shares_of_significant_modes(caches,
         ends = ", ".join(points(end) for end in mode.share_difference_interval)
         assert row[4] == f"{points(mode.share_difference)} [{ends}]"
     others = len(found.modes) - len(found.significant())
-    assert (f"{others} more" in result.stdout) == bool(others)
+    assert (f"{others} mode" in result.stdout) == bool(others)
 
 
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):

@@ -72,7 +72,7 @@ def test_models_prints_the_significant_modes_against_the_sets(folders, caches, t
             part = mode["shares"][label]
             ends = [percent(end, 1).removesuffix(" %") for end in (part["share"], *part["interval"])]
             assert cell == f"{ends[0]} [{ends[1]}, {ends[2]}]"
-    assert f"{len(twin['modes']) - len(significant)} more" in result.stdout
+    assert f"{len(twin['modes']) - len(significant)} modes are not significant" in result.stdout
     assert "data:image/" in (out / "models.html").read_text() and "mine: extract" in result.stderr
 
 

@@ -96,6 +96,20 @@ def test_two_full_lists_are_told_in_one_readable_sentence(over, under, says):
     assert "asked for" not in repr(found)
 
 
+def test_a_mode_is_of_its_own_where_its_counterpart_has_less_than_half_of_its_difference():
+    over = replace(OVER, looks_different=UNDER.id)
+    alike = replace(UNDER, share_difference=-0.6 * OVER.share_difference)
+    small = replace(UNDER, share_difference=-0.4 * OVER.share_difference)
+    assert "1 kind looks different in it." in a_comparison([over], [alike]).headline
+    assert "has more of 1 kind and less of 1 kind." in a_comparison([over], [small]).headline
+
+
+def test_a_difference_within_chance_is_not_called_none_where_a_kind_differs():
+    told = a_comparison([OVER], difference_p_value=0.31).headline
+    assert told.startswith("Over all kinds together, the difference is within chance (p = 0.31): an estimated 12 %")
+    assert a_comparison(difference_p_value=0.31).headline.startswith("As a whole, the sets are not more different than")
+
+
 def test_two_modes_of_one_name_do_not_read_the_same():
     over = replace(OVER, name="mostly 3 (94 %)", looks_different=UNDER.id)
     under = replace(UNDER, name="mostly 3 (71 %)", looks_different=OVER.id)
@@ -164,7 +178,7 @@ def test_what_was_not_tested_as_a_whole_is_said():
 
 def test_few_kinds_are_said_to_be_few():
     assert a_comparison(difference_kinds=10).headline.startswith(
-        "About 12 % [9, 15] of the samples would have to change kind (of only 10, as the samples are few) to make the"
+        "About 12 % [9, 15] of the samples would have to change kind (of only 10, as independent samples are few) to"
     )
 
 

@@ -9,6 +9,7 @@ from _pages import HOSTILE, Page, named, noise
 
 import finc_eval as fe
 from finc_eval import report
+from finc_eval.core.words import percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report import kinds
@@ -83,6 +84,35 @@ def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
     assert "gen and ref differ in" in printed
     assert max(len(line.rstrip()) for line in printed.splitlines() if "│" in line) <= 80
     assert found.significant()[0].id in report.fragment(found)
+
+
+def test_the_difference_of_the_sets_is_told_with_its_test(found):
+    assert "gen and ref differ in 15." in kinds.summary(
+        found
+    ) and "of their samples, over 20 kinds (p " in kinds.summary(found)
+    chance = {label: replace(one, p_value=0.6) for label, one in found.differences.items()}
+    told = kinds.summary(replace(found, differences=chance))
+    assert "Over 20 kinds together, the difference is within chance (p = 0.6): an estimated 15." in told
+
+
+def test_kinds_of_several_levels_are_not_to_be_added(found):
+    first = found.significant()[0]
+    one, two = (replace(found, modes=(first, replace(first, id="other", level=level))) for level in (first.level, 99))
+    assert kinds.OVERLAP not in kinds.summary(one) and kinds.OVERLAP in kinds.summary(two)
+
+
+def test_of_several_sets_the_one_that_was_tested_is_told_with_its_share():
+    result = fe.kinds({"a": a_set(6, 600), "b": a_set(5, 600, 2), "c": a_set(6, 600, 3)}, levels=(6,), level=6)
+    page, kind = Page(report.page(result, {})), result.significant()[0]
+    (row,) = [n for n in page.find("tr") if page.attributes(n).get("data-mode") == anchor(kind.id)]
+    assert kind.set_with_least == "b"
+    others = sorted(kind.shares[label].share for label in "ac")
+    cells = page.texts("td", inside=row)
+    assert cells[-4:-1] == [
+        "least in b",
+        percent(kind.shares["b"].share, 1),
+        " to ".join(percent(one, 1) for one in others),
+    ]
 
 
 def alike(modes):

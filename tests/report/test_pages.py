@@ -253,8 +253,8 @@ def test_the_page_of_models_shows_the_numbers_of_the_object():
     page = Page(models_page(model_comparison()))
     rows = [n for n in page.find("tr", inside=page.by_id("forest")) if "data-mode" in page.attributes(n)]
     assert [page.texts("th", inside=n) + page.texts("td", inside=n)[1:] for n in rows] == [
-        ["3", "alpha", "8.0 %", "2.0 % to 3.0 %", "1e-09"],
-        ["ref-3", "ref", "2.0 %", "3.0 % to 8.0 %", "0.02"],
+        ["3", "more in alpha", "8.0 %", "2.0 % to 3.0 %", "1e-09"],
+        ["ref-3", "more in ref", "2.0 %", "3.0 % to 8.0 %", "0.02"],
     ]
     drawn = page.texts("desc", inside=rows[0])
     assert drawn == ["alpha 8.0 % [7.0, 10.0]; beta 3.0 % [2.0, 5.0]; ref 2.0 % [1.0, 4.0]"]
@@ -264,8 +264,8 @@ def test_the_page_of_models_shows_the_numbers_of_the_object():
 def test_the_modes_of_models_are_cards_with_names_and_their_evidence():
     page = Page(models_page(model_comparison()))
     assert cards_of(page) == {
-        "alpha-1": ("mostly 3 (94 %)", "most in alpha"),
-        "ref-3": ("ref-3", "most in ref"),
+        "alpha-1": ("mostly 3 (94 %)", "more in alpha"),
+        "ref-3": ("ref-3", "more in ref"),
         "beta-2": ("beta-2", "not significant"),
     }
     first = page.find("article", "card")[0]
@@ -275,9 +275,9 @@ def test_the_modes_of_models_are_cards_with_names_and_their_evidence():
     assert page.texts("p", "legend", first)[0].startswith("Why this name: label 3, 94 % of the members")
     assert page.texts("option", inside=page.find("form", "tools")[0])[:4] == [
         "all",
-        "most in alpha",
-        "most in beta",
-        "most in ref",
+        "more in alpha",
+        "more in beta",
+        "more in ref",
     ]
 
 
@@ -321,7 +321,7 @@ def test_the_pictures_of_a_mode_are_of_the_set_with_most_and_of_the_reference():
     [
         (
             slice(0, 3),
-            "Against the mean of all other sets, alpha has more of 1 kind of samples, such as “3” (8 % of alpha) (adj",
+            "Against the mean of all other sets, alpha has more of 1 kind of samples: “3” (8 % of alpha) (adj",
         ),
         (
             slice(2, 3),

@@ -159,7 +159,8 @@ def test_modes_that_do_not_count_are_folded_or_marked(capsys):
     weak, loose = a_mode("over-1", p_value=0.2), a_mode("over-2", stability=0.3)
     report.show(a_comparison([OVER, loose, weak]))
     text = capsys.readouterr().out
-    assert "over-1" not in text and "1 more is not significant: see the page or the JSON file" in text
+    assert text.count("by label-blind clusters of samples (clu)") == 1
+    assert "over-1" not in text and "1 mode is not significant: see the page or the JSON file" in text
     assert "│ – │ over-2 " in text and "– refits find less than half of the mode again: not counted" in text
     assert "The generated set has more of 1 kind." in text
     report.show(a_comparison([OVER]))

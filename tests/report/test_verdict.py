@@ -63,6 +63,17 @@ def test_two_kinds_of_one_name_never_read_the_same():
     assert shown[:2] == ["mostly 3 (90 %), brighter, over-0", "mostly 3 (91 %), brighter, over-1"]
 
 
+def test_with_a_rho_the_verdict_says_what_too_many_is():
+    found = a_comparison([THREES], [SEVENS])
+    found = replace(found, settings=replace(found.settings, rho=2.0))
+    assert "Too many: fgan has more than 2 times the share of real; too few: real has more than" in verdict(
+        found, TITLES
+    )
+    nothing = verdict(replace(found, over=(), under=()), TITLES)
+    assert nothing.endswith("of which one set has significantly more than 2 times the share of the other.")
+    assert "times" not in verdict(a_comparison([THREES], [SEVENS]), TITLES)
+
+
 def test_a_kind_that_looks_different_is_not_mistaken_for_its_counterpart_or_another_kind():
     over, under = (replace(THREES, looks_different=UNDER.id), named(UNDER, "mostly 3 (80 %)", ("label", "3")))
     under = replace(under, looks_different=over.id)
