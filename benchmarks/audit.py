@@ -11,6 +11,7 @@ marks the values of a former prototype in the setting of MNIST, with other rando
     python benchmarks/audit.py [planted null power altered speed]        default: all but speed
 """
 
+import gzip
 import io
 import resource
 import sys
@@ -23,7 +24,6 @@ import numpy as np
 import torch
 from _real import asset, tiny_imagenet
 from _record import record
-from kahm import idx
 from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.mixture import GaussianMixture
@@ -67,11 +67,16 @@ def components(x, count, spare):
     return encoded.astype(np.float32)
 
 
+def idx_images(path):
+    """Return the pictures of a file of MNIST, (n, 28, 28) uint8."""
+    return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=16).reshape(-1, 28, 28)
+
+
 def mnist(seed=0):
     path = asset("mnist", "t10k-images-idx3-ubyte.gz")
     if path is None:
         return None
-    images = idx(path, 16).reshape(-1, 784).astype(np.float32) / 255
+    images = idx_images(path).reshape(-1, 784).astype(np.float32) / 255
     return components(images[np.random.default_rng(seed).permutation(10_000)], 20, 2000)
 
 
@@ -386,7 +391,7 @@ def digit_pictures(count):
     path = asset("mnist", "t10k-images-idx3-ubyte.gz")
     if path is None:
         return None
-    images = idx(path, 16).reshape(-1, 28, 28)[np.random.default_rng(7).permutation(10_000)[:count]]
+    images = idx_images(path)[np.random.default_rng(7).permutation(10_000)[:count]]
     return [Image.fromarray(image).convert("RGB") for image in images]
 
 
