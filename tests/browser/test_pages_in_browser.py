@@ -64,8 +64,8 @@ def test_the_modes_of_models_are_filtered_by_set_and_sorted(browser, models):
     tags = ".cards > .card:not([hidden]) .tag"
     labels = {mode.set_with_most for mode in models[0].significant()}
     for label in labels:
-        page.select_option("[name=role]", f"most in {label}")
-        assert set(page.locator(tags).all_inner_texts()) <= {f"most in {label}", "unstable, not counted"}
+        page.select_option("[name=role]", f"more in {label}")
+        assert set(page.locator(tags).all_inner_texts()) <= {f"more in {label}", "unstable, not counted"}
     page.select_option("[name=role]", "")
     page.select_option("[name=sort]", "share")
     shares = page.evaluate("[...document.querySelectorAll('.cards > .card')].map(c => Number(c.dataset.share))")
