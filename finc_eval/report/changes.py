@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.modes import Mode, Role
 from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
 from finc_eval.report.cards.modes import view_of
@@ -25,14 +26,16 @@ def _share(mode: Mode | None) -> str:
     return "–" if mode is None else percent(mode.share_gen, 1)
 
 
-def _name(change: Change) -> str:
-    return change.id if change.title == change.id else f"{change.title}, {change.id}"
-
+MEANING = (
+    "The change is by how many points the new release has more of a mode than the reference (less, of a mode that is "
+    "under), minus the same of the old release: a mode that is gone or shrunk has come nearer to the reference."
+)
+"""Meaning of the change of a mode, for all but the page, which explains it below."""
 
 MORE: dict[Role, str] = {"over": "more", "under": "less"}
 
 COLUMNS: dict[str, Callable[[Change], str]] = {
-    "Mode": lambda change: _name(change),
+    "Mode": with_id,
     "Status": lambda change: change.status,
     "Role": lambda change: change.role,
     "Share, old": lambda change: _share(change.old),
@@ -77,6 +80,7 @@ def outline(changes: Changes) -> Outline:
         signatures=[changes.old, changes.new],
         call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
         tables=[Table("Modes of the two releases", [*COLUMNS], _rows(changes))] if len(changes) else [],
+        details=[MEANING] if len(changes) else [],
         failures=unreadable(changes.sets),
     )
 
@@ -128,6 +132,7 @@ def show(changes: Changes) -> None:
     """Print the changes."""
     if len(changes):
         print_table("Modes of the old and the new release", list(COLUMNS), _rows(changes), names=["Mode"])
+        print(MEANING)
     print(summary(changes))
 
 

@@ -15,6 +15,7 @@ from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.settings import Finc
 from finc_eval.core.signature import Signature
 from finc_eval.metrics.score import Score, Scores
+from finc_eval.report.changes import MEANING
 from finc_eval.report.methods import LEGEND
 from finc_eval.report.methods import summary as summary_of_methods
 from finc_eval.report.terminal import print_table
@@ -195,3 +196,12 @@ def test_methods_say_that_finc_is_directions_alone(capsys):
     assert "alone here" not in summary_of_methods(methods(("clusters", "ken")))
     report.show(methods())
     assert sentence in capsys.readouterr().out
+
+
+def test_changes_say_what_a_change_is_wherever_the_page_does_not(capsys):
+    changes = some_changes("new", "gone")
+    report.show(changes)
+    assert capsys.readouterr().out.count(MEANING) == 1
+    assert "has come nearer to the reference." in changes.to_markdown()
+    report.show(some_changes())
+    assert MEANING not in capsys.readouterr().out
