@@ -93,8 +93,8 @@ class SharedMode(Record, Shown):
 
     @property
     def side(self) -> str:
-        """Set that it sets apart, in words: "most in gen"."""
-        return f"most in {self.set_with_most}"
+        """Set that it sets apart, in words: "more in gen", which is more than the mean of the others."""
+        return f"more in {self.set_with_most}"
 
     @property
     def firm(self) -> bool:

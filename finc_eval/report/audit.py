@@ -203,10 +203,12 @@ def summary(audit: Audit) -> str:
 def found_sentence(audit: Audit) -> str:
     """Return which measures find samples nearer to the training set, and whether that may be for another reason."""
     names = listed([MEASURE_NAMES[name] for name in audit.copying.found_by])
-    smooth = "" if audit.nearer_to == "training" else ", as all samples are that are smoother than real ones"
+    smooth = (
+        "" if audit.nearer_to == "training" else " Samples that are smoother than real ones are so without copying."
+    )
     return (
         f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
-        f"{names}){smooth}."
+        f"{names}).{smooth}"
     )
 
 

@@ -30,7 +30,7 @@ MEANING = (
     "The change is by how many points the new release has more of a mode than the reference (less, of a mode that is "
     "under), minus the same of the old release: a mode that is gone or shrunk has come nearer to the reference."
 )
-"""Meaning of the change of a mode, for all but the page, which explains it below."""
+"""Meaning of the change of a mode."""
 
 MORE: dict[Role, str] = {"over": "more", "under": "less"}
 
@@ -58,6 +58,7 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
         "changes.html",
         changes,
         outline(changes),
+        meaning=MEANING,
         columns=COLUMNS,
         muted=lambda change: not change.told,
         scale=interval_scale((change.change, change.interval) for change in changes),

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
+from finc_eval.comparison.headline import findings
 from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
@@ -82,11 +83,14 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     """
     spectrum, names = comparison.spectrum, titles(comparison)
     found = sorted(comparison.significant(ALPHA), key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
-    by_id = {mode.id: mode for mode in comparison.modes}
+    unlike = {mode.id: mode for group in findings(comparison.modes) if len(group) > 1 for mode in group}
+    unique = UniqueNames(comparison.modes)
     scale = scale_of(comparison.modes)
 
     def card(mode: Mode) -> Card:
-        return mode_card(mode, names, scale, comparison.shown, others=by_id, nearest=comparison.nearest(mode))
+        other = unlike.get(mode.looks_different or "") if mode.id in unlike else None
+        instead = None if other is None else (anchor(other.id), unique.title(other))
+        return mode_card(mode, names, scale, comparison.shown, instead=instead, nearest=comparison.nearest(mode))
 
     return render(
         "comparison.html",
@@ -105,7 +109,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         anchor=anchor,
         cards_shown=[card(mode) for mode in found],
         cards_folded=[card(mode) for mode in comparison.modes if mode.p_value > ALPHA],
-        by_id=by_id,
+        unlike=unlike,
         tests=tests_in_words(comparison),
         method_names=METHOD_NAMES,
         spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,

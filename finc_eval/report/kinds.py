@@ -81,16 +81,16 @@ def summary(result: Kinds) -> str:
     significant = result.significant(ALPHA)
     groups = [
         (word, label, found)
-        for word, is_less in (("more", False), ("less", True))
+        for word, side in (("more", "most"), ("less", "least"))
         for label in result.sets
-        if (found := [kind for kind in significant if _sets_apart(kind) == (label, is_less)])
+        if (found := [kind for kind in significant if kind.side == f"{side} in {label}"])
     ]
     examples = such_as(result.modes, [(label, found) for _, label, found in groups])
     told = [
         f"{label} has significantly {word} of {kinds_in_words(len(found))}{few}"
         for (word, label, found), few in zip(groups, examples, strict=True)
     ]
-    sides = [_sets_apart(kind) for kind in significant]
+    sides = [kind.side for kind in significant]
     sentences = [
         f"{'; '.join(told) or 'No kind is significantly more or less frequent in one set'}.",
         *([CLUSTERS] if len(set(sides)) < len(sides) else []),
@@ -115,11 +115,6 @@ def _overall(result: Kinds) -> list[str]:
     )
     tested = [] if p is not None else [UNTESTED]
     return [f"{told}, over {kinds}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
-
-
-def _sets_apart(kind: Kind) -> tuple[str, bool]:
-    """Return the set that a kind sets apart, and whether by having less."""
-    return kind.set_with_least or kind.set_with_most, kind.set_with_least is not None
 
 
 def _columns(result: Kinds) -> list[str]:

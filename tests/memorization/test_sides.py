@@ -1,4 +1,4 @@
-"""What looks like copying points to the training set only where the holdout is not as near."""
+"""Samples near to real ones in general are told from copies of training samples."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_smooth_samples_point_to_no_set_whichever_of_two_is_called_the_training_
     assert found.verdict.startswith("Samples are nearer to real samples than fresh ones are, but nothing shows them")
     share = found.copying.measure("dcr").value
     assert f"{100 * share:.1f} % of them are (DCR share; 50 % without copies)" in found.verdict
-    assert "as all samples are that are smoother than real ones." in summary(found)
+    assert "Samples that are smoother than real ones are so without copying." in summary(found)
 
 
 def test_samples_that_both_sets_have_are_no_copies_of_one_but_those_that_one_has_are(real):

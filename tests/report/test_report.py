@@ -422,6 +422,15 @@ def test_modes_that_refits_do_not_find_again_are_muted_come_last_and_are_not_tol
     assert "over-2" not in page.texts("p", "summary")[0] and len(page.find("div", "one")) == 1
 
 
+def test_the_page_calls_a_mode_different_only_where_the_verdict_does():
+    over = replace(OVER, looks_different=UNDER.id)
+    alike = replace(UNDER, share_difference=-OVER.share_difference)
+    small = replace(UNDER, share_difference=-0.4 * OVER.share_difference)
+    assert set(tags(Page(page_of(a_comparison([over], [alike])))).values()) == {"looks different", "too few"}
+    page = page_of(a_comparison([over], [small]))
+    assert set(tags(Page(page)).values()) == {"too many", "too few"} and "look different" not in page
+
+
 def test_a_named_mode_shows_what_supports_the_name_and_what_looks_different():
     evidence = (
         Evidence("label", HOSTILE, 0.94, 0.113, 1e-20),

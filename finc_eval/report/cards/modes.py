@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import FIRM_STABILITY, SETS_OF, FoundBy, Mode, SetLabel
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
-from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import Card, Grid, View, anchor
+from finc_eval.report.cards.card import Card, Grid, View
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.formats import (
@@ -65,7 +64,7 @@ def mode_card(
     scale: Axis,
     shown: int,
     *,
-    others: Mapping[str, Mode] | None = None,
+    instead: tuple[str, str] | None = None,
     nearest: Sequence[str] = (),
     place: str = "",
 ) -> Card:
@@ -76,14 +75,12 @@ def mode_card(
         names: titles of the generated and the reference set.
         scale: scale of the drawings of the page.
         shown: number of samples of each set and draw.
-        others: modes of the page by id, of which one may be what the other set has instead.
+        instead: anchor and title of the mode that the other set has in its place.
         nearest: ids of the reference samples nearest to the most typical generated ones.
         place: what tells this card from others of the same mode on the page.
     """
     own, _ = SETS_OF[mode.role]
     title = dict(zip(SET_NAMES, names, strict=True))
-    known = others or {}
-    instead = known.get(mode.looks_different or "")
     notes, folded = [], []
     if nearest:
         heading = f"Nearest to the most typical ones of {names[0]}, in the same order"
@@ -102,7 +99,7 @@ def mode_card(
         views=tuple(view_of(mode, label, title[label], shown) for label in SETS_OF[mode.role]),
         facts=_facts(mode),
         evidence=mode.evidence,
-        instead=(anchor(instead.id, place), UniqueNames(known.values()).title(instead)) if instead else None,
+        instead=instead,
         named=tuple(
             (f"Most typical of the {SET_NAMES[label]}", mode.typical(label)[:shown]) for label in SETS_OF[mode.role]
         ),

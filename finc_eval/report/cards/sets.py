@@ -21,7 +21,7 @@ from finc_eval.report.formats import interval, number, p_value, points_interval,
 from finc_eval.report.pages import LEAD_SAMPLES
 
 MODE_FACTS: dict[str, Callable[[SharedMode], str]] = {
-    "Set apart": lambda mode: side_of(mode),
+    "Set apart": lambda mode: mode.side,
     "Adj. p": lambda mode: p_value(mode.p_value),
     "Stability": lambda mode: percent(mode.stability),
     "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
@@ -68,12 +68,11 @@ def cards_of_sets(
         "cards_folded": [card(mode, scale) for mode in modes if mode.p_value > ALPHA],
         "axis": forest_axis(scale),
         "set_apart": set_apart,
-        "side_of": side_of,
         "in_others": in_others,
         "names": UniqueNames(modes),
         "legend": _legend(sets),
         "lead": LEAD_SAMPLES,
-        "roles": {side_of(mode): side_of(mode) for mode in modes},
+        "roles": {mode.side: mode.side for mode in modes},
         "sorts": {"": order, **{key: words for key, words in SORTS.items() if words != order}},
     }
 
@@ -136,20 +135,18 @@ def _card(mode: SharedMode | Kind, scale: Axis, muted: str | None, grids: Callab
         id=mode.id,
         title=mode.title,
         ink=ink[own],
-        tag=muted or side_of(mode),
+        tag=muted or mode.side,
         is_muted=muted is not None,
         says=f"{percent(shares[own].share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.",
         drawing=forest(mode.title, drawn, scale),
         views=tuple(
-            View(
-                ink[label], label, side_of(mode).partition(" in ")[0] if label == set_apart(mode) else "", grids(label)
-            )
+            View(ink[label], label, mode.side.partition(" in ")[0] if label == set_apart(mode) else "", grids(label))
             for label in told_sets(shares, own)
         ),
         facts={},
         evidence=mode.evidence,
         named=((f"{typical.heading}, {own}", typical.ids),),
-        keys={"role": side_of(mode), "share": f"{shares[own].share:.6f}", "p": f"{mode.p_value:.3e}"},
+        keys={"role": mode.side, "share": f"{shares[own].share:.6f}", "p": f"{mode.p_value:.3e}"},
     )
 
 
@@ -172,11 +169,6 @@ def _legend(sets: Sequence[str]) -> dict[str, Ink]:
 def set_apart(mode: SharedMode | Kind) -> str:
     """Return the label of the set that was tested against all others together."""
     return (mode.set_with_least if isinstance(mode, Kind) else None) or mode.set_with_most
-
-
-def side_of(mode: SharedMode | Kind) -> str:
-    """Return the set that was tested, in words: a mode is more frequent in it than in the others on average."""
-    return mode.side if isinstance(mode, Kind) else f"more in {mode.set_with_most}"
 
 
 def in_others(mode: SharedMode | Kind) -> str:
