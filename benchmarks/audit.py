@@ -8,7 +8,7 @@ noise of .3 and .1 deviations of an axis; and fresh samples with 25, 5 and 1 % e
 scikit-learn, on 20 components as well. Photographs are Tiny-ImageNet's in EfficientNet-Lite0's features, on 64. "r"
 marks the values of a former prototype in the setting of MNIST, with other random numbers.
 
-    python benchmarks/audit.py [planted null power altered speed]        default: all but speed
+    python benchmarks/audit.py [planted null sides power altered speed]        default: all but speed
 """
 
 import gzip
@@ -38,9 +38,11 @@ from finc_eval.memorization.alterations import ALTERATIONS
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
 from finc_eval.memorization.hashes import PLAIN_VIEWS, SHIFTED_VIEWS, TRAIN_VIEWS, hash_pictures, nearest_hashes
+from finc_eval.memorization.nearness import Near, Nearness
 from finc_eval.memorization.power import COPY_NOISES, calibrated_distances, plant_copies, power_table
 from finc_eval.memorization.result import AUDIT_ALPHA
-from finc_eval.memorization.settings import MEASURES_PART, STRATA_PART
+from finc_eval.memorization.settings import MEASURES_PART, STRATA_PART, AuditSettings
+from finc_eval.memorization.sides import find_sides
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.memorization.views import Scores, multi_view_distances
 from finc_eval.numerics.inference import wilson
@@ -102,8 +104,7 @@ def generator(kind, sets, rng):
     if kind == "fresh":
         return fresh
     if kind == "smooth":
-        near = nearest(as_embeddings(fresh), as_embeddings(fresh), 3).indices  # the first is the sample itself
-        return fresh[near].mean(1)
+        return smoothed(fresh)
     if kind == "GMM-100":
         mixture = GaussianMixture(min(100, len(train) // 10), covariance_type="diag", random_state=0, reg_covar=1e-4)
         return mixture.fit(train).sample(len(train))[0].astype(np.float32)
@@ -111,6 +112,11 @@ def generator(kind, sets, rng):
         drawn = train[rng.integers(len(train), size=len(train))]
         return (drawn + float(kind.split()[-1]) * rng.standard_normal(drawn.shape)).astype(np.float32)
     return with_copies(fresh, train, float(kind.split()[0]) / 100, rng)
+
+
+def smoothed(fresh):
+    """Return the mean of each sample and the two nearest other ones."""
+    return fresh[nearest(as_embeddings(fresh), as_embeddings(fresh), 3).indices].mean(1)
 
 
 def with_copies(fresh, train, share, rng):
@@ -214,6 +220,49 @@ def null(repeats=60):
     for row in rows:
         print(row, flush=True)
     record("audit_null", rows, notes="MNIST, random splits of 8 000 images in four; nothing is copied")
+
+
+def sides(repeats=100):
+    """Record how often samples that copy nothing are said to be nearer to the training set than to the holdout."""
+    x = mnist()
+    if x is None:
+        return
+    makers = {
+        "fresh": lambda fresh, rng: fresh,
+        "smooth": lambda fresh, rng: smoothed(fresh),
+        "five near copies of each": lambda fresh, rng: jittered(fresh[np.repeat(np.arange(len(fresh) // 5), 5)], rng),
+        "20 near copies of one": lambda fresh, rng: np.concatenate([jittered(fresh[[0] * 20], rng), fresh[20:]]),
+    }
+    rows = []
+    for what, make in makers.items():
+        for sizes in ((1000, 1000, 1000), (1000, 4000, 400), (1000, 400, 4000), (200, 2000, 2000)):
+            told = sum(
+                side_p_value(x, sizes, make, np.random.default_rng(seed)) <= AUDIT_ALPHA for seed in range(repeats)
+            )
+            low, high = wilson(told / repeats, repeats)
+            rows.append(
+                {
+                    "generated samples": what,
+                    "generated, training, holdout": "{:,}, {:,}, {:,}".format(*sizes),
+                    "p ≤ .05": f"{told}/{repeats} [{low:.3f}, {high:.3f}]",
+                }
+            )
+            print(rows[-1], flush=True)
+    record("audit_sides", rows, notes="MNIST, 20 components; near copies have noise of .05; Wilson's intervals at 95 %")
+
+
+def jittered(rows, rng):
+    return (rows + 0.05 * rng.standard_normal(rows.shape)).astype(np.float32)
+
+
+def side_p_value(x, sizes, make, rng):
+    """Draw three sets and return the p-value of "as often nearer to the holdout", by calibrated distances."""
+    drawn = np.split(x[rng.permutation(len(x))[: sum(sizes)]], np.cumsum(sizes)[:2])
+    gen, train, holdout = map(as_embeddings, (make(drawn[0], rng), *drawn[1:]))
+    to_train = nearest(gen, train, CALIBRATION_NEIGHBORS), nearest(holdout, train, CALIBRATION_NEIGHBORS)
+    near = Nearness({"calibrated": Near.of(*to_train)})
+    every = {"gen": gen, "train": train, "holdout": holdout}
+    return find_sides(every, near, CALIBRATION_NEIGHBORS, AuditSettings(), Run())["calibrated"].p_value()
 
 
 def power(repeats=200):
@@ -437,6 +486,6 @@ def speed(n=50_000, dim=1024):
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["planted", "null", "power", "altered"]
+    wanted = sys.argv[1:] or ["planted", "null", "sides", "power", "altered"]
     for name in wanted:
-        {"planted": planted, "null": null, "power": power, "altered": altered, "speed": speed}[name]()
+        {"planted": planted, "null": null, "sides": sides, "power": power, "altered": altered, "speed": speed}[name]()

@@ -25,8 +25,8 @@ from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.strata import Stratum
 
 MOST_SUSPICIOUS = 12
-"""Samples that are asked whether they are nearer to the training set: ten of them are enough (p = .02), which are as
-many copies as the tests of single samples need."""
+"""Real samples, each by the generated one nearest to it, that are asked of which set they are: ten of the training set
+are enough (p = .02), which are as many copies as the tests of single samples need."""
 
 CLEARLY_NEARER = 0.9
 """Part of the distance to the holdout within which a sample is nearer to the training set: medians of a few hundred
@@ -40,25 +40,33 @@ class Sides:
     Attributes:
         to_train: distance of each generated sample to the training set, in units of both sets, shape (n,).
         to_holdout: the same to the holdout.
+        nearest: number of the real sample that each is nearest to, shape (n,): from 0 on in the training set, and from
+            −1 down in the holdout.
     """
 
     to_train: NDArray[np.float64]
     to_holdout: NDArray[np.float64]
+    nearest: NDArray[np.int64]
 
     @classmethod
     def of(cls, to_train: Near, to_holdout: Near) -> Sides:
         """Hold either distance against the median one of real samples, which unlike sizes move as much."""
-        return cls(to_train.gen * np.median(to_holdout.fresh), to_holdout.gen * np.median(to_train.fresh))
+        own, other = to_train.gen * np.median(to_holdout.fresh), to_holdout.gen * np.median(to_train.fresh)
+        return cls(own, other, np.where(own < other, to_train.partners, -1 - to_holdout.partners))
 
     def p_value(self, among: NDArray[np.bool_] | None = None) -> float:
         """Return the p-value of "the most suspicious samples are as often nearer to the holdout", by a sign test.
+
+        Of all samples that are nearest to one real sample, the most suspicious one counts: repeats tell nothing more.
 
         Args:
             among: samples that are asked about, shape (n,); default: all.
         """
         rows = np.arange(len(self.to_train)) if among is None else np.flatnonzero(among)
         least = np.minimum(self.to_train, self.to_holdout)[rows]
-        rows = rows[np.argsort(least, kind="stable")[:MOST_SUSPICIOUS]]
+        rows = rows[np.argsort(least, kind="stable")]
+        _, first = np.unique(self.nearest[rows], return_index=True)
+        rows = rows[np.sort(first)[:MOST_SUSPICIOUS]]
         nearer = int((self.to_train < CLEARLY_NEARER * self.to_holdout)[rows].sum())
         return float(binom.sf(nearer - 1, len(rows), 0.5))
 
@@ -68,6 +76,9 @@ def find_sides(
 ) -> dict[TailName, Sides]:
     """Return the nearness of the generated samples to training set and holdout, each way that tells both.
 
+    Of a holdout that is larger than the training set, as many samples are drawn: distances to a smaller set spread
+    more, so that the most suspicious ones would nearly always be those to the training set.
+
     Args:
         sets: the sets gen, train and holdout, by label.
         nearness: nearness to the training set.
@@ -75,9 +86,9 @@ def find_sides(
         settings: settings of the audit.
         run: device and progress.
     """
-    gen, train, holdout = (sets[label] for label in ("gen", "train", "holdout"))
-    drawn = np.random.default_rng(settings.seed).permutation(train.n)[: holdout.n]
-    others = {"gen": gen, "train": Subset(train, np.sort(drawn))}
+    most = min(sets["train"].n, sets["holdout"].n)
+    train, holdout = (_drawn(sets[label], most, settings.seed) for label in ("train", "holdout"))
+    others = {"gen": sets["gen"], "train": train}
     own, fresh = (
         nearest(one, holdout, neighbors, device=run.torch_device, index=settings.index) for one in others.values()
     )
@@ -85,6 +96,11 @@ def find_sides(
     return {
         name: Sides.of(near, exchanged.ways[name]) for name, near in nearness.ways.items() if name in exchanged.ways
     }
+
+
+def _drawn(samples: Embeddings, most: int, seed: int) -> Subset:
+    """Draw so many samples of a set."""
+    return Subset(samples, np.sort(np.random.default_rng(seed).permutation(samples.n)[:most]))
 
 
 def against_holdout(

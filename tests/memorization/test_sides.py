@@ -6,9 +6,13 @@ from scipy.ndimage import gaussian_filter
 from scipy.stats import binom
 
 import finc_eval as fe
+from finc_eval.core.run import Run
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization import strata
-from finc_eval.memorization.nearness import Near
-from finc_eval.memorization.sides import MOST_SUSPICIOUS, Sides
+from finc_eval.memorization.nearness import Near, Nearness
+from finc_eval.memorization.settings import AuditSettings
+from finc_eval.memorization.sides import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.report.audit import summary
 
 SIZE = 400
@@ -59,7 +63,7 @@ def test_samples_that_both_sets_have_are_no_copies_of_one_but_those_that_one_has
 
 
 def near(gen, fresh):
-    return Near(np.array(gen), np.array(fresh), np.zeros(len(gen), int))
+    return Near(np.array(gen), np.array(fresh), np.arange(len(gen)))
 
 
 def test_the_sign_test_asks_the_most_suspicious_samples_and_those_of_a_stratum():
@@ -82,3 +86,25 @@ def test_sets_of_unlike_sizes_are_alike_to_fresh_samples(n, m, factor):
         gen, train, holdout = rng.random((2, 3000)), rng.random(m), rng.random(n)
         p_values.append(Sides.of(near(gen[0], train), near(factor * gen[1], factor * holdout)).p_value())
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05
+
+
+def test_samples_near_to_one_real_sample_are_asked_once():
+    to_train, to_holdout = np.full((2, 40), 1.0)
+    to_train[:20] = 0.1
+    repeats = Near(to_train, np.ones(50), np.zeros(40, int))
+    others = Near(to_train, np.ones(50), np.arange(40))
+    base = Near(to_holdout, np.ones(50), np.arange(40))
+    assert Sides.of(others, base).p_value() < 0.001 < 0.5 < Sides.of(repeats, base).p_value()
+
+
+@pytest.mark.parametrize(("m", "h"), [(400, 2000), (2000, 400)])
+def test_neither_of_two_sets_of_unlike_sizes_is_nearer_to_fresh_samples(m, h):
+    rng, told = np.random.default_rng(3), 0
+    for _ in range(20):
+        centers = 5 * rng.normal(size=(40, 6))  # of which a small set has few samples each
+        sets_of = (centers[rng.integers(40, size=n)] + rng.normal(size=(n, 6)) for n in (500, m, h))
+        gen, train, holdout = (as_embeddings(one.astype(np.float32)) for one in sets_of)
+        ways = {"calibrated": Near.of(nearest(gen, train, 10), nearest(holdout, train, 10))}
+        sets = {"gen": gen, "train": train, "holdout": holdout}
+        told += find_sides(sets, Nearness(ways), 10, AuditSettings(), Run())["calibrated"].p_value() <= 0.05
+    assert told <= 3
