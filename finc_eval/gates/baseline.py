@@ -22,6 +22,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.inside import inside
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import only_writer_of
 from finc_eval.core.provenance import Provenance
@@ -97,23 +98,27 @@ class Bundle:
         Raises:
             DataError: a file is missing, or was changed.
         """
-        path = folder / STATED
+        path = inside(folder, STATED)
         data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
         bundle = cls(folder, structured(Baseline, data, str(path)), str(data[CHECKSUM]))
-        for name, digest in bundle.stated.digests.items():
-            if not (folder / name).is_file() or digest_of(folder / name) != digest:
-                raise edited(folder / name)
+        digests, samples = bundle.stated.digests, bundle.stated.samples
+        if {*digests} != {samples, JUDGED} or "/" in samples:
+            raise DataError(f"{path} has digests of {', '.join(digests)!r:.100}, not of its two files: {RESTORE}")
+        # Every name is checked before a file is read: no message may say what another file of this machine holds.
+        for file, digest in [(inside(folder, name), digest) for name, digest in digests.items()]:
+            if not file.exists() or digest_of(file) != digest:
+                raise edited(file)
         return bundle
 
     @property
     def samples(self) -> Path:
         """Path of its samples."""
-        return self.folder / self.stated.samples
+        return inside(self.folder, self.stated.samples)
 
     @cached_property
     def verdict(self) -> Verdict:
         """Verdict that it was promoted with."""
-        path = self.folder / JUDGED
+        path = inside(self.folder, JUDGED)
         return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
 
 

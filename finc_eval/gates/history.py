@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.inside import inside
 from finc_eval.core.marks import text_digest
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document
@@ -14,7 +15,7 @@ from finc_eval.core.storage import check_own_folder, write_text
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.opening import opened_sets
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.baseline import REFUSED, Bundle, is_bundle, write_bundle
+from finc_eval.gates.baseline import REFUSED, STATED, Bundle, is_bundle, write_bundle
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Limit, Verdict
 from finc_eval.partitions.sets import OpenedSet, opened_set
@@ -46,13 +47,14 @@ class History:
         """
         folder = Path(folder)
         found = sorted((one for one in _within(folder) if NUMBER.fullmatch(one.name)), key=lambda one: int(one.name))
-        bundles = tuple(map(Bundle.open, found))
+        bundles = tuple(Bundle.open(inside(folder, f"{one.name}/{STATED}").parent) for one in found)
         parent: str | None = None
         for number, one in enumerate(bundles, 1):
             if (one.stated.number, one.stated.parent) != (number, parent):
                 raise DataError(f"{one.folder} does not follow the baseline before it: restore what is missing")
             parent = one.checksum
-        refused = tuple(_verdict(path) for path in sorted((folder / REFUSED).glob("*.json")))
+        names = sorted(path.name for path in (folder / REFUSED).glob("*.json"))
+        refused = tuple(_verdict(inside(folder, f"{REFUSED}/{name}")) for name in names)
         return cls(folder, bundles, refused)
 
     def check_begun(self) -> None:
@@ -132,7 +134,7 @@ class History:
         if verdict.overall != "pass" and not reason:
             # The same release, judged again by the same policy, counts once.
             name = text_digest(f"{verdict.sets[GEN].digest} {verdict.signature}")
-            write_text(self.folder / REFUSED / f"{name}.json", verdict.to_json() + "\n")
+            write_text(inside(self.folder, f"{REFUSED}/{name}.json"), verdict.to_json() + "\n")
             return None
         opened = self.opened(gen, extractor, Run.of(run))
         if opened.info().digest != verdict.sets[GEN].digest:

@@ -14,6 +14,7 @@ from typing import ClassVar, Unpack
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
+from finc_eval.core.files.inside import inside
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import after_other_writers_of
@@ -42,7 +43,7 @@ class Listed(Record):
     """The line of a model in the index.
 
     Attributes:
-        file: its file, relative to the board.
+        file: its file, relative to the board, which follows from its name.
         checksum: checksum of that file.
     """
 
@@ -114,10 +115,14 @@ class StoredBoard:
         Raises:
             DataError: the folder does not hold a board, or its index was changed.
         """
-        path = self.folder / INDEX
         if not self.exists:
             raise DataError(f"{self.folder} is not a stored board: pass the folder of one, or add models to make one")
-        return structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
+        path = inside(self.folder, INDEX)
+        index = structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
+        for name, one in index.models.items():
+            if one.file != _entry(name):
+                raise DataError(f"{path} lists the file {one.file!r:.100} for {name}, not {_entry(name)}: {ADD_AGAIN}")
+        return index
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,7 +131,7 @@ class StoredBoard:
 
     def reference(self) -> BoardReference:
         """Return what its models are measured by."""
-        return BoardReference.load(self.folder / REFERENCE_FILE)
+        return BoardReference.load(inside(self.folder, REFERENCE_FILE))
 
     @arithmetic("float32")
     def add(
@@ -188,19 +193,19 @@ class StoredBoard:
             UsageError: a name is not on the board.
         """
         with self._alone():
-            index = self.index
-            listed, files = {one.file for one in index.models.values()}, []
+            index, files = self.index, []
+            listed = {_entry(name) for name in index.models}
             for name in names:
-                file = index.models[name].file if name in index.models else f"{ENTRIES}/{file_name(name)}"
+                file = inside(self.folder, _entry(name))
                 # A kill leaves a file that the index does not list: who repeats the command finishes it.
-                if name not in index.models and (file in listed or not (self.folder / file).exists()):
+                if name not in index.models and (_entry(name) in listed or not file.exists()):
                     raise UsageError(f"{name!r} is not on the board{did_you_mean(name, index.models)}")
                 files.append(file)
             kept = {name: one for name, one in index.models.items() if name not in names}
             if len(kept) < len(index.models):
                 write_text(self.folder / INDEX, replace(index, models=kept).to_text())
             for file in files:
-                (self.folder / file).unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
         """Read its models, in the order of their names.
@@ -211,7 +216,7 @@ class StoredBoard:
         """
         index, signature, found = self.index, self.reference().signature, []
         for name in sorted(index.models):
-            path = self.folder / index.models[name].file
+            path = inside(self.folder, _entry(name))
             entry = Entry.load(path)
             entry.check_belongs(signature, str(path))
             if (entry.name, read_json(path)[CHECKSUM]) != (name, index.models[name].checksum):
@@ -250,10 +255,10 @@ class StoredBoard:
         models = {} if reference else dict(self.index.models)
         signature = str(reference.signature) if reference else self.index.signature
         if reference:
-            reference.save(self.folder / REFERENCE_FILE)
+            reference.save(inside(self.folder, REFERENCE_FILE))
         for entry in entries:
-            file = f"{ENTRIES}/{file_name(entry.name)}"
-            models[entry.name] = Listed(file, entry.save(self.folder / file))
+            file = _entry(entry.name)
+            models[entry.name] = Listed(file, entry.save(inside(self.folder, file)))
         # The index last, in one step: a kill before leaves the board as it was, and files that nobody lists.
         write_text(self.folder / INDEX, Index(signature, models).to_text())
 
@@ -287,6 +292,11 @@ class StoredBoard:
 
 def _ref(opened: Mapping[str, OpenedSet]) -> Embeddings:
     return opened[REFERENCE].embeddings
+
+
+def _entry(name: str) -> str:
+    """Return the file of a model, relative to its board."""
+    return f"{ENTRIES}/{file_name(name)}"
 
 
 def file_name(name: str, suffix: str = ".json") -> str:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.front import opened
+from finc_eval.core.files.inside import inside
 from finc_eval.core.files.parsed import read_json
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 
-STATE, SPLITS = "state.json", "dataset_dict.json"
+STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 
 
 class HuggingFaceSource(FileSource):
@@ -19,11 +21,17 @@ class HuggingFaceSource(FileSource):
 
     Images are read from their original files, not as `datasets` would decode them. The label is the column of a class
     type, else one named "label" or "class"; the prompt is a column named "prompt", "caption" or "text".
+
+    Args:
+        dataset: the dataset.
+        name: name of the set.
+        folder: folder that holds all files which its rows name; None for a dataset of this process, whose program chose
+            them.
     """
 
     kind = "hugging-face"
 
-    def __init__(self, dataset: Any, name: str) -> None:
+    def __init__(self, dataset: Any, name: str, folder: Path | None = None) -> None:
         import datasets
 
         features = dataset.features
@@ -35,7 +43,7 @@ class HuggingFaceSource(FileSource):
             raise DataError(f"{name} has {found}: it must have exactly one; keep one with select_columns")
         if len(dataset) == 0:
             raise DataError(f"{name} is empty")
-        self._column = images[0]
+        self._column, self._folder = images[0], folder
         self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))
         labels = _labels(dataset, [c for c, feature in features.items() if isinstance(feature, datasets.ClassLabel)])
         prompts = next((_texts(dataset, key) for key in PROMPT_KEYS if key in features), None)
@@ -45,21 +53,23 @@ class HuggingFaceSource(FileSource):
         stored = self._rows[number][self._column]
         if stored is None:
             raise ValueError("the row has no image")
-        return io.BytesIO(stored["bytes"]) if stored["bytes"] is not None else Path(stored["path"]).open("rb")
+        if stored["bytes"] is not None:
+            return io.BytesIO(stored["bytes"])
+        return opened(Path(stored["path"]) if self._folder is None else inside(self._folder, stored["path"]))
 
 
 def is_saved(folder: Path) -> bool:
     """Return whether `save_to_disk` wrote this folder."""
-    return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / "dataset_info.json").is_file())
+    return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / INFO).is_file())
 
 
 def open_saved(folder: Path) -> HuggingFaceSource:
     """Open one split that `save_to_disk` wrote."""
     if (folder / SPLITS).is_file():
-        match read_json(folder / SPLITS):
+        match read_json(inside(folder, SPLITS)):
             case {"splits": [str(first), *others]}:
                 listed = ", ".join(map(str, (first, *others)))
-                raise DataError(f"{folder} holds the splits {listed}: pass the folder of one, {folder / first}")
+                raise DataError(f"{folder} holds the splits {listed}: pass the folder of one, {folder}/{first}")
             case _:
                 raise DataError(f"{folder / SPLITS} names no splits: save the dataset again")
     try:
@@ -68,11 +78,23 @@ def open_saved(folder: Path) -> HuggingFaceSource:
         raise DataError(
             f"{folder} is a Hugging Face dataset, and the package that reads it is missing: pip install datasets"
         ) from error
+    _check_names(folder)
     try:
-        dataset = load_from_disk(str(folder))
+        dataset = load_from_disk(str(folder)).with_format(None)
     except Exception as error:  # errors of Arrow or JSON, depending on the damage
         raise DataError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
-    return HuggingFaceSource(dataset, str(folder.resolve()))
+    return HuggingFaceSource(dataset, str(folder.resolve()), folder)
+
+
+def _check_names(folder: Path) -> None:
+    """Raise DataError unless the package, which opens any path, reads files of this folder alone."""
+    inside(folder, INFO)
+    match read_json(inside(folder, STATE)):
+        case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
+            for one in files:
+                inside(folder, one.get("filename"))
+        case _:
+            raise DataError(f"{folder / STATE} names no data: save the dataset again")
 
 
 def is_dataset(value: Any) -> bool:
@@ -86,11 +108,17 @@ def is_dataset(value: Any) -> bool:
 
 def _labels(dataset: Any, of_class_type: list[str]) -> list[str] | None:
     if len(of_class_type) == 1:
-        column = of_class_type[0]
-        names = dataset.features[column]
-        return [str(names.int2str(value)) if value is not None and value >= 0 else "" for value in dataset[column]]
+        feature = dataset.features[of_class_type[0]]
+        values = _values(dataset, of_class_type[0])
+        return [str(feature.int2str(value)) if value is not None and value >= 0 else "" for value in values]
     return next((_texts(dataset, key) for key in LABEL_KEYS if key in dataset.features), None)
 
 
 def _texts(dataset: Any, column: str) -> list[str]:
-    return ["" if value is None else str(value) for value in dataset[column]]
+    return ["" if value is None else str(value) for value in _values(dataset, column)]
+
+
+def _values(dataset: Any, column: str) -> list[Any]:
+    """Return a column as it is stored: the package would open the files, and addresses, that some types name."""
+    values: list[Any] = dataset.select_columns([column]).with_format("arrow")[:].column(column).to_pylist()
+    return values
