@@ -11,6 +11,7 @@ from finc_eval.core.config import CONFIG_NAME, Configured
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.provenance import config_in_use
+from finc_eval.extractors.catalog import load_card
 
 T = TypeVar("T", bound=Configured)
 
@@ -39,6 +40,22 @@ def configured(cls: type[Any], path: Path | None) -> Any:
         if not isinstance(value, dict):
             raise DataError(f"{path}: {name} must be a table, got {value!r}: write [{name}] on a line of its own")
     return cls.read(path) if cls.table in content else None
+
+
+def refuse_network_of(settings: object, given: Path | None) -> None:
+    """Raise DataError where a file that nobody named chooses a network by its card.
+
+    A network in TorchScript is a program, and the working folder may be a colleague's.
+
+    Args:
+        settings: settings from the file of defaults.
+        given: the file, if the caller named it.
+    """
+    card = getattr(settings, "extractor", None)
+    if given is None and str(card).endswith(".toml") and load_card(str(card)).loader.kind != "pixels":
+        raise DataError(
+            f"{CONFIG_NAME} in this folder chooses a network by the card {card}: if you trust it, pass it as --extractor"
+        )
 
 
 def configured_keys(cls: type[Configured], path: Path | None) -> set[str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
-from finc_eval.cli.config import config_file, configured, recorded
+from finc_eval.cli.config import config_file, configured, recorded, refuse_network_of
 from finc_eval.cli.fields import flag, options_of, parameter, settings_with
 from finc_eval.core.config import CONFIG_NAME, Configured
 from finc_eval.core.progress import Progress, silent, terminal
@@ -179,6 +179,8 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
             given = {name: value for name, value in values.items() if _is_given(values["context"], name)}
             path = config_file(values[CONFIG])
             start = configured(cls, path)
+            if "extractor" not in given:
+                refuse_network_of(start, values[CONFIG])
             for name, narrow in narrower.items():
                 if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
                     start = replace(start, **{name: narrow()})  # a default for another verb

@@ -6,6 +6,7 @@ A verb that writes one file takes `--out FILE` and checks its suffix; one that w
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,9 @@ LARGE_PAGE = 10_000_000
 
 NAMED_SETS = 4
 """Sets that the name of a default folder names."""
+
+MAX_FOLDER_NAME = 200
+"""Bytes of the name of a default folder; file systems take 255."""
 
 Out = Annotated[
     Path | None,
@@ -160,7 +164,13 @@ def default_folder(titles: Sequence[str]) -> Path:
     """Return the folder of a result on sets with these titles: reports/gen-vs-ref."""
     more = len(titles) - NAMED_SETS
     names = [*titles[:NAMED_SETS], *([f"{more}-more"] if more > 0 else [])]
-    return Path("reports") / "-vs-".join(names)
+    return Path("reports") / _folder_name("-vs-".join(names))
+
+
+def _folder_name(title: str) -> str:
+    """Return a title as the name of one folder: a sketch or a cache brings its title, and may be from anybody."""
+    name = re.sub(r"[/\\\0]+", "-", title).encode("utf-8", "ignore")[:MAX_FOLDER_NAME].decode("utf-8", "ignore")
+    return name if name.strip(".") else "result"
 
 
 def check_suffix(out: Path, *suffixes: str, option: str = "--out") -> None:

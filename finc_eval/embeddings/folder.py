@@ -14,6 +14,7 @@ from finc_eval.core.files.front import file_type, is_other_hdf5
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.files import only_writer, part_of
+from finc_eval.embeddings.pictures import open_stated
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.extractors.card import Card
 from finc_eval.samples import open_source
@@ -117,8 +118,10 @@ def explain(
     Returns:
         One line for each part of the key that differs; an empty list if the cache would be used.
     """
-    source = cache.source if samples is None else samples
-    now = open_source(source, clip=card.clip, n=n, seed=seed)  # type: ignore[arg-type]
+    if samples is None:
+        now = open_stated(cache.source, clip=card.clip, n=n, seed=seed)
+    else:
+        now = open_source(samples, clip=card.clip, n=n, seed=seed)  # type: ignore[arg-type]
     if cache.shard is not None:
         now, _ = sharded(now, cache.shard.name)
     lines = changes(cache.recipe, recipe)
@@ -195,4 +198,7 @@ def _is_there(source: str) -> bool | None:
     """Return whether the samples, with all their shards, still exist; None if they are not files of this machine."""
     if not Path(source).is_absolute():
         return None
-    return Path(source).exists() or all(Path(shard).exists() for shard in expand(source))
+    try:
+        return Path(source).exists() or all(Path(shard).exists() for shard in expand(source))
+    except (OSError, ValueError, UsageError):  # a name that no system takes, or endless shards
+        return False

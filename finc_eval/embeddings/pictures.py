@@ -15,6 +15,7 @@ from finc_eval.core.remote.mirror import was_read
 from finc_eval.core.remote.urls import is_url
 from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
 from finc_eval.samples import Sample, Source, fingerprint, open_source
+from finc_eval.samples.clips import Clip
 from finc_eval.samples.tar import expand
 
 
@@ -64,9 +65,7 @@ class EmbeddedSamples:
 
     @cached_property
     def _source(self) -> Source:
-        if is_url(self.place) and not any(map(was_read, expand(self.place))):
-            raise DataError(f"{self.place} is not fetched because a file names it: pass it as samples")
-        return open_source(self.place, clip=self.clip)
+        return open_stated(self.place, clip=self.clip)
 
     def _digests(self, wanted: set[str]) -> dict[str, int]:
         with EmbeddingCache(self.path) as cache:
@@ -76,6 +75,17 @@ class EmbeddedSamples:
             blocks = (cache.ids_between(start, start + ID_BLOCK) for start in range(0, cache.n, ID_BLOCK))
             names = (name for block in blocks for name in block)
             return {name: int(content[row]) for row, name in enumerate(names) if name in wanted}
+
+
+def open_stated(place: str, *, clip: Clip | None, n: int | None = None, seed: int = 0) -> Source:
+    """Open the samples at the place that a cache names; see `open_source`.
+
+    Raises:
+        DataError: the place is on another machine, and the caller has not named it.
+    """
+    if is_url(place) and not any(map(was_read, expand(place))):
+        raise DataError(f"{place} is not fetched because a file names it: pass it as samples")
+    return open_source(place, clip=clip, n=n, seed=seed)
 
 
 class HeldSamples:

@@ -20,7 +20,7 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.extractors.card import Card, NetworkPrecision
-from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.preprocess import resized
 from finc_eval.memorization.hashes import PICTURES_HELD, SHIFT, pictures_at
 from finc_eval.memorization.power import calibrated_distances
@@ -154,7 +154,7 @@ def _extractor_of(train: Embeddings) -> tuple[Card, NetworkPrecision]:
         raise DataError("the extractor of embeddings in memory is not known")
     cache = source.cache
     try:
-        card = load_card(cache.extractor)
+        card = load_card(card_again(cache.extractor))
         precision = cache.recipe["precision"]
         same = recipe_of(card, precision) == cache.recipe
     except (DataError, UsageError) as error:

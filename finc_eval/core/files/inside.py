@@ -42,4 +42,6 @@ def inside(folder: str | Path, name: Any) -> Path:
 
 
 def _outside(folder: str | Path, name: Any) -> DataError:
-    return DataError(f"{folder} names the file {name!r:.100}, which must lie in that folder: get it from its source again")
+    return DataError(
+        f"{folder} names the file {name!r:.100}, which must lie in that folder: get it from its source again"
+    )
