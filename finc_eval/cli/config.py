@@ -54,7 +54,7 @@ def refuse_network_of(settings: object, given: Path | None) -> None:
     card = getattr(settings, "extractor", None)
     if given is None and str(card).endswith(".toml") and load_card(str(card)).loader.kind != "pixels":
         raise DataError(
-            f"{CONFIG_NAME} in this folder chooses a network by the card {card}: if you trust it, pass it as --extractor"
+            f"{CONFIG_NAME} of this folder chooses the network of {card}: pass that card as --extractor if you trust it"
         )
 
 

@@ -53,5 +53,5 @@ def _faults_of_weights(weights: Weights) -> Iterator[str]:
     for url in weights.urls:
         if not url.startswith(("https://", "http://", "file://")):
             yield f'"weights.urls" must begin with https://, http:// or file://, got {url!r}'
-    if weights.package is not None and not re.fullmatch(r"\w+(/[\w.-]+)*", weights.package):
+    if weights.package is not None and not re.fullmatch(r"\w+(/\w[\w.-]*)*", weights.package):
         yield f'"weights.package" must be an import name and folders, such as "package/models", got {weights.package!r}'

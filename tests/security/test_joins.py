@@ -1,0 +1,221 @@
+"""Every path that the package makes of a name is made by `inside`, or stands in a short list with its reason."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "finc_eval"
+
+REVIEWED = {
+    "the name is of this program, or made of one that the caller gave": {
+        "cli/output.py": {"self.folder / f'{self.stem}{suffix}'", "Path('reports') / _folder_name('-vs-'.join(names))"},
+        "cli/verbs/leaderboard.py": {
+            "board.folder / f'leaderboard{suffix}'",
+            "out / file_name(row.name, suffix)",
+        },
+        "cli/verbs/report.py": {"result / f'index.{form}'"},
+        "core/provenance.py": {"Path(sys.argv[0])"},
+        "cli/group.py": {"Path(args[0])"},
+        "core/remote/urls.py": {"root() / side"},
+        "demo/planted.py": {"folder / kind", "folder / kind / f'{number:04d}.png'"},
+        "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
+        "embeddings/extract.py": {
+            "cache_folder() / f'{key}.h5'",
+            "(out or _default_path(name)).with_name(f'{STREAM}{name}.h5')",
+        },
+        "extractors/catalog.py": {"resources.files(CARDS) / f'{name}.toml'"},
+        "embeddings/files.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
+        "extractors/download.py": {"part.with_name(f'{part.name}.json')"},
+        "extractors/weights_folder.py": {"weights_folder() / record"},
+        "gates/baseline.py": {"folder / f'{stem}.h5'", "folder / f'{stem}.npz'", "place / name"},
+        "gates/history.py": {"self.folder / f'{len(self.bundles) + 1:04}'"},
+        "kahm/federated.py": {"Path(folder) / f'{party}.distances.h5'"},
+        "samples/shards.py": {"out.with_name(f'{out.stem}.{number:0{len(str(of))}}-of-{of}{out.suffix}')"},
+        "shards/on_ray.py": {"Path(row['path'])"},
+    },
+    "the name was found by listing a folder that the caller named": {
+        "core/remote/mirror.py": {"Path(where, name)"},
+        "core/storage.py": {"target.with_name(one)"},
+        "embeddings/folder.py": {"folder / name", "path.with_name(path.name.removesuffix(PART))"},
+        "loading.py": {"folder / name"},
+        "report/index.py": {"self.folder / name"},
+        "samples/files.py": {"Path(self.name)", "Path(self.name, name)", "Path(entry.path)"},
+        "samples/opening.py": {"path.parent / matches[0]"},
+        "samples/tar.py": {"Path(folder, name)", "local(self._paths[place.shard])"},
+        "samples/video_files.py": {"Path(self.name)"},
+    },
+    "every part of the address was made harmless": {
+        "core/remote/urls.py": {
+            "root().joinpath('in', *folders, f'~{digest}', name)",
+            "root().joinpath('out', *_parts(url))",
+        },
+    },
+    "a member of an archive, which is no file of the disk": {"samples/tar.py": {"name.with_name(stem)"}},
+    "a card, which its user trusts": {
+        "extractors/catalog.py": {
+            "Path(card.weights.file)",
+            "path.absolute().parent / Path(card.weights.file).expanduser()",
+        },
+        "extractors/fetch.py": {"Path(weights.file)", "weights_folder() / weights.file"},
+        "extractors/weights.py": {
+            "Path(place) / inside",
+            "Path(place) / inside / weights.file",
+            "weights_folder() / weights.file",
+        },
+    },
+    "a program chose the rows of a dataset that it passes": {"samples/hugging_face.py": {"Path(stored['path'])"}},
+    "the pixels that are read there must be those of the cache": {
+        "embeddings/pictures.py": {"open_stated(self.place)"}
+    },
+    "what is read there is compared and counted, and never shown": {
+        "embeddings/folder.py": {"open_stated(cache.source)"}
+    },
+    "the function itself": {"core/files/inside.py": {"Path(folder, name)"}},
+}
+"""Places where a path is made of a name, by their reason. A name out of a file does not belong here: use `inside`."""
+
+PLACES = {
+    "folder",
+    "path",
+    "root",
+    "place",
+    "out",
+    "home",
+    "here",
+    "where",
+    "parent",
+    "target",
+    "temporary",
+    "base",
+    "part",
+}
+"""Words for folders and files, as variables and as the end of names."""
+
+DOORS = {
+    "Path", "local", "load_card", "open_source", "open_stated", "opened", "open", "read_json", "read_toml", "read_text",
+    "load", "existing_file", "EmbeddingCache", "StoredFile",
+}  # fmt: skip
+"""Functions that open what they are given: not a field of a record, or an entry of a table."""
+
+FORMS = {"Path", "PurePath", "PurePosixPath"}
+OWN = {"name", "stem", "suffix"}
+
+
+def is_place(node):
+    """Whether an expression is a path, by its words: in mathematics "/" divides numbers."""
+    match node:
+        case ast.BinOp(op=ast.Div(), left=left, right=right):
+            return is_place(left) or is_text(right)
+        case ast.Name(id=word) | ast.Attribute(attr=word):
+            return word.rpartition("_")[2] in PLACES
+        case ast.Call(func=ast.Name(id=word)):
+            return word in FORMS or word.rpartition("_")[2] in PLACES
+        case ast.Call(func=ast.Attribute(attr=word)):
+            return word in {"absolute", "resolve", "expanduser", "joinpath", "with_name", "files", "cwd", "home"}
+    return False
+
+
+def is_text(node):
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def is_fixed(node):
+    """Whether a part of a path is a constant, or made of the path's own name and of numbers of the process."""
+    match node:
+        case ast.Constant() | ast.Name(id=_) if not isinstance(node, ast.Name) or node.id.isupper():
+            return True
+        case ast.Attribute(attr=word):
+            return word in OWN and is_place(node.value)
+        case ast.FormattedValue(value=value):
+            return is_fixed(value)
+        case ast.JoinedStr(values=values):
+            return all(map(is_fixed, values))
+        case ast.Call(func=ast.Attribute(attr="getpid" | "get_ident")):
+            return True
+    return False
+
+
+def joins(text):
+    """Yield the expressions that make a path of a name that is not fixed, or open a field of a record."""
+    tree = ast.parse(text)
+    only_named = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in {*OWN, "parts", "is_absolute"}
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(op=ast.Div(), left=left, right=right) if is_place(left) or is_text(right):
+                found = not is_fixed(right)
+            case ast.Call(func=ast.Attribute(attr="joinpath" | "with_name"), args=parts):
+                found = not all(map(is_fixed, parts))
+            case ast.Call(func=ast.Name(id=word), args=[_, *parts]) if word in FORMS and parts:
+                found = not all(map(is_fixed, parts))
+            case ast.Call(func=ast.Name(id=word), args=[ast.Attribute() | ast.Subscript() as one, *_]) if word in DOORS:
+                found = id(node) not in only_named and not own_place(word, one)
+                node = ast.Call(node.func, [one], []) if found else node
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="path"), attr="join")):
+                found = True
+            case _:
+                found = False
+        if found:
+            yield ast.unparse(node)
+
+
+def own_place(door, node):
+    """Whether what is opened is the path that an object was made with, `self.path`."""
+    return isinstance(node, ast.Attribute) and ast.unparse(node) in {"self.path", "self.folder"} and door != "Path"
+
+
+def found_in(path):
+    return {(str(path.relative_to(PACKAGE).as_posix()), one) for one in joins(path.read_text(encoding="utf-8"))}
+
+
+def test_every_path_that_is_made_of_a_name_is_reviewed_or_stays_inside():
+    made = set().union(*map(found_in, PACKAGE.rglob("*.py")))
+    known = {(file, one) for files in REVIEWED.values() for file, ones in files.items() for one in ones}
+    assert sorted(made - known) == [], "use finc_eval.core.files.inside, or review the place and give its reason"
+    assert sorted(known - made) == [], "these are gone: remove them from the list"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "(self.folder / index.models[name].file).unlink()",
+        "(self.folder / file).unlink(missing_ok=True)",
+        "self.folder / self.stated.samples",
+        "digest_of(folder / name)",
+        "Path(stored['path']).open('rb')",
+        "Path(dataset_path, data_file['filename'])",
+        "os.path.join(folder, row['file_name'])",
+        "root.joinpath(header['name'])",
+        "Path('reports') / title",
+        "cache_folder / f'{header.key}.h5'",
+        "path.with_name(stated.samples)",
+        "path.parent / row.path",
+        "load_card(cache.extractor)",
+        "open_source(cache.source, clip=cache.clip)",
+        "read_json(state['file'])",
+        "open(entry.file)",
+    ],
+)
+def test_the_walk_finds_the_lines_that_were_faults(line):
+    assert list(joins(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "total / fold.n",
+        "1 / float(p.max())",
+        "folder / 'board.json'",
+        "folder / STATED",
+        "inside(folder, row['path'])",
+        "Path(cache.source).name",
+        "target.with_name(f'.{target.name}.{os.getpid()}.tmp')",
+        "local(self.path)",
+    ],
+)
+def test_the_walk_passes_over_numbers_fixed_names_and_names_that_are_checked(line):
+    assert not list(joins(line))
