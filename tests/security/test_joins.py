@@ -88,7 +88,6 @@ PLACES = {
     "target",
     "temporary",
     "base",
-    "part",
 }
 """Words for folders and files, as variables and as the end of names."""
 

@@ -324,7 +324,8 @@ def rows_of(folder, **columns):
 
 
 @pytest.mark.parametrize("name", cases(WRITTEN, LINKED, UNUSUAL, more=("{private}", None)))
-def test_a_row_shows_no_picture_from_outside_its_folder(saved, name):
+def test_a_row_shows_no_picture_from_outside_its_folder(saved, monkeypatch, name):
+    monkeypatch.chdir(saved)
     if name == WRITTEN["half a character"]:
         return  # Arrow has no such text
     precious = prepared(saved)
@@ -392,11 +393,16 @@ def test_the_title_in_a_file_names_one_folder_in_reports(title):
 def test_a_sketch_of_a_colleague_does_not_choose_where_its_report_is_written(tmp_path, monkeypatch):
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    for name, rows in (("gen", ROWS[0]), ("ref", ROWS[1])):
-        fe.Sketch.reference(rows, features=50).save(f"{name}.h5")
+    ref = fe.Sketch.reference(ROWS[1], features=50)
+    gen = fe.Sketch(ref.feature_map)
+    gen.update(ROWS[0])
+    ref.save("ref.h5")
+    gen.save("gen.h5")
     forge(Path("gen.h5"), lambda header, arrays: header.update(name=f"{tmp_path}/victim/gen"))
-    CliRunner().invoke(app, ["compare", "--gen", "gen.h5", "--ref", "ref.h5", "--quiet"])
-    assert not (tmp_path / "victim").exists()
+    done = CliRunner().invoke(app, ["compare", "--gen", "gen.h5", "--ref", "ref.h5", "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in tmp_path.iterdir()} == {"work"}
+    assert {path.name for path in (tmp_path / "work").iterdir()} == {"gen.h5", "ref.h5", "reports"}
 
 
 @pytest.fixture
