@@ -9,6 +9,7 @@ import zipfile
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
@@ -35,6 +36,10 @@ FILE_COPIES = 2
 
 MAX_BYTES_IN_MEMORY = 64 << 20
 """Bytes of a video up to which it is decoded from memory."""
+
+MAX_LINKED = 1000
+"""Links to folders, found behind other such links, that are followed: among 8 folders that are linked with each other
+there are 100,000 ways, which take minutes."""
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
 
@@ -182,12 +187,22 @@ def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
     return find_metadata(ids, files.name, read)
 
 
-def files_in(folder: Path, parents: tuple[Path, ...] = (), prefix: str = "") -> Iterator[str]:
+def files_in(folder: Path) -> Iterator[str]:
     """Yield the relative paths of all files that are not hidden; links to folders are followed, but not upwards.
 
     A link to a folder that the set lies in would lead to its siblings and back. A link to nowhere is a file that cannot
     be read. Pipes, sockets and devices, which may never end, are left out.
+
+    Raises:
+        DataError: a folder cannot be listed, or more than `MAX_LINKED` links lie in folders behind links.
     """
+    return _files_in(folder, folder, (), "", False, count(1))
+
+
+def _files_in(
+    top: Path, folder: Path, parents: tuple[Path, ...], prefix: str, linked: bool, nested: Iterator[int]
+) -> Iterator[str]:
+    """Yield the files below a folder, whose paths begin with `prefix`; `linked`: whether a link led there."""
     real = folder.resolve()
     if any(parent.is_relative_to(real) for parent in parents):
         return
@@ -204,7 +219,13 @@ def files_in(folder: Path, parents: tuple[Path, ...] = (), prefix: str = "") -> 
         except OSError:  # a link in a circle, or to a place without permission
             is_folder = is_special = False
         if is_folder:
-            yield from files_in(Path(entry.path), (*parents, real), f"{prefix}{entry.name}/")
+            name = f"{prefix}{entry.name}"
+            if linked and entry.is_symlink() and next(nested) > MAX_LINKED:
+                raise DataError(
+                    f"{top} has endless links within links, such as {name[:100]}: replace them by the files"
+                )
+            behind = linked or entry.is_symlink()
+            yield from _files_in(top, Path(entry.path), (*parents, real), f"{name}/", behind, nested)
         elif not is_special:
             yield prefix + entry.name
 

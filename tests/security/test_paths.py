@@ -495,3 +495,16 @@ def test_the_members_of_a_zip_are_read_in_the_zip_whatever_their_names(tmp_path,
         samples = []  # such a name counts as hidden
     assert all(sample.pixels is None for sample in samples)
     assert sorted(path.name for path in tmp_path.rglob("*.png")) == ["out.png"]
+
+
+@pytest.mark.parametrize("folders, fits", [(4, True), (12, False), (40, False)])
+def test_folders_that_are_linked_with_each_other_end(tmp_path, folders, fits):
+    for number in range(folders):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "a.png").write_bytes(png(number))
+        for other in {*range(folders)} - {number}:
+            (tmp_path / f"{number}" / f"to-{other}").symlink_to(tmp_path / f"{other}")
+    if fits:
+        assert len(fe.open_source(tmp_path).ids) == 4 + 4 * 3 + 4 * 3 * 2 + 4 * 3 * 2
+    else:
+        assert "links within links" in refused(fe.open_source, tmp_path)
